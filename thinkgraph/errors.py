@@ -1,0 +1,55 @@
+"""Every error a user can meet. Each message is one line that says what is wrong and what to do."""
+
+from __future__ import annotations
+
+
+class ThinkGraphError(Exception):
+    """Base of all errors of this package. `str(error)` is one line fit to be shown to a person."""
+
+    exit_code = 1
+
+
+class UsageError(ThinkGraphError):
+    """A wrong argument, setting, flag or question."""
+
+    exit_code = 2
+
+
+class SettingsError(UsageError):
+    """An unknown or out-of-range setting."""
+
+
+class KnowledgeError(ThinkGraphError):
+    """A knowledge base that cannot be opened, built or read."""
+
+    exit_code = 3
+
+
+class StoreError(KnowledgeError):
+    """A graph or text store that failed while it was being read (a dead server, a corrupt file)."""
+
+
+class ModelError(ThinkGraphError):
+    """A model that cannot be reached, refuses the request, or keeps failing."""
+
+    exit_code = 4
+
+
+class PromptError(ThinkGraphError):
+    """A prompt file that is missing or malformed."""
+
+    exit_code = 2
+
+
+class RunError(ThinkGraphError):
+    """A run that cannot be started, resumed or found."""
+
+    exit_code = 5
+
+
+class ManifestMismatchError(RunError):
+    """A resumed run whose method, settings, model, prompts or knowledge are not the ones it was started with."""
+
+
+class UnfinishedRunError(RunError):
+    """A new question on a thread whose run is not finished."""

@@ -1,0 +1,134 @@
+"""The four protocols of the knowledge interface. Each has a conformance suite in `thinkgraph.testing`.
+
+Every method takes a LIST and costs ONE logical round trip, however long the list: a store may page or chunk inside, but
+never asks once per item. All methods are blocking (the async driver runs them in threads), must be safe to call from
+several threads at once, never write, and return results in the order of their arguments. Unknown ids are no error.
+A store that cannot be reached raises `thinkgraph.errors.StoreError`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Protocol, runtime_checkable
+
+from thinkgraph.state.knowledge import (
+    Entity,
+    GraphInfo,
+    Link,
+    Match,
+    Neighbours,
+    Passage,
+    PassageHit,
+    Relation,
+    Step,
+    TextInfo,
+    Triple,
+)
+
+
+@runtime_checkable
+class GraphStore(Protocol):
+    """A read-only knowledge graph. Queries are fixed and parameterised; no model ever writes one."""
+
+    def info(self) -> GraphInfo:
+        """Name, fingerprint and counts; cheap (no scan of the data)."""
+        ...
+
+    def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
+        """Entities whose label (`exact`) or alias (`alias`) equals each name, ignoring case, width and accents-neutral
+        normal form (Unicode NFKC, casefold, collapsed white space). Labels before aliases, then by number of triples
+        (most first), then by id. At most `limit` per name. Literals are not returned.
+        """
+        ...
+
+    def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
+        """Entities whose names share words with each text (`fulltext`), best first; with `fuzzy`, names that are spelt
+        like the whole text (`fuzzy`, trigram or edit similarity). Scores in (0, 1). Literals are not returned.
+        """
+        ...
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """The entities (or literal nodes) with these ids; None for an id the store does not have."""
+        ...
+
+    def triples(self, ids: Sequence[str]) -> list[Triple | None]:
+        """The triples with these ids; None for an id the store does not have."""
+        ...
+
+    def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
+        """The kinds of edges at each entity, both directions, with counts; by count (fewest first), then name and
+        direction. A hub costs the same as a leaf. An unknown id gives an empty list.
+        """
+        ...
+
+    def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
+        """The triples of each (entity, relation, direction), at most `limit` each. Where there are more, a sample that
+        depends only on the store's content, the step, `limit` and `seed`; otherwise all, in the store's order.
+        """
+        ...
+
+    def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
+        """All triples that touch each entity, in either direction, at most `limit` each, sampled as in `neighbours`."""
+        ...
+
+    def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
+        """The triples whose two ends are both in `ids` (the induced subgraph), each once, at most `limit`."""
+        ...
+
+
+@runtime_checkable
+class TextStore(Protocol):
+    """Passages about entities. The store embeds queries itself, with the model its vectors were made with."""
+
+    def info(self) -> TextInfo:
+        """Name, fingerprint and counts; cheap."""
+        ...
+
+    def passages(self, ids: Sequence[str]) -> list[Passage | None]:
+        """The passages with these ids; None for an id the store does not have."""
+        ...
+
+    def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
+        """The `limit` passages nearest to `query` among those of the given entities, best first, each once. Exact: no
+        passage of these entities that is nearer is left out.
+        """
+        ...
+
+    def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
+        """The `limit` passages of the whole store nearest to each query, best first (approximate search is allowed)."""
+        ...
+
+
+@runtime_checkable
+class Ranker(Protocol):
+    """Scores texts against a query (ToG-2 section 3.2.2, equation 3)."""
+
+    name: str
+    """Short name for traces and the run manifest ("dense:all-MiniLM-L6-v2")."""
+
+    def score(self, query: str, texts: Sequence[str]) -> list[float]:
+        """One score per text, each >= 0, higher is more relevant; same arguments, same scores."""
+        ...
+
+
+@runtime_checkable
+class Embedder(Protocol):
+    """Turns texts into vectors of one length, normalised to unit length."""
+
+    name: str
+    """Identifies the model; vectors of different names are never compared."""
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One unit vector per text. An empty list gives an empty list."""
+        ...
+
+
+@runtime_checkable
+class Linker(Protocol):
+    """Finds the entities that texts mention (entity linking)."""
+
+    def link(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
+        """Scored candidates for each text, which may be a whole question or a bare mention; best first, at most
+        `limit`. Longest exact and alias mentions first, then full text, fuzzy and vector for what they leave open.
+        """
+        ...
