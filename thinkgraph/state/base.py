@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 from thinkgraph.state.answer import Answer, Draft, PrunedNote, merge_pruned
 from thinkgraph.state.evidence import EvidenceItem, merge_evidence
@@ -80,4 +80,6 @@ class TaskState(TypedDict):
     question: str
     manifest: Manifest
     round: int
+    part: str
+    """Tells the tasks of one fan-out apart; part of journal keys."""
     quota: Quota

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
-from typing_extensions import NotRequired, TypedDict
+from typing_extensions import TypedDict
 
 MAX_EVIDENCE = 96
 """Hard cap on the evidence items a run keeps; the lowest scores of the earliest rounds go first."""
@@ -47,10 +47,8 @@ def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceI
     merged = dict(old or {})
     for key, item in (new or {}).items():
         known = merged.get(key)
-        if known is None:
-            merged[key] = item
-        elif item["score"] > known["score"]:
-            merged[key] = {**item, "round": known["round"]}
+        # Seen again: it belongs to the newest round's context too, and keeps the better score.
+        merged[key] = item if known is None else {**item, "score": max(item["score"], known["score"])}
     if len(merged) <= MAX_EVIDENCE:
         return merged
     best = sorted(merged.values(), key=lambda item: (-item["score"], -item["round"], item["id"]))[:MAX_EVIDENCE]
