@@ -7,9 +7,7 @@ from functools import cache
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.method import Method
-
-NAMES: tuple[str, ...] = ("tog2",)
-"""Every registered method. Adding one: its file in graphs/ and its name here."""
+from thinkgraph.graphs.names import NAMES
 
 
 @cache

@@ -8,7 +8,33 @@ from collections.abc import Iterable, Sequence
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
-_SMALL = frozenset(["a", "an", "and", "are", "as", "at", "be", "by", "for", "from", "in", "is", "it", "its", "of", "on", "or", "that", "the", "to", "was", "were", "with"])
+_SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "were",
+        "with",
+    ]
+)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole."""
 
