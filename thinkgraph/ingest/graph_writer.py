@@ -8,10 +8,11 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
-from typing_extensions import Self, TypedDict
+from typing_extensions import TypedDict
 
 from thinkgraph.ingest.intern import Interner, Ints
 from thinkgraph.ingest.literals import literal_rows
@@ -316,12 +317,11 @@ class GraphWriter:
         self._db.executemany("DELETE FROM node WHERE id = ?", gone)
 
     def _relation_facts(self) -> None:
-        typing = [
-            (i,)
-            for i, name, label in self._db.execute("SELECT id, name, label FROM relation")
-            if {name.lower(), label.lower()} & schema.TYPING_RELATIONS
-        ]
-        self._db.executemany("UPDATE relation SET typing = 1 WHERE id = ?", typing)
+        for number, name, label in self._db.execute("SELECT id, name, label FROM relation").fetchall():
+            known = {name.lower(), label.lower()}
+            typing = 1 if known & schema.TYPING_RELATIONS else -1 if known & schema.SAMENESS_RELATIONS else 0
+            if typing:
+                self._db.execute("UPDATE relation SET typing = ? WHERE id = ?", (typing, number))
 
     def _counts(self, duplicates: int, literal_relations: list[str], linked: int) -> GraphCounts:
         one = self._db.execute(

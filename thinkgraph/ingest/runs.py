@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from pathlib import Path
 from types import TracebackType
+from typing import Self
 
 import numpy as np
-from typing_extensions import Self
 
 from thinkgraph.ingest.intern import Ints
 

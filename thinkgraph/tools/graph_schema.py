@@ -32,7 +32,7 @@ CREATE TABLE relation (
     name TEXT NOT NULL,
     label TEXT NOT NULL,
     triples INTEGER NOT NULL DEFAULT 0,
-    typing INTEGER NOT NULL DEFAULT 0   -- whether its objects are classes ("instance of")
+    typing INTEGER NOT NULL DEFAULT 0   -- 1: its objects are classes ("instance of"); -1: the same thing elsewhere
 );
 CREATE TABLE qualifier (id INTEGER PRIMARY KEY, pairs TEXT NOT NULL);  -- a JSON list of [name, value]
 CREATE TABLE triple (id INTEGER PRIMARY KEY, s INTEGER NOT NULL, r INTEGER NOT NULL, o INTEGER NOT NULL, q INTEGER);
@@ -81,3 +81,6 @@ TYPING_RELATIONS = frozenset(
     | {"http://www.w3.org/1999/02/22-rdf-syntax-ns#type", "http://www.wikidata.org/prop/direct/p31"}
 )
 """Names or labels (in lower case) of relations that say what kind of thing an entity is."""
+
+SAMENESS_RELATIONS = frozenset({"same as", "sameas", "owl:sameas", "http://www.w3.org/2002/07/owl#sameas"})
+"""Names or labels of relations that lead to another entry for the same thing, which describes nothing."""
