@@ -98,8 +98,6 @@ def _encoder(spec: str) -> str:
     from thinkgraph.tools.knowledge import Knowledge
 
     embedder = Knowledge.open(spec).embedder
-    if embedder is None:
-        return "none (this knowledge base has no vectors)"
     began = time.monotonic()
     vector = embedder.embed(["a short text"])[0]
     return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"

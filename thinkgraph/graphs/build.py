@@ -86,6 +86,6 @@ def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:
         from thinkgraph.models.offline import OfflineChatModel
 
         embedder = knowledge.embedder
-        return OfflineChatModel(embed=embedder.embed if embedder is not None else None)
+        return OfflineChatModel(embed=embedder.embed)
 
     return make

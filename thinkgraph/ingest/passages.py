@@ -119,7 +119,8 @@ def _prepare(connection: sqlite3.Connection, embedder: str, name: str) -> None:
             connection.execute("UPDATE passages SET content = x'', embedded = x''")
             connection.execute("DELETE FROM meta WHERE key = 'dimensions'")
         connection.executemany(
-            "INSERT OR REPLACE INTO meta VALUES (?, ?)", [("format", FORMAT), ("embedder", embedder), ("name", clean(name))]
+            "INSERT OR REPLACE INTO meta VALUES (?, ?)",
+            [("format", FORMAT), ("embedder", embedder), ("name", clean(name))],
         )
     connection.execute("CREATE TEMP TABLE seen (no INTEGER PRIMARY KEY)")
 
@@ -168,7 +169,9 @@ def _merged(batch: Iterable[Passage]) -> list[Passage]:
 
 def _same_or_refuse(one: Passage, other: Passage) -> None:
     if any(one[key] != other[key] for key in ("title", "section", "text")):
-        raise KnowledgeError(f"two different passages have the id {one['id'][:80]!r}: give each passage an id of its own")
+        raise KnowledgeError(
+            f"two different passages have the id {one['id'][:80]!r}: give each passage an id of its own"
+        )
 
 
 def _write(connection: sqlite3.Connection, batch: list[Passage], embedder: Embedder) -> None:
@@ -228,7 +231,8 @@ def _put(connection: sqlite3.Connection, passage: Passage, content: bytes, embed
         connection.execute("DELETE FROM links WHERE passage = ?", (no,))
     connection.executemany("INSERT OR IGNORE INTO entities (id) VALUES (?)", [(id_,) for id_ in passage["entities"]])
     connection.executemany(
-        "INSERT OR IGNORE INTO links (passage, entity) SELECT ?, no FROM entities WHERE id = ?", [(no, id_) for id_ in passage["entities"]]
+        "INSERT OR IGNORE INTO links (passage, entity) SELECT ?, no FROM entities WHERE id = ?",
+        [(no, id_) for id_ in passage["entities"]],
     )
     return no
 

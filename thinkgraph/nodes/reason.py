@@ -54,9 +54,11 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
     """Judge the round's evidence; in the last round the bounded evidence of all rounds."""
     final = is_final(state, settings)
     items = [item for item in state["evidence"].values() if final or item["round"] == state["round"]]
-    if not items and final and not settings.own_knowledge:
-        # Nothing to stand on and memory not allowed: the call could not change the outcome.
-        return {"draft": nothing_found(state, settings)}
+    if not items and settings.skip_empty_reason and not settings.own_knowledge:
+        # Nothing to stand on and memory not allowed: no reply could be an answer.
+        return (
+            {"draft": nothing_found(state, settings)} if final else {"clues": state["clues"], "query": state["query"]}
+        )
     shown = yield from show(items, tokens=settings.evidence_tokens)
     words, fields = next_words(settings, final=final)
     task = TASK_WORDS[settings.task] + (f" {_OWN}" if settings.own_knowledge else "")

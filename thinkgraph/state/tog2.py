@@ -18,7 +18,12 @@ from thinkgraph.state.usage import merge_records
 class Tog2Settings(RunSettings):
     """ToG-2's settings; defaults as in the paper where it gives them."""
 
-    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "skip_exact_topic": False, "avoid_cycles": False}
+    paper: ClassVar[Mapping[str, Any]] = {
+        **RunSettings.paper,
+        "skip_exact_topic": False,
+        "skip_empty_reason": False,
+        "avoid_cycles": False,
+    }
 
     width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
     depth: int = Field(3, ge=0, le=10, description="D: rounds.")
@@ -34,6 +39,10 @@ class Tog2Settings(RunSettings):
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
     topic_prune: bool = Field(True, description="Let the model choose the starting entities (off: best link scores).")
     skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
+    skip_empty_reason: bool = Field(
+        True,
+        description="With no evidence at all and own_knowledge off, go on without asking whether it is sufficient.",
+    )
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")
     avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")

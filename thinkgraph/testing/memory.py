@@ -67,7 +67,8 @@ class MemoryGraphStore:
         self._entities: dict[str, Entity] = {}
         for row in rows:
             subject, relation, value = row[0], row[1], row[2]
-            pairs = [[key, text] for key, text in (row[3].items() if len(row) > 3 else ())]  # type: ignore[misc]
+            qualifiers = row[3] if len(row) == 4 else {}  # noqa: PLR2004 - the fourth is optional
+            pairs = [[key, text] for key, text in qualifiers.items()]
             literal = relation in values
             end = f'"{value}"' if literal else value
             key = "m" + _digest([subject, relation, end, pairs])

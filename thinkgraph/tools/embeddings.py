@@ -271,7 +271,7 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
         if spec.strip() in _BUNDLED_SPECS:
             return BundledEmbedder()
         if not spec.strip():
-            raise KnowledgeError('the embedder\'s name is empty: give "bundled", a model\'s name or a folder')
+            raise KnowledgeError("the embedder's name is empty: give \"bundled\", a model's name or a folder")
         if Path(spec).expanduser().is_dir() or not re.match(r"[a-z][a-z0-9_]+:", spec):
             return SentenceTransformerEmbedder(spec.strip())
         return LangChainEmbedder(spec.strip())

@@ -15,11 +15,7 @@ UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _BIGRAMS = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
 
 STOP_WORDS = frozenset(
-    "a about after all also am an and any are as at be because been before being between both but by can could did do "
-    "does during each for from had has have having he her here hers him his how i if in into is it its itself just "
-    "many may me might more most much must my no nor not of off on one only or other our out over own same shall she "
-    "should so some such than that the their them then there these they this those through to too under until up us "
-    "very was we were what when where which while who whom whose why will with would you your".split()
+    ["a", "about", "after", "all", "also", "am", "an", "and", "any", "are", "as", "at", "be", "because", "been", "before", "being", "between", "both", "but", "by", "can", "could", "did", "do", "does", "during", "each", "for", "from", "had", "has", "have", "having", "he", "her", "here", "hers", "him", "his", "how", "i", "if", "in", "into", "is", "it", "its", "itself", "just", "many", "may", "me", "might", "more", "most", "much", "must", "my", "no", "nor", "not", "of", "off", "on", "one", "only", "or", "other", "our", "out", "over", "own", "same", "shall", "she", "should", "so", "some", "such", "than", "that", "the", "their", "them", "then", "there", "these", "they", "this", "those", "through", "to", "too", "under", "until", "up", "us", "very", "was", "we", "were", "what", "when", "where", "which", "while", "who", "whom", "whose", "why", "will", "with", "would", "you", "your"]
 )
 """English function words: never a mention by themselves, and no evidence that two texts are about the same."""
 
