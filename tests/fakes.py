@@ -12,6 +12,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field, PrivateAttr
 
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
@@ -23,13 +24,14 @@ class FakeModel(BaseChatModel):
 
     replies: Mapping[str, Any]
     latency: float = 0.0
-    asked: list[ParsedPrompt] = []
-    most_at_once: list[int] = [0]
+    model_name: str = "fake"
+    asked: list[ParsedPrompt] = Field(default_factory=list)
+    most_at_once: list[int] = Field(default_factory=lambda: [0])
     _now: int = 0
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
 
-    def __init__(self, replies: Mapping[str, Script], latency: float = 0.0) -> None:
-        super().__init__(replies=replies, latency=latency, asked=[], most_at_once=[0])  # type: ignore[call-arg]
-        self._lock = threading.Lock()
+    def __init__(self, replies: Mapping[str, Script], latency: float = 0.0, **options: Any) -> None:
+        super().__init__(replies=replies, latency=latency, **options)  # type: ignore[call-arg]
 
     @property
     def _llm_type(self) -> str:
