@@ -35,7 +35,9 @@ def file_lock(path: Path, *, timeout: float = 600.0) -> Iterator[None]:
         path.parent.mkdir(parents=True, exist_ok=True)
         descriptor = os.open(path, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise KnowledgeError(f"cannot write the cache {path.parent} ({error.strerror}): set THINKGRAPH_CACHE") from error
+        raise KnowledgeError(
+            f"cannot write the cache {path.parent} ({error.strerror}): set THINKGRAPH_CACHE"
+        ) from error
     try:
         end = time.monotonic() + timeout
         while True:

@@ -271,7 +271,7 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
         if spec.strip() in _BUNDLED_SPECS:
             return BundledEmbedder()
         if not spec.strip():
-            raise KnowledgeError('the embedder\'s name is empty: give "bundled", a model\'s name or a folder')
+            raise KnowledgeError("the embedder's name is empty: give \"bundled\", a model's name or a folder")
         if Path(spec).expanduser().is_dir() or not re.match(r"[a-z][a-z0-9_]+:", spec):
             return SentenceTransformerEmbedder(spec.strip())
         return LangChainEmbedder(spec.strip())
@@ -313,8 +313,10 @@ def quiet_libraries() -> Iterator[None]:
     import logging
     import warnings
 
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-    from transformers.utils import logging as transformers_logging
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging as untyped
+
+    transformers_logging: Any = untyped
 
     hub_was_off = are_progress_bars_disabled()
     loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
