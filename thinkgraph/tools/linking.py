@@ -171,7 +171,8 @@ class StandardLinker:
             for match in matches:
                 of_name, of_query = _shares(match["name"], query)
                 share = of_name if span is None else max(of_name, of_query)
-                if share >= _MIN_SHARE:
+                # Beside names in capitals, lower-case words are common words: half a name is none ("language").
+                if share >= (1 if span is None and text.taken and text.mentions.has_capitals else _MIN_SHARE):
                     graded.append((share * 0.5 + (of_name + of_query) * 0.25, match))
             graded.sort(key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]))
             for share, match in graded[:_GUESSES]:

@@ -121,7 +121,6 @@ def analyse(text: str, budget: int) -> Mentions:
                 text=word,
                 upper=word[0].isupper(),
                 opens=bool(_SENTENCE_END.search(text[max(0, start - 40) : start])),
-                and (start < 8 or _opens(text, start)),
                 stop=normal_form(_POSSESSIVE.sub("", word)) in STOP_WORDS,
                 unspaced=bool(UNSPACED.match(word)),
             )
@@ -233,8 +232,12 @@ def negligible(span: Span, mentions: Mentions) -> bool:
     name = normal_form(text)
     if name == "i":
         return True
-    short = len(name) <= 2 and name.isascii()  # noqa: PLR2004 - two letters
-    return (short or name in STOP_WORDS or not any(letter.isalnum() for letter in name)) and not span.capitals
+    common = name in STOP_WORDS or not any(letter.isalnum() for letter in name)
+    if len(name) <= 2 and name.isascii():  # noqa: PLR2004 - two letters
+        # Who writes no capitals writes "the us" and "uk".
+        before = mentions.text[: span.start].rstrip().casefold()
+        common = mentions.has_capitals or (common and not before.endswith((" the", "\nthe")) and before != "the")
+    return common and not span.capitals
 
 
 def stretches(mentions: Mentions, taken: list[Span], limit: int) -> list[Span]:
