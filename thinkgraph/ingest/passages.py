@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 import shutil
 import sqlite3
-from contextlib import closing, suppress
+from contextlib import closing
 from itertools import islice
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.state.knowledge import Passage, TextInfo
 from thinkgraph.tools.embeddings import WindowedEmbedder, embed_array, split_words
 from thinkgraph.tools.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
@@ -22,6 +20,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
     from pathlib import Path
 
+    from thinkgraph.state.knowledge import Passage, TextInfo
     from thinkgraph.tools.progress import Progress
     from thinkgraph.tools.protocols import Embedder
 
@@ -75,7 +74,7 @@ def build_text(
             _prepare(connection, embedder.name, name or path.resolve().parent.name)
             _write_all(connection, passages, embedder, progress, total)
             info = _finish(connection)
-        os.replace(working, path)
+        working.replace(path)
     except (OSError, sqlite3.Error) as error:
         raise KnowledgeError(f"cannot write the text store {path}: {error}") from error
     return info
@@ -96,17 +95,16 @@ def _open(working: Path) -> sqlite3.Connection:
     # Not WAL: a finished store must be readable on a read-only medium.
     connection = sqlite3.connect(working, isolation_level=None)
     try:
-        connection.execute("PRAGMA journal_mode = DELETE")
-        connection.execute("PRAGMA synchronous = NORMAL")
-        with suppress(sqlite3.OperationalError):
-            row = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
-            if row is None or row[0] != FORMAT:
-                raise sqlite3.DatabaseError("another format")
+        row = connection.execute("SELECT value FROM meta WHERE key = 'format'").fetchone()
     except sqlite3.DatabaseError:
-        # Vectors of another format are not worth migrating: they are made again.
+        row = None
+    if row is None or row[0] != FORMAT:
+        # Vectors of another format, or of a damaged file, are not worth saving: they are made again.
         connection.close()
-        working.unlink()
+        working.unlink(missing_ok=True)
         connection = sqlite3.connect(working, isolation_level=None)
+    connection.execute("PRAGMA journal_mode = DELETE")
+    connection.execute("PRAGMA synchronous = NORMAL")
     return connection
 
 
@@ -144,17 +142,22 @@ def _write_all(
 
 def _cleaned(passage: Passage) -> Passage:
     try:
-        if isinstance(passage["entities"], str):
-            raise TypeError("`entities` must be a list of ids")  # noqa: TRY301 - one message for all that is malformed
         return {
             "id": clean(passage["id"]),
-            "entities": list(dict.fromkeys(map(clean, passage["entities"]))),
+            # `clean` refuses what is no string; a string in place of the list would be taken for its letters.
+            "entities": list(dict.fromkeys(map(clean, _listed(passage["entities"])))),
             "title": clean(passage["title"]),
             "section": clean(passage["section"]),
             "text": clean(passage["text"]),
         }
     except (KeyError, TypeError, AttributeError) as error:
         raise KnowledgeError(f"a passage is malformed ({error}): {str(passage)[:120]!r}") from error
+
+
+def _listed(entities: object) -> list[str]:
+    if isinstance(entities, list | tuple):
+        return list(entities)
+    raise TypeError("`entities` must be a list of ids")
 
 
 def _merged(batch: Iterable[Passage]) -> list[Passage]:

@@ -313,8 +313,10 @@ def quiet_libraries() -> Iterator[None]:
     import logging
     import warnings
 
-    from huggingface_hub.utils import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
-    from transformers.utils import logging as transformers_logging
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging as untyped
+
+    transformers_logging: Any = untyped
 
     hub_was_off = are_progress_bars_disabled()
     loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]

@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.embeddings import embed_array
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.read_only import ReadOnlyPool
@@ -22,9 +21,11 @@ if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
     from types import TracebackType
+    from typing import Self
 
     from numpy.typing import NDArray
 
+    from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
     from thinkgraph.tools.protocols import Embedder
 
 _CHUNK = 4096
@@ -87,7 +88,7 @@ class SqliteTextStore:
         """How many vectors are stored, all windows of all passages."""
         self._index = TextIndex(self)
 
-    def __enter__(self) -> SqliteTextStore:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(
@@ -151,15 +152,12 @@ class SqliteTextStore:
             return [[] for _ in queries]
         count_round_trip()
         vectors = embed_array(self._embedder, queries)
-        tops = None
-        if self.vector_count > _SCAN_BELOW:
-            try:
-                tops = self._index.nearest(vectors, limit)
-            except KnowledgeError as error:
-                _log.warning("searching without an index: %s", error)
+        near = self._nearest(vectors, limit)
         with self._pool.connection() as connection:
-            if tops is None:
+            if near is None:
                 tops = self._scan(connection, vectors, limit)
+            else:
+                tops = [self._rescored(connection, *pair, limit) for pair in zip(near, vectors, strict=True)]
             return [_hits(connection, top, limit) for top in tops]
 
     def vectors(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
@@ -169,6 +167,28 @@ class SqliteTextStore:
             for numbers, windows, firsts in self._chunks(rows):
                 counts = np.diff([*firsts, len(windows)])
                 yield np.repeat(numbers, counts), windows
+
+    def _nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]] | None:
+        if self.vector_count <= _SCAN_BELOW:
+            return None
+        try:
+            return self._index.nearest(vectors, limit)
+        except KnowledgeError as error:
+            _log.warning("searching without an index: %s", error)
+            return None
+
+    def _rescored(
+        self, connection: sqlite3.Connection, near: list[int], vector: NDArray[np.float32], limit: int
+    ) -> Top:
+        # The index's own distances are rounded differently; one passage should have one score for one query.
+        top = Top(limit)
+        rows = connection.execute(
+            "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value",
+            (json.dumps(near),),
+        )
+        for numbers, windows, firsts in self._chunks(rows):
+            top.add(numbers, np.maximum.reduceat(windows @ vector, firsts))
+        return top
 
     def _scan(self, connection: sqlite3.Connection, vectors: NDArray[np.float32], limit: int) -> list[Top]:
         tops = [Top(limit) for _ in vectors]

@@ -13,18 +13,16 @@ from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.cache import cache_folder, file_lock
 from thinkgraph.tools.embeddings import embed_array, one_line
 from thinkgraph.tools.progress import no_progress
-from thinkgraph.tools.top import Top
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
     from pathlib import Path
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from thinkgraph.state.knowledge import Entity
@@ -102,8 +100,8 @@ class ChromaIndex:
             if self._collection is None:
                 self._release()
 
-    def query(self, vectors: NDArray[np.float32], limit: int) -> list[tuple[list[str], NDArray[np.float32]]]:
-        """Ids and cosine similarities of the `limit` vectors nearest to each row; the index must be open.
+    def query(self, vectors: NDArray[np.float32], limit: int) -> list[list[tuple[str, float, Mapping[str, Any]]]]:
+        """Ids, cosine similarities and metadata of the `limit` vectors nearest to each row; the index must be open.
 
         Raises:
             KnowledgeError: Chroma fails.
@@ -111,14 +109,16 @@ class ChromaIndex:
         from chromadb.errors import ChromaError
 
         try:
-            found = self._collection.query(query_embeddings=vectors, n_results=limit, include=["distances"])
+            found = self._collection.query(
+                query_embeddings=vectors, n_results=limit, include=["distances", "metadatas"]
+            )
         except (ChromaError, OSError, ValueError, RuntimeError) as error:
             raise KnowledgeError(
                 f"the search index {self.folder} failed ({one_line(error)}): delete that folder and try again"
             ) from error
         return [
-            (ids, 1 - np.asarray(distances, np.float32))
-            for ids, distances in zip(found["ids"], found["distances"], strict=True)
+            [(id_, 1 - distance, facts or {}) for id_, distance, facts in zip(*row, strict=True)]
+            for row in zip(found["ids"], found["distances"], found["metadatas"], strict=True)
         ]
 
     def _release(self) -> None:
@@ -162,8 +162,8 @@ class TextIndex:
                 done += len(ids[start : start + _BATCH])
                 progress("index", done, total)
 
-    def nearest(self, vectors: NDArray[np.float32], limit: int) -> list[Top]:
-        """The passages nearest to each row of `vectors`, about `limit` of them, by number.
+    def nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]]:
+        """The numbers of the passages nearest to each row of `vectors`: at least `limit`, where the store has them.
 
         Raises:
             KnowledgeError: As `build`.
@@ -173,19 +173,12 @@ class TextIndex:
         count, wanted = self._store.vector_count, min(limit, self._store.info()["passages"])
         ask = min(count, limit * 2)
         while True:
-            tops = []
-            enough = True
-            for ids, scores in self._index.query(vectors, ask):
-                best: dict[int, float] = {}
-                for id_, score in zip(ids, scores.tolist(), strict=True):
-                    number = int(id_.partition(":")[0])
-                    best[number] = max(best.get(number, -2.0), score)
-                enough = enough and len(best) >= wanted
-                top = Top(limit)
-                top.add(np.fromiter(best, np.int64), np.fromiter(best.values(), np.float32))
-                tops.append(top)
-            if enough or ask >= count:
-                return tops
+            found = [
+                list(dict.fromkeys(int(id_.partition(":")[0]) for id_, *_ in hits))
+                for hits in self._index.query(vectors, ask)
+            ]
+            if ask >= count or all(len(numbers) >= wanted for numbers in found):
+                return found
             ask = min(count, ask * 4)
 
     def close(self) -> None:
@@ -239,11 +232,17 @@ class EntityIndex:
                 new = [entity for id_, entity in by_id.items() if id_ not in there]
                 if new:
                     vectors = embed_array(self._embedder, [entity_text(entity) for entity in new])
-                    collection.add(ids=[entity["id"] for entity in new], embeddings=vectors)
+                    collection.add(
+                        ids=[entity["id"] for entity in new],
+                        embeddings=vectors,
+                        metadatas=[{key: entity[key] for key in ("label", "type", "description")} for entity in new],
+                    )
             progress("entity index", done, total)
 
-    def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[str, float]]]:
-        """Ids and cosines of the `limit` entities nearest to each text, best first; none if it was never built.
+    def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
+        """The `limit` entities nearest to each text with their cosines, best first; none if it was never built.
+
+        The entities come from the index itself, so that linking by meaning asks the graph nothing.
 
         Raises:
             KnowledgeError: Chroma or the embedder fails.
@@ -252,10 +251,23 @@ class EntityIndex:
             return [[] for _ in texts]
         self._index.open(lambda _: None)
         vectors = embed_array(self._embedder, texts)
-        return [
-            sorted(zip(ids, scores.tolist(), strict=True), key=lambda pair: (-pair[1], pair[0]))
-            for ids, scores in self._index.query(vectors, limit)
-        ]
+        out: list[list[tuple[Entity, float]]] = []
+        for hits in self._index.query(vectors, limit):
+            row: list[tuple[Entity, float]] = [
+                (
+                    {
+                        "id": id_,
+                        "label": str(facts["label"]),
+                        "type": str(facts["type"]),
+                        "description": str(facts["description"]),
+                        "literal": False,
+                    },
+                    score,
+                )
+                for id_, score, facts in hits
+            ]
+            out.append(sorted(row, key=lambda pair: (-pair[1], pair[0]["id"])))
+        return out
 
     def close(self) -> None:
         """Close the index's files."""
