@@ -158,7 +158,7 @@ def literal_of(text: str) -> tuple[str, str | None]:
     if found is None:
         return text, None
     value = re.sub(r'\\([tnr"\\])', lambda escape: _ESCAPES[escape[1]], found["value"]).strip()
-    return value, re.split(r"[#/]", found["type"])[-1] if found["type"] else found["lang"] or ""
+    return value, re.split(r"[#/:]", found["type"])[-1] if found["type"] else found["lang"] or ""
 
 
 def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:

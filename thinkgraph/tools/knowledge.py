@@ -217,7 +217,7 @@ def world_folder(progress: Progress = no_progress) -> Path:
         paths = {name: data / name for name in _WORLD_FILES}
         if not paths["triples.tsv"].is_file():
             raise KnowledgeError('this installation has no "world" knowledge base; install thinkgraph again')
-        folder = cache_folder("kb", f"{WORLD}-{_world_key(list(paths.values()))}")
+        folder: Path = cache_folder("kb", f"{WORLD}-{_world_key(list(paths.values()))}")
         if kb_files.is_knowledge_base(folder):
             return folder
         # Several processes may open it for the first time at once: one builds, the others wait for it.
@@ -251,4 +251,5 @@ def _world_key(paths: list[Path]) -> str:
 def _load_embedder(spec: str | None) -> Embedder:
     from thinkgraph.tools.embeddings import load_embedder
 
-    return cast("Embedder", load_embedder(spec))
+    embedder: Embedder = load_embedder(spec)
+    return embedder

@@ -1,1 +1,1 @@
-"""Suites that any implementation of the knowledge interface's protocols can run: subclass one, give its fixture."""
+"""Suites that check an implementation of a knowledge protocol, one per protocol."""
