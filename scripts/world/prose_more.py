@@ -1,0 +1,315 @@
+"""Passages on capitals, office-holders, anthems, currencies, languages, rivers and lakes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from world import people
+from world.prose import Passage, fits, grouped, join, listing, own, pick, spell, the
+from world.source import number, proper
+
+if TYPE_CHECKING:
+    from world.graph import Builder
+    from world.model import Entity
+    from world.source import Country
+
+
+MANY_PEOPLE = 9_000_000  # smaller currencies get no passage
+
+
+def capital_names() -> dict[tuple[str, str], str]:
+    """Where capitals have their names from: sentences written by hand from the source's etymologies."""
+    rows = (Path(__file__).parent / "capital_names.tsv").read_text(encoding="utf-8").splitlines()
+    return {(c, city): text for c, city, text in (row.split("\t") for row in rows)}
+
+
+def capital(city: Entity, here: Entity, country: Country, origin: str) -> Passage | None:
+    """A capital's name, clock and position."""
+    text = country.text("Capital")
+    name = city.label
+    parts = [origin]
+    start = pick(
+        name + "start",
+        (f"{name} is the capital of {the(country.name)}", f"the government of {the(country.name)} has its seat in {name}", f"{own(country.name)} capital is {name}", f"{name} serves {the(country.name)} as its capital"),
+    )
+    if name == "Amsterdam":
+        start = "Amsterdam is the capital of the Netherlands"
+    zone = re.search(r"UTC ?([+-]\d+(?:\.\d+)?|0)", text)
+    if zone:
+        shift = zone[1]
+        hours = shift.lstrip("+-")
+        way = "ahead of" if shift.startswith("+") else "behind"
+        span = "one hour" if hours == "1" else f"{spell(int(hours))} hours" if hours.isdigit() else f"{hours} hours"
+        if hours == "0":
+            parts.append(pick(name + "zone", ("its clocks show Coordinated Universal Time itself", "local time is the same as Coordinated Universal Time")))
+        else:
+            parts.append(pick(name + "zone", (f"clocks are set {span} {way} Coordinated Universal Time", f"local time is UTC{shift}, that is {span} {way} Greenwich", f"the time there is {span} {way} UTC")))
+    if "daylight saving time" in text:
+        saving = re.search(r"daylight saving time: \+1hr, begins ([a-z]+ \w+ in \w+); ends ([a-z]+ \w+ in \w+)", text)
+        parts.append(
+            pick(name + "saving", (f"summer time starts on the {saving[1]} and is over on the {saving[2]}", f"between the {saving[1]} and the {saving[2]} the clocks are put forward by an hour")) if saving else "the clocks are put forward in summer",
+        )
+    place = re.search(r"geographic coordinates: (\d+) (\d+) ([NS]), (\d+) (\d+) ([EW])", text)
+    if place:
+        where = f"{int(place[1])}°{place[2]}′ {'north' if place[3] == 'N' else 'south'} and {int(place[4])}°{place[5]}′ {'east' if place[6] == 'E' else 'west'}"  # noqa: RUF001
+        parts.append(pick(name + "place", (f"on the map it is found near {where}", f"its coordinates are about {where}", f"it lies at {where}")))
+    out = join(start, *parts)
+    return Passage("Name and time", [city, here], out) if fits(out) else None
+
+
+def office(country: Country, here: Entity, builder: Builder) -> Passage | None:
+    """Since when a country's leaders have been in office and how they come to it."""
+    chief, head = people.holder(country, "chief of state"), people.holder(country, "head of government")
+    if not chief or here.type != "country":
+        return None
+    person = builder.world.get(chief.name, "person")
+    if not person or len(builder.world.subjects("chief_of_state", person)) > 1:
+        return None
+    title = chief.title if chief.title in {"Pope"} else chief.title.lower()
+    place = the(country.name)
+    same = head is not None and head.name == chief.name
+    start = pick(
+        chief.name,
+        (
+            f"{chief.name} has been {title} of {place} since {chief.since}",
+            f"since {chief.since} the {title} of {place} has been {chief.name}",
+            f"{chief.name} became {title} of {place} on {chief.since}",
+            f"on {chief.since} {chief.name} took office as {title} of {place}",
+        ),
+    )
+    way, years = people.term(country)
+    parts = []
+    if way == "hereditary":
+        parts.append(pick(country.name + "way", ("the crown is hereditary", "the throne passes by inheritance")) if "sultan" not in title and "amir" not in title else "the office is hereditary")
+    elif way:
+        voters = {"directly": ("the people elect the president themselves", "the president is chosen by popular vote"), "indirectly": ("the people do not elect the president themselves; electors or members of parliament do", "the president is elected indirectly")}
+        parts.append(pick(country.name + "way", voters[way]))
+        if years:
+            parts.append(pick(country.name + "term", (f"a presidential term is {spell(int(years))} years long", f"the mandate runs for {spell(int(years))} years")))
+    if same:
+        parts.append(pick(country.name + "same", ("one and the same person leads the government", "the government, too, is led from this office", "no separate prime minister stands at the head of the government")))
+    elif head:
+        post = head.title.lower()
+        parts.append(pick(country.name + "head", (f"the government is headed by {head.name}, {post} since {head.since}", f"{head.name} has led the government as {post} since {head.since}", f"as {post}, {head.name} has been in charge of the government since {head.since}")))
+    date = re.search(r"expected date of next election: (?:by |in )?((?:[A-Z][a-z]+ )?\d{4})", country.text("Executive branch"))
+    if date:
+        parts.append(pick(country.name + "next", (f"the next election for the post is expected in {date[1]}", f"voters or electors are due to decide again in {date[1]}")))
+    subjects = [person, here]
+    other = builder.world.get(head.name, "person") if head and not same else None
+    if other:
+        subjects.append(other)
+    text = join(start, *parts)
+    return Passage("Office", subjects, text) if len(text.split()) >= 40 else None
+
+
+def _authors(raw: str) -> tuple[str, str]:
+    raw = re.sub(r"\s*\(.*?\)", "", raw)
+    words, _, music = raw.partition("/")
+    tidy = [re.sub(r"\s+", " ", proper(part.strip())) for part in (words, music or "")]
+    return tidy[0], tidy[1]
+
+
+def anthem(entity: Entity, here: Entity, facts: dict[str, str]) -> Passage | None:
+    """Who wrote an anthem and when it was adopted."""
+    words, music = _authors(facts.get("lyrics/music", ""))
+    year = re.search(r"adopted (\d{4})|in use since (\d{4})", facts.get("history", "").split(";")[0])
+    plain_name = re.compile(r"^[A-ZÀ-ž][^,;:0-9]{3,70}$")
+    if not plain_name.match(words) or re.search(r"unknown|government|collective|traditional|committee|adapted", words + music):
+        return None
+    place = the(here.label)
+    english = next((a for a in entity.aliases if a), "")
+    start = pick(entity.label, (f'"{entity.label}" is the national anthem of {place}', f'the national anthem of {place} bears the title "{entity.label}"', f'people in {place} sing "{entity.label}" as their anthem'))
+    parts = [f"in English the title can be given as \"{english}\"" if english and english != entity.label else ""]
+    if music and plain_name.match(music):
+        if music == words:
+            parts.append(f"both the words and the tune are by {words}")
+        else:
+            parts.append(pick(entity.label + "by", (f"{words} wrote the words and {music} the music", f"the text is by {words}, the melody by {music}", f"it was {words} who supplied the verses, while the tune was composed by {music}")))
+    elif not music:
+        parts.append(f"both the words and the tune are by {words}")
+    else:
+        return None
+    if year:
+        when = year[1] or year[2]
+        parts.append(pick(entity.label + "year", (f"the song was adopted in {when}", f"it has been official since {when}", f"it gained its rank in {when}")) if year[1] else f"it has been sung since {when}")
+    if music and music != words:
+        parts.append(pick(entity.label + "two", ("so poet and composer were different people", "words and music thus come from different hands", "the song is the work of more than one person")))
+    else:
+        parts.append(pick(entity.label + "two", ("a single author thus stands behind the whole song", "there is no second name to remember")))
+    if not year:
+        parts.append("the year in which it became official is not on record here")
+    text = join(start, *parts)
+    return Passage("Anthem", [entity, here], text) if fits(text) else None
+
+
+def exchange(unit: Entity, users: list[Entity], country: Country, units: str) -> Passage | None:
+    """What a dollar cost in a currency in recent years."""
+    rates = {int(y): v for y, v in re.findall(r"Exchange rates (\d{4}): ([\d,.]+) \(", country.text("Exchange rates"))}
+    if len(rates) < 3 or unit.label == "US dollar":
+        return None
+    years = sorted(rates)
+    last, first, middle = years[-1], years[0], years[-2]
+    new, old = (float(number(rates[y])) for y in (last, first))
+    percent = abs(new / old - 1) * 100
+    if new == old:
+        trend = f"in {first}, too, the same amount was asked for, a sign of a fixed rate"
+    else:
+        word = "dearer" if new > old else "cheaper"
+        size = f"by about {percent:.0f} percent" if percent >= 1 else "by less than one percent"
+        trend = pick(
+            unit.label + "trend",
+            (
+                f"in {first} it had been {rates[first]}, so that the dollar has since grown {word} {size}",
+                f"back in {first} the figure was {rates[first]}; over these years the dollar became {word} {size}",
+                f"compared with {first}, when {rates[first]} were paid, the dollar was {word} {size}",
+            ),
+        )
+    start = pick(
+        unit.label + "start",
+        (
+            f"in {last} one US dollar bought {rates[last]} {units} on average",
+            f"the average price of one US dollar in {last} was {rates[last]} {units}",
+            f"for one US dollar {rates[last]} {units} had to be paid on average in {last}",
+        ),
+    )
+    parts = [f"the year before, in {middle}, the rate stood at {rates[middle]}", trend]
+    if len(users) == 1:
+        parts.insert(0, pick(unit.label + "use", (f"the {unit.label} is the money of {the(users[0].label)}", f"people in {the(users[0].label)} pay with the {unit.label}")))
+    else:
+        parts.insert(0, f"the {unit.label} is the money of {spell(len(users))} of the countries and territories described here")
+    text = join(start, *parts)
+    return Passage("Exchange rate", [unit, *users[:1]], text) if fits(text) else None
+
+
+def speakers(entity: Entity, countries: dict[str, Country], builder: Builder) -> Passage | None:
+    """The share of people who speak a language, country by country."""
+    shares: list[tuple[float, str]] = []
+    for relation in ("official_language", "language_spoken"):
+        for place in builder.world.subjects(relation, entity):
+            text = countries[place.label].text("Languages").split("major-language sample")[0]
+            match = re.search(rf"(?:^|: |, |; ){re.escape(entity.label)} (?:\([^)]*\) )?(\d+(?:\.\d+)?)%", text)
+            if match:
+                shares.append((float(match[1]), place.label))
+    shares.sort(reverse=True)
+    if len(shares) < 3:
+        return None
+    top = shares[:4]
+    name = entity.label
+    lead = pick(
+        name + "lead",
+        (
+            f"how common is {name}? Where shares have been counted, {the(top[0][1])} comes first: {top[0][0]:g}% of the people there speak it",
+            f"in {the(top[0][1])} {top[0][0]:g}% of the people speak {name}, the largest share among the countries with a figure",
+            f"of the countries with figures, {the(top[0][1])} has the largest share of {name} speakers, {top[0][0]:g}%",
+        ),
+    )
+    rest = listing([f"{share:g}% in {the(place)}" for share, place in top[1:]])
+    parts = [pick(name + "rest", (f"the figures elsewhere include {rest}", f"then come {rest}", f"lower down the list one finds {rest}"))]
+    if len(shares) > 4:
+        parts.append(f"at the other end stands {the(shares[-1][1])} with {shares[-1][0]:g}%")
+    parts.append(pick(name + "end", ("censuses and surveys of different years lie behind these shares, so they can only be compared roughly", "the counts were taken in different years and do not all ask the same question", "since the sources differ in age and method, small gaps mean little")))
+    return Passage("Speakers", [entity, *[builder.place[p] for _, p in top[:2]]], join(lead, *parts))
+
+
+def basin(key: str, builder: Builder) -> Passage | None:
+    """A river's catchment, the sea it drains to and its names on the way."""
+    river, entity = builder.rivers[key], builder.river_entities[key]
+    if not river.basin and len(river.local) < 2:
+        return None
+    name = river.name
+    parts = []
+    if river.basin:
+        area = grouped(river.basin)
+        parts.append(pick(name, (f"the {name} gathers its water from a basin of {area} square kilometers", f"some {area} square kilometers of land drain into the {name}", f"the catchment of the {name} covers {area} square kilometers")))
+        others = sorted((int(r.basin), r.name) for r in builder.rivers.values() if r.basin)
+        rank = len(others) - [n for _, n in others].index(name)
+        bigger = others[[n for _, n in others].index(name) + 1] if rank > 1 else None
+        parts.append(f"that makes it number {rank} of the {len(others)} basins compared here, just after the {bigger[1]}'s" if bigger else f"no other basin among the {len(others)} compared here is as large")
+        if river.ocean == "Internal":
+            parts.append(f"it never reaches the ocean{': its water ends in the ' + river.sea if river.sea else ', because its basin has no outlet'}")
+        elif river.sea:
+            parts.append(f"the water belongs to the system of the {river.ocean} and gets there through the {river.sea}")
+        else:
+            parts.append(f"its water is bound for the {river.ocean}")
+    if river.local:
+        names: dict[str, list[str]] = {}
+        for country, local in river.local.items():
+            names.setdefault(local, []).append(the(country))
+        parts.append("local maps call it " + listing([f"{local} in {listing(where)}" for local, where in names.items()]))
+    parts.append(f"it touches {spell(len(river.countries))} countries on its course" if len(river.countries) > 1 else f"from beginning to end it is counted as a river of {the(river.countries[0])}")
+    text = join(*parts)
+    return Passage("Basin", [entity, *[builder.place[c] for c in river.countries[:1]]], text) if fits(text) else None
+
+
+def water(name: str, builder: Builder) -> Passage | None:
+    """Whether a lake is salt or fresh and how it ranks."""
+    lake = builder.lakes[name]
+    entity = builder.world.get(name, "lake")
+    size = min(lake.areas)
+    if not entity or len(lake.areas) != 1 or not size.isdigit() or int(size) < 2000:
+        return None
+    peers = sorted((int(min(x.areas)), x.name) for x in builder.lakes.values() if len(x.areas) == 1 and min(x.areas).isdigit() and x.salt == lake.salt)
+    place = len(peers) - [n for _, n in peers].index(name)
+    kind = "salt" if lake.salt else "fresh"
+    start = pick(name + "w", (f"the water of {name} is {kind}", f"{name} holds {kind} water", f"whoever tastes the water of {name} finds it {kind}"))
+    if name.endswith("Sea"):
+        start = f"the water of the {name} is salt" if lake.salt else f"the water of the {name} is fresh"
+    label = f"the {name}" if name.endswith("Sea") else name
+    parts = [f"among the {len(peers)} {kind}-water lakes with a known area it is number {place} by size" if place > 1 else f"no other of the {len(peers)} {kind}-water lakes with a known area is so large"]
+    smaller = peers[[n for _, n in peers].index(name) - 1] if place < len(peers) else None
+    if smaller:
+        ratio = int(size) / smaller[0]
+        than = f"the {smaller[1]}" if smaller[1].endswith("Sea") else smaller[1]
+        parts.append(f"the next smaller one on the list is {than}" if ratio < 1.5 else f"the next one on the list, {than}, has not even {'half' if ratio > 2 else 'two thirds'} its area")
+    parts.append(f"{spell(len(lake.countries))} countries meet on the shores of {label}: {listing([the(c) for c in lake.countries])}" if len(lake.countries) > 1 else f"all of {label} belongs to {the(lake.countries[0])}")
+    text = join(start, *parts)
+    return Passage("Water", [entity, *[builder.place[c] for c in lake.countries[:1]]], text) if fits(text) else None
+
+
+def club(entity: Entity, builder: Builder) -> Passage | None:
+    """When members joined an organization, as far as the source tells."""
+    code = next((a for a in entity.aliases if a), entity.label)
+    joined: list[tuple[str, str]] = []
+    for name, country in builder.countries.items():
+        match = re.search(rf"(?:joined|member of|became a member of)(?: both)?(?: the)? (?:EU and |NATO and the )?{re.escape(code)}(?: since| in)? (\d{{4}})", country.text("Military - note"))
+        if match and builder.world.triples.get((builder.place[name], "member_of", entity)) is not None:
+            joined.append((match[1], name))
+    joined.sort()
+    if len(joined) < 3:
+        return None
+    shown = joined[:6]
+    lead = f"membership of the {entity.label}, or {code} for short, grew step by step"
+    steps = listing([f"{the(n)} in {y}" for y, n in shown])
+    text = join(lead, f"among those that have belonged to it for a known time are {steps}", f"the youngest date on this list is {joined[-1][0]}, when {the(joined[-1][1])} came in" if len(joined) > 6 else "", "for the other members no year is given here")
+    return Passage("Membership", [entity, builder.place[shown[0][1]]], text) if fits(text) else None
+
+
+def everything(builder: Builder) -> list[Passage]:
+    """All passages of this module."""
+    world, out = builder.world, []
+    origins = capital_names()
+    for name, country in builder.countries.items():
+        for city in builder.capitals[name]:
+            if (name, city.label) in origins:
+                out.append(capital(city, builder.place[name], country, origins[name, city.label]))
+        out.append(office(country, builder.place[name], builder))
+        for song in world.objects(builder.place[name], "national_anthem"):
+            facts = builder.anthems.get(song.label, {})
+            if facts.get("country") == name:
+                out.append(anthem(song, builder.place[name], facts))
+    for entity in list(world.entities.values()):
+        if entity.type == "currency":
+            users = world.subjects("currency", entity)
+            people_count = sum(builder.countries[u.label].numbers.get("population", (0.0, ""))[0] for u in users)
+            if people_count >= MANY_PEOPLE:
+                out.append(exchange(entity, users, builder.countries[users[0].label], builder.plurals[entity.label]))
+        elif entity.type == "language":
+            out.append(speakers(entity, builder.countries, builder))
+        elif entity.type == "organization":
+            out.append(club(entity, builder))
+    out += [basin(key, builder) for key in builder.rivers]
+    out += [water(name, builder) for name in builder.lakes]
+    return [p for p in out if p]
+
