@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from world.prose import Passage
 
 HERE = Path(__file__).parent / "world"
+SHORT = {"UK", "US", "EU", "NZ", "AU"}
 TYPOGRAPHY = str.maketrans({"’": "'", "“": '"', "”": '"'})  # noqa: RUF001
 
 
@@ -60,7 +61,7 @@ def aliases(builder: Builder) -> dict[str, list[str]]:
             if re.fullmatch(r"[A-Z][A-Za-z -]+", adjective):
                 names.append(adjective)
         kept = [clean_text(n.translate(TYPOGRAPHY)) for n in names]
-        kept = [n for n in kept if 1 < len(n) < 60 and n != entity.label and n not in labels and not re.search(r"[;:()]|none|^note", n)]
+        kept = [n for n in kept if (2 < len(n) < 60 or n in SHORT) and " or " not in n and n != entity.label and n not in labels and not re.search(r"[;:()]|none|^note", n)]
         kept += [n for n in extra.get(entity.id, []) if n not in {entity.label, entity.id}]
         kept = list(dict.fromkeys(kept))
         if kept:

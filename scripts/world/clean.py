@@ -115,7 +115,6 @@ ORGANIZATIONS: dict[str, tuple[str, str]] = {
     "COMESA": ("Common Market for Eastern and Southern Africa", "free-trade area in eastern and southern Africa"),
     "CIS": ("Commonwealth of Independent States", "association of former Soviet republics"),
     "EAEU": ("Eurasian Economic Union", "economic union of post-Soviet states"),
-    "SCO": ("Shanghai Cooperation Organization", "security and political grouping of Eurasian states"),
     "GCC": ("Gulf Cooperation Council", "union of Arab monarchies on the Gulf"),
     "OAS": ("Organization of American States", "continental organization of the Americas"),
     "OIC": ("Organization of Islamic Cooperation", "organization of states with Muslim populations"),
@@ -140,7 +139,6 @@ ORGANIZATIONS: dict[str, tuple[str, str]] = {
     "AMU": ("Arab Maghreb Union", "union of North African Arab states"),
     "IGAD": ("Intergovernmental Authority on Development", "regional bloc in the Horn of Africa"),
     "ECO": ("Economic Cooperation Organization", "economic organization of western and central Asian states"),
-    "CEMAC": ("Central African Economic and Monetary Community", "monetary union of central African states"),
     "WAEMU": ("West African Economic and Monetary Union", "monetary union of West African states"),
     "SACU": ("Southern African Customs Union", "customs union of five southern African states"),
     "CAN": ("Andean Community", "trade bloc of Andean states"),
@@ -156,9 +154,12 @@ ORGANIZATIONS: dict[str, tuple[str, str]] = {
     "OSCE": ("Organization for Security and Co-operation in Europe", "security organization of the northern hemisphere"),
     "AOSIS": ("Alliance of Small Island States", "alliance of low-lying island countries"),
     "IEA": ("International Energy Agency", "energy agency of industrial oil-importing states"),
-    "Paris Club": ("Paris Club", "informal group of official creditor states"),
 }  # fmt: skip
-NOT_A_MEMBER = re.compile(r"observer|associate|partner|candidate|dialogue|pending|nonmember|suspended|correspondent|guest|cooperating|signatory|applicant|consultative|withdr|acceding|NGO|committee|nonregional|subbureau")
+# memberships that the source still lists although they have ended
+ENDED = {
+    ("United Kingdom", "EU"), ("Qatar", "OPEC"), ("Ecuador", "OPEC"), ("Russia", "CE"), ("Ukraine", "CIS"), ("Angola", "OPEC"),
+}  # fmt: skip
+NOT_A_MEMBER = re.compile(r"de facto|observer|associate|partner|candidate|dialogue|pending|nonmember|suspended|correspondent|guest|cooperating|signatory|applicant|consultative|withdr|acceding|NGO|committee|nonregional|subbureau")
 
 FORMER_STATES = {
     "Soviet Union": "union of fifteen republics dissolved in 1991",

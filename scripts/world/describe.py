@@ -80,6 +80,8 @@ class Describer:
             return f"river at the lowest point of {_some(self.into[entity]['lowest_point'])}"
         length = self.value.get((entity, "length_km"), "")
         where = f"river flowing through {the(places[0].label)}" if len(places) == 1 else f"river flowing through {spell(len(places))} countries, among them {the(places[0].label)}"
+        if length and len(where.split()) > 11:
+            where = f"river flowing through {spell(len(places))} countries"
         return f"{where}, {grouped(length)} km long" if length else where
 
     def _lake(self, entity: Entity) -> str:

@@ -142,7 +142,9 @@ class Builder:
         for other, quals in country.rows["shares_border_with"]:
             there = self.place.get(country_name(other))
             if there and there is not here:
-                self.world.triple(here, "shares_border_with", there, length_km=number(quals.get("length_km", "")))
+                length = number(quals.get("length_km", ""))
+                self.world.triple(here, "shares_border_with", there, length_km=length)
+                self.world.triple(there, "shares_border_with", here, length_km=length)
         for other, quals in country.rows["export_partner"][:3]:
             there = self.place.get(country_name(other))
             if there and there is not here:
@@ -150,9 +152,9 @@ class Builder:
         listed = re.sub(r"\([^)]*note.*", "", country.text("International organization participation"))
         for item in re.split(r",\s*(?![^()]*\))", listed):
             code, _, remark = item.strip().partition(" (")
-            if code in clean.ORGANIZATIONS and not clean.NOT_A_MEMBER.search(remark):
+            if code in clean.ORGANIZATIONS and (country.name, code) not in clean.ENDED and not clean.NOT_A_MEMBER.search(remark):
                 org = self.world.entity(clean.ORGANIZATIONS[code][0], "organization")
-                if code not in org.aliases and code != org.label:
+                if code not in org.aliases and code != org.label and code not in {"CAN", "LAS", "NC", "ECO", "CE"}:
                     org.aliases.append(code)
                 self.world.triple(here, "member_of", org)
         money = re.match(r"Currency: (.+?) \(([A-Z]{3})\)", country.text("Exchange rates"))
@@ -161,7 +163,8 @@ class Builder:
             if " or " not in unit.label:
                 self.world.triple(here, "currency", unit)
                 self.world.literal(unit, "currency_code", money[2])
-                unit.aliases.append(money[2])
+                if money[2] in {"EUR", "USD", "GBP", "JPY"}:
+                    unit.aliases.append(money[2])
                 self.plurals.setdefault(unit.label, unit.label + "s" if money[2] in clean.CURRENCY_BY_CODE and money[2] not in {"CNY", "RMB"} else money[1])
         for raw, _ in country.rows["national_symbol"]:
             if len(raw.split()) <= 3 and not re.search(r"\b(on|of|with|each|official|two|from)\b", raw):
@@ -187,7 +190,7 @@ class Builder:
         text = re.sub(r"\([^)]*\)", "", country.text("Ethnic groups")).split("note")[0]
         for name, share in re.findall(r"(?:^|, |; )([A-Z][A-Za-zÀ-ž'’ -]{2,28}?) ([\d.]+)%", text)[:3]:
             if not re.search(r"\b(other|and|or|mixed|Other|Black|White|descent|born|EU|non|South America|Islands|Saint)\b", name) and country_name(name) not in self.place:
-                self.world.triple(here, "ethnic_group", self.world.entity(name, "people"), share_pct=share)
+                self.world.triple(here, "ethnic_group", self.world.entity(name.strip(), "people"), share_pct=share)
 
     def _anthem(self, here: Entity, country: Country) -> None:
         text = country.text("National anthem(s)")
@@ -227,7 +230,7 @@ class Builder:
                 self.world.triple(entity, "lies_in", self.place[name])
             if len(lake.areas) == 1 and "range" not in lake.areas:
                 self.world.literal(entity, "area_sq_km", min(lake.areas))
-            entity.aliases += sorted(lake.other - {lake.name})
+            entity.aliases += sorted(lake.other - {lake.name, "Red"})
 
     def _points(self, here: Entity, country: Country) -> None:
         for raw, quals in country.rows["highest_point"][:1]:

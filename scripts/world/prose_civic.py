@@ -35,6 +35,7 @@ VOTING = {
     "Kuwait": "Voters must also have been citizens for two decades.",
     "Lebanon": "Men and women of every religion have the vote, but convicted felons are left out.",
 }
+MOST_NAME_WORDS = 7  # a chamber's English and local name together
 SKIP_VOTING = {"Brazil", "Argentina", "Ecuador", "Italy"}
 
 
@@ -81,6 +82,7 @@ def _house(fields: dict[str, str], key: str) -> tuple[str, str, str]:
     seats = re.match(r"(\d[\d,]*)", fields.get("number of seats", ""))
     if len(name.split()) > 6 or "," in name or re.search(r"[^\x00-ſ]", name):
         name = ""
+    local = "" if len(re.findall(r"\w+", f"{name} {local}")) > MOST_NAME_WORDS else local
     local = "" if local.lower() == name.lower() or len(local.split()) > 4 or " or " in local else local
     return name, local, seats[1] if seats else ""
 
@@ -107,6 +109,13 @@ def _women(country: Country, fields: dict[str, str], where: str) -> str:
     )
 
 
+def _next(country: Country, fields: dict[str, str]) -> str:
+    date = re.match(r"(?:by |in )?((?:[A-Z][a-z]+ )?20\d\d)$", fields.get("expected date of next election", "").strip())
+    if not date:
+        return ""
+    return pick(country.name + "next", (f"a new one is due to be elected in {date[1]}", f"the next election was expected for {date[1]}", f"voters are called to the polls again in {date[1]}"))
+
+
 def _parliament(country: Country) -> list[str]:
     fields = country.fields("Legislative branch")
     name, local, seats = _house(fields, "legislature name")
@@ -126,6 +135,7 @@ def _parliament(country: Country) -> list[str]:
             ),
             _system(country, fields),
             _women(country, fields, ""),
+            _next(country, fields).replace("a new one", "a new chamber"),
         ]
     low, high = country.fields("Legislative branch - lower chamber"), country.fields("Legislative branch - upper chamber")
     low_name, low_local, low_seats = _house(low, "chamber name")
@@ -147,6 +157,7 @@ def _parliament(country: Country) -> list[str]:
         ),
         f"members of the lower house serve for {spell(int(term[1]))} years" if term else "",
         _women(country, low, " in the lower house"),
+        _next(country, low).replace("a new one", "a new lower house"),
     ]
 
 
@@ -203,12 +214,12 @@ def _flag(country: Country) -> list[str]:
     meaning = text.partition("meaning:")[2].split(" history:")[0].split("note")[0]
     senses: list[tuple[str, str]] = []
     for colour, sense in re.findall(rf"\b({COLOURS})(?: bands?| stripes?)? (?:stands for|represents|symbolizes|for) ((?:the )?[a-z'-]+(?: [a-z'-]+){{0,3}})(?=[,;.]|$| and (?:{COLOURS}))", meaning):
-        if not re.search(r"\b(stands?|represents?|symbolizes?|its|their|is|are|shed)\b", sense) and colour not in [c for c, _ in senses]:
+        if not re.search(r"\b(stands?|represents?|symbolizes?|its|their|is|are|shed)\b", sense) and colour not in [c for c, _ in senses] and len(re.findall(r"\w+", sense)) < 5:
             senses.append((colour, sense))
     if senses:
         verb = pick(country.name + "sense", ("is taken to mean", "is explained as a sign of", "is said to signify"))
-        first = f"{senses[0][0]} {verb} {senses[0][1]}"
-        more = [f"{c} {'of ' if 'sign of' in verb else ''}{s}" for c, s in senses[1:3]]
+        first = f"the {senses[0][0]} {verb} {senses[0][1]}"
+        more = [f"the {c} {'of ' if 'sign of' in verb else ''}{s}" for c, s in senses[1:3]]
         out.append(pick(country.name + "read", ("in the colors of the flag, ", "as for the colors on the flag, ", "on the flag, ")) + listing([first, *more]))
     return out
 

@@ -21,7 +21,7 @@ CLIMATES = (
     (r"\bdesert\b", "desert"), (r"\bsubarctic\b", "subarctic"), (r"(?<!sub)\barctic\b", "arctic"), (r"\balpine\b", "alpine"),
 )  # fmt: skip
 TERRAIN = (
-    (r"\bmountain|\bmontane|\bAlps\b", "mountains"), (r"\bplateau", "plateaus"), (r"\bhill", "hills"), (r"\bplain", "plains"),
+    (r"\bmountain|\bmontane|\bAlps\b|\bAndes\b|\bCarpathian|\bHimalaya|\bUral", "mountains"), (r"\bplateau", "plateaus"), (r"\bhill", "hills"), (r"\bplain", "plains"),
     (r"\bdesert", "desert"), (r"\blowland", "lowlands"), (r"\bhighland|\bupland", "highlands"), (r"\bvolcan", "volcanic ground"),
     (r"\bcoral|\batoll", "coral islands"), (r"\bvalley", "valleys"), (r"\bswamp|\bmarsh|\bwetland", "wetlands"), (r"\bsavanna", "savanna"),
     (r"\bforest|\bjungle", "forest"), (r"\bdelta", "river deltas"), (r"\bglacier|\bice\b", "ice"),

@@ -16,6 +16,8 @@ if TYPE_CHECKING:
     from world.source import Country
 
 
+LEAST_SHARE = 10  # a language whose largest counted share is smaller gets no passage
+LONG_NAMES = 7  # words in an enumeration of authors
 MANY_PEOPLE = 9_000_000  # smaller currencies get no passage
 
 
@@ -51,6 +53,11 @@ def capital(city: Entity, here: Entity, country: Country, origin: str) -> Passag
         parts.append(
             pick(name + "saving", (f"summer time starts on the {saving[1]} and is over on the {saving[2]}", f"between the {saving[1]} and the {saving[2]} the clocks are put forward by an hour")) if saving else "the clocks are put forward in summer",
         )
+    else:
+        gap = re.search(r"\((\d+(?:\.\d+)?) hours? (ahead of|behind) Washington", text)
+        if gap and country.name != "United States":
+            unit = "hour" if gap[1] == "1" else "hours"
+            parts.append(pick(name + "gap", (f"in winter, Washington is {gap[1]} {unit} {'behind' if gap[2] != 'behind' else 'ahead'}", f"a clock in Washington shows a time {gap[1]} {unit} {'earlier' if gap[2] != 'behind' else 'later'} in winter", f"the gap to Washington is {gap[1]} {unit} in winter")))
     place = re.search(r"geographic coordinates: (\d+) (\d+) ([NS]), (\d+) (\d+) ([EW])", text)
     if place:
         where = f"{int(place[1])}°{place[2]}′ {'north' if place[3] == 'N' else 'south'} and {int(place[4])}°{place[5]}′ {'east' if place[6] == 'E' else 'west'}"  # noqa: RUF001
@@ -131,13 +138,15 @@ def anthem(entity: Entity, here: Entity, facts: dict[str, str]) -> Passage | Non
         parts.append(f"both the words and the tune are by {words}")
     else:
         return None
+    if max(len(re.findall(r"\w+", part)) for part in (words, music)) > LONG_NAMES:
+        return None
+    if music and music != words:
+        parts.append(pick(entity.label + "two", ("so poet and composer were different people", "words and music thus come from different hands", "thus it is the work of more than one person")))
+    else:
+        parts.append(pick(entity.label + "two", ("a single author thus stands behind the whole song", "there is no second name to remember")))
     if year:
         when = year[1] or year[2]
         parts.append(pick(entity.label + "year", (f"the song was adopted in {when}", f"it has been official since {when}", f"it gained its rank in {when}")) if year[1] else f"it has been sung since {when}")
-    if music and music != words:
-        parts.append(pick(entity.label + "two", ("so poet and composer were different people", "words and music thus come from different hands", "the song is the work of more than one person")))
-    else:
-        parts.append(pick(entity.label + "two", ("a single author thus stands behind the whole song", "there is no second name to remember")))
     if not year:
         parts.append("the year in which it became official is not on record here")
     text = join(start, *parts)
@@ -193,7 +202,7 @@ def speakers(entity: Entity, countries: dict[str, Country], builder: Builder) ->
             if match:
                 shares.append((float(match[1]), place.label))
     shares.sort(reverse=True)
-    if len(shares) < 3:
+    if len(shares) < 3 or shares[0][0] < LEAST_SHARE:
         return None
     top = shares[:4]
     name = entity.label
@@ -210,7 +219,8 @@ def speakers(entity: Entity, countries: dict[str, Country], builder: Builder) ->
     if len(shares) > 4:
         parts.append(f"at the other end stands {the(shares[-1][1])} with {shares[-1][0]:g}%")
     parts.append(pick(name + "end", ("censuses and surveys of different years lie behind these shares, so they can only be compared roughly", "the counts were taken in different years and do not all ask the same question", "since the sources differ in age and method, small gaps mean little")))
-    return Passage("Speakers", [entity, *[builder.place[p] for _, p in top[:2]]], join(lead, *parts))
+    text_out = join(lead, *parts)
+    return Passage("Speakers", [entity, *[builder.place[p] for _, p in top[:2]]], text_out) if fits(text_out) else None
 
 
 def basin(key: str, builder: Builder) -> Passage | None:
@@ -240,6 +250,8 @@ def basin(key: str, builder: Builder) -> Passage | None:
         parts.append("local maps call it " + listing([f"{local} in {listing(where)}" for local, where in names.items()]))
     parts.append(f"it touches {spell(len(river.countries))} countries on its course" if len(river.countries) > 1 else f"from beginning to end it is counted as a river of {the(river.countries[0])}")
     text = join(*parts)
+    if not fits(text):
+        text = join(*parts, pick(name + "pad", ("a basin, in this sense, is all the land whose rain and snow feed the river", "every brook and tributary inside that area adds to the stream", "rain that falls outside this area feeds other rivers")))
     return Passage("Basin", [entity, *[builder.place[c] for c in river.countries[:1]]], text) if fits(text) else None
 
 

@@ -34,6 +34,7 @@ SPOKEN_OF = {
 MONTHS = (
     "January February March April May June July August September October November December".split()  # noqa: SIM905
 )
+TYPOGRAPHY = str.maketrans({"’": "'", "‘": "'", "\xa0": " "})  # noqa: RUF001
 DATE = re.compile(rf"(\d{{1,2}}) ({'|'.join(MONTHS)}) (\d{{4}})")
 
 
@@ -95,7 +96,7 @@ def load(folder: Path) -> dict[str, Country]:
     countries: dict[str, Country] = {}
     with (folder / "passages.jsonl").open(encoding="utf-8") as stream:
         for line in stream:
-            row = json.loads(line)
+            row = json.loads(line.translate(TYPOGRAPHY).replace("“", r"\"").replace("”", r"\""))
             raw = row["title"]
             if raw in DROPPED:
                 continue
@@ -106,7 +107,7 @@ def load(folder: Path) -> dict[str, Country]:
             country.sections.setdefault(leaf, text)
     with (folder / "kg.tsv").open(encoding="utf-8") as stream:
         for line in stream:
-            head, relation, tail, quals = line.rstrip("\n").split("\t")
+            head, relation, tail, quals = line.translate(TYPOGRAPHY).rstrip("\n").split("\t")
             if country_name(head) in countries:
                 countries[country_name(head)].rows[relation].append((tail.strip(), qualifiers(quals)))
     with (folder / "attributes.tsv").open(encoding="utf-8") as stream:
