@@ -11,7 +11,15 @@ from pathlib import Path
 from typing import Any
 
 DEFAULT = Path(__file__).parent.parent / "thinkgraph" / "data" / "world"
-FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "questions.jsonl", "README.md")
+FILES = (
+    "triples.tsv",
+    "literals.tsv",
+    "entities.tsv",
+    "aliases.json",
+    "passages.jsonl",
+    "questions.jsonl",
+    "README.md",
+)
 MINIMUM = {
     "1hop": 14, "2hop": 18, "3hop": 8, "intersection": 8, "comparison": 8, "kg+text": 22, "ambiguous": 8, "unanswerable": 10,
 }  # fmt: skip
@@ -163,7 +171,10 @@ def check_passages(base: Base) -> None:
         words = len(p["text"].split())
         if not 40 <= words <= 130:
             base.fault(f"passage {p['id']}: {words} words")
-        odd = re.search(r"\bNone\b|\bnull\b|\{|\}|  |\(\)|\.\.| ,| \.|;\.|\b(a|A) [aeio][a-z]+\b(?<!a one)|\bthe the\b|\b(\w+) \2\b", p["text"])
+        odd = re.search(
+            r"\bNone\b|\bnull\b|\{|\}|  |\(\)|\.\.| ,| \.|;\.|\b(a|A) [aeio][a-z]+\b(?<!a one)|\bthe the\b|\b(\w+) \2\b",
+            p["text"],
+        )
         if odd and odd[0] not in {"Baden Baden"} and not _name_in(base, p, odd[0]):
             base.fault(f"passage {p['id']}: odd text {odd[0]!r}")
 
@@ -227,7 +238,9 @@ def _check_text(base: Base, question: Row, texts: list[tuple[str, str]]) -> None
     for entity, section in texts:
         if not any(base.passage[g]["section"] == section and entity in base.passage[g]["entities"] for g in gold):
             base.fault(f"{where}: no gold passage with section {section!r} about {entity!r}")
-        objects = {base.label.get(o, o) for s, _, o, _ in base.triples if s == entity} | {v for s, _, v, _ in base.literals if s == entity}
+        objects = {base.label.get(o, o) for s, _, o, _ in base.triples if s == entity} | {
+            v for s, _, v, _ in base.literals if s == entity
+        }
         for answer in question["answers"]:
             if answer in objects:
                 base.fault(f"{where}: answer {answer!r} is an object of {entity!r}")
@@ -289,12 +302,18 @@ def check_questions(base: Base) -> None:
         check_question(base, question)
     answered = [q for q in base.questions if q["answers"]]
     backwards = sum(any(len(h) > 1 and h[1].startswith("-") for h in q["gold_path"]) for q in answered)
-    numbers = sum(all(a not in base.label.values() and re.match(r"-?[\d.]", a) for a in q["answers"]) and not q.get("gold_passages") for q in answered)
+    numbers = sum(
+        all(a not in base.label.values() and re.match(r"-?[\d.]", a) for a in q["answers"])
+        and not q.get("gold_passages")
+        for q in answered
+    )
     several = sum(len(q["answers"]) > 1 for q in answered)
     hops = Counter(len(q["gold_path"]) for q in base.questions if q["type"] == "kg+text")
     if backwards < 10 or numbers < 6 or several < 4 or hops[1] < 4 or hops[2] < 12 or hops[3] < 6:
         base.fault(f"questions: {backwards} backwards, {numbers} literals, {several} sets, kg+text hops {dict(hops)}")
-    print(f"questions {len(base.questions)}: {dict(kinds)}; {backwards} backwards, {numbers} literals, {several} sets, kg+text by hops {dict(hops)}")
+    print(
+        f"questions {len(base.questions)}: {dict(kinds)}; {backwards} backwards, {numbers} literals, {several} sets, kg+text by hops {dict(hops)}"
+    )
 
 
 def words(text: str) -> list[str]:
@@ -333,7 +352,9 @@ def main() -> int:
         check(base)
     if args.source:
         check_source(base, args.source)
-    print(f"{len(base.triples)} triples, {len(base.literals)} literals, {len(base.entities)} entities, {len(base.passages)} passages")
+    print(
+        f"{len(base.triples)} triples, {len(base.literals)} literals, {len(base.entities)} entities, {len(base.passages)} passages"
+    )
     for fault in base.faults:
         print(f"FAULT {fault}")
     print(f"{len(base.faults)} faults")

@@ -61,7 +61,15 @@ def aliases(builder: Builder) -> dict[str, list[str]]:
             if re.fullmatch(r"[A-Z][A-Za-z -]+", adjective):
                 names.append(adjective)
         kept = [clean_text(n.translate(TYPOGRAPHY)) for n in names]
-        kept = [n for n in kept if (2 < len(n) < 60 or n in SHORT) and " or " not in n and n != entity.label and n not in labels and not re.search(r"[;:()]|none|^note", n)]
+        kept = [
+            n
+            for n in kept
+            if (2 < len(n) < 60 or n in SHORT)
+            and " or " not in n
+            and n != entity.label
+            and n not in labels
+            and not re.search(r"[;:()]|none|^note", n)
+        ]
         kept += [n for n in extra.get(entity.id, []) if n not in {entity.label, entity.id}]
         kept = list(dict.fromkeys(kept))
         if kept:
@@ -140,7 +148,9 @@ def main() -> None:
     (args.out / "questions.jsonl").write_text(source, encoding="utf-8")
     questions = [json.loads(line) for line in source.splitlines() if line.strip()]
     (args.out / "README.md").write_text(readme(world, texts, questions), encoding="utf-8")
-    print(f"{len(world.triples)} triples, {len(world.literals)} literals, {len(world.entities)} entities, {len(texts)} passages")
+    print(
+        f"{len(world.triples)} triples, {len(world.literals)} literals, {len(world.entities)} entities, {len(texts)} passages"
+    )
 
 
 if __name__ == "__main__":

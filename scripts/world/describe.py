@@ -27,7 +27,11 @@ NOUNS = {
 def _some(places: list[Entity]) -> str:
     names = [the(p.label) for p in places]
     short = len(names) <= 2 and sum(len(n.split()) for n in names) <= 7
-    return listing(names) if short else f"{the(min((p.label for p in places), key=lambda n: (len(n.split()), places[0].label != n)))} and {spell(len(places) - 1)} other {'place' if len(places) == 2 else 'places'}"
+    return (
+        listing(names)
+        if short
+        else f"{the(min((p.label for p in places), key=lambda n: (len(n.split()), places[0].label != n)))} and {spell(len(places) - 1)} other {'place' if len(places) == 2 else 'places'}"
+    )
 
 
 class Describer:
@@ -66,7 +70,9 @@ class Describer:
         where = f" in {REGIONS[region[0].label]}" if region else ""
         if entity.label == "Antarctica":
             return "frozen continent around the South Pole"
-        return f"territory of {the(owner[0].label)}{where}" if owner else f"territory of special or disputed status{where}"
+        return (
+            f"territory of {the(owner[0].label)}{where}" if owner else f"territory of special or disputed status{where}"
+        )
 
     def _city(self, entity: Entity) -> str:
         seats = self.into[entity]["capital"]
@@ -79,7 +85,11 @@ class Describer:
         if not places:
             return f"river at the lowest point of {_some(self.into[entity]['lowest_point'])}"
         length = self.value.get((entity, "length_km"), "")
-        where = f"river flowing through {the(places[0].label)}" if len(places) == 1 else f"river flowing through {spell(len(places))} countries, among them {the(places[0].label)}"
+        where = (
+            f"river flowing through {the(places[0].label)}"
+            if len(places) == 1
+            else f"river flowing through {spell(len(places))} countries, among them {the(places[0].label)}"
+        )
         if length and len(where.split()) > 11:
             where = f"river flowing through {spell(len(places))} countries"
         return f"{where}, {grouped(length)} km long" if length else where

@@ -25,7 +25,13 @@ CAPITALS = {  # where the source's field holds more than one name or a remark
     "Akrotiri": ["Episkopi Cantonment"], "Dhekelia": ["Episkopi Cantonment"], "Tanzania": ["Dodoma"], "Israel": ["Jerusalem"],
     "Christmas Island": ["The Settlement"], "Saint Martin": ["Marigot"], "Hong Kong": [], "Macau": [], "San Marino": ["San Marino"],
 }  # fmt: skip
-CITY_SPELLINGS = {"NUR-SULTAN": "ASTANA", "Nur-Sultan": "Astana", "Mombassa": "Mombasa", "Southampton/Portsmouth": "Southampton", "Dar es Salaam": "Dar es Salaam"}
+CITY_SPELLINGS = {
+    "NUR-SULTAN": "ASTANA",
+    "Nur-Sultan": "Astana",
+    "Mombassa": "Mombasa",
+    "Southampton/Portsmouth": "Southampton",
+    "Dar es Salaam": "Dar es Salaam",
+}
 RULERS = {
     "UK": "United Kingdom", "US": "United States", "France": "France", "Spain": "Spain", "Portugal": "Portugal", "Belgium": "Belgium",
     "Great Britain": "United Kingdom", "Netherlands": "Netherlands", "Ethiopia": "Ethiopia", "Haiti": "Haiti", "Indonesia": "Indonesia",
@@ -97,7 +103,10 @@ class Builder:
                 city.aliases.append(other[1])
         self.capitals[country.name] = list(found.values())
         year = re.search(r"\((\d{4})\)", country.text("Major urban areas - population"))
-        for size, raw_name in re.findall(r"([\d.]+ million|[\d,]{4,}) ([^\d(]+?)(?= \(capital\)|, |\s*\(|;|$)", country.text("Major urban areas - population")):
+        for size, raw_name in re.findall(
+            r"([\d.]+ million|[\d,]{4,}) ([^\d(]+?)(?= \(capital\)|, |\s*\(|;|$)",
+            country.text("Major urban areas - population"),
+        ):
             name = re.sub(r"^million ", "", raw_name.strip(" ,"))
             name = CITY_SPELLINGS.get(name, name)
             if not name[0].isupper() or not name:
@@ -120,7 +129,10 @@ class Builder:
                 self.world.triple(here, "dependency_of", self.place[ruler])
                 break
         text = country.text("Independence")
-        first = re.match(r"\d{1,2} \w+ \d{4} \((?:declared |declared independence |independence declared )?from (?:the |a )?([^)]*)\)?", text)
+        first = re.match(
+            r"\d{1,2} \w+ \d{4} \((?:declared |declared independence |independence declared )?from (?:the |a )?([^)]*)\)?",
+            text,
+        )
         if first and not re.search(r"\); .*\(from ", text):
             self.world.literal(here, "independence_date", iso_date(text))
             ruler = re.sub(r"[;,].*| protectorate status", "", first[1]).strip()
@@ -135,7 +147,12 @@ class Builder:
             self.world.triple(here, "government_type", self.world.entity(form, "government form"))
         if not form and country.rows["government_type"]:
             kind = country.rows["government_type"][0][0].split(";")[0].strip()
-            if kind in {"presidential republic", "parliamentary republic", "semi-presidential republic", "constitutional monarchy"}:
+            if kind in {
+                "presidential republic",
+                "parliamentary republic",
+                "semi-presidential republic",
+                "constitutional monarchy",
+            }:
                 self.world.triple(here, "government_type", self.world.entity(kind, "government form"))
 
     def _tables(self, here: Entity, country: Country) -> None:
@@ -152,7 +169,11 @@ class Builder:
         listed = re.sub(r"\([^)]*note.*", "", country.text("International organization participation"))
         for item in re.split(r",\s*(?![^()]*\))", listed):
             code, _, remark = item.strip().partition(" (")
-            if code in clean.ORGANIZATIONS and (country.name, code) not in clean.ENDED and not clean.NOT_A_MEMBER.search(remark):
+            if (
+                code in clean.ORGANIZATIONS
+                and (country.name, code) not in clean.ENDED
+                and not clean.NOT_A_MEMBER.search(remark)
+            ):
                 org = self.world.entity(clean.ORGANIZATIONS[code][0], "organization")
                 if code not in org.aliases and code != org.label and code not in {"CAN", "LAS", "NC", "ECO", "CE"}:
                     org.aliases.append(code)
@@ -165,7 +186,12 @@ class Builder:
                 self.world.literal(unit, "currency_code", money[2])
                 if money[2] in {"EUR", "USD", "GBP", "JPY"}:
                     unit.aliases.append(money[2])
-                self.plurals.setdefault(unit.label, unit.label + "s" if money[2] in clean.CURRENCY_BY_CODE and money[2] not in {"CNY", "RMB"} else money[1])
+                self.plurals.setdefault(
+                    unit.label,
+                    unit.label + "s"
+                    if money[2] in clean.CURRENCY_BY_CODE and money[2] not in {"CNY", "RMB"}
+                    else money[1],
+                )
         for raw, _ in country.rows["national_symbol"]:
             if len(raw.split()) <= 3 and not re.search(r"\b(on|of|with|each|official|two|from)\b", raw):
                 self.world.triple(here, "national_symbol", self.world.entity(re.sub(r" flower$", "", raw), "symbol"))
@@ -186,10 +212,17 @@ class Builder:
             if raw in clean.RELIGIONS:
                 share = re.search(re.escape(raw) + r" (?:\([^)]*\) )?([\d.]+)%", country.text("Religions"))
                 label = clean.RELIGIONS[raw]
-                self.world.triple(here, "religion", self.world.entity(label, "religion"), share_pct=share[1] if share else "")
+                self.world.triple(
+                    here, "religion", self.world.entity(label, "religion"), share_pct=share[1] if share else ""
+                )
         text = re.sub(r"\([^)]*\)", "", country.text("Ethnic groups")).split("note")[0]
         for name, share in re.findall(r"(?:^|, |; )([A-Z][A-Za-zÀ-ž'’ -]{2,28}?) ([\d.]+)%", text)[:3]:
-            if not re.search(r"\b(other|and|or|mixed|Other|Black|White|descent|born|EU|non|South America|Islands|Saint)\b", name) and country_name(name) not in self.place:
+            if (
+                not re.search(
+                    r"\b(other|and|or|mixed|Other|Black|White|descent|born|EU|non|South America|Islands|Saint)\b", name
+                )
+                and country_name(name) not in self.place
+            ):
                 self.world.triple(here, "ethnic_group", self.world.entity(name.strip(), "people"), share_pct=share)
 
     def _anthem(self, here: Entity, country: Country) -> None:
@@ -206,7 +239,10 @@ class Builder:
         if titles[0][2] and len(titles[0][2]) < 60:
             anthem.aliases.append(titles[0][2])
         self.world.triple(here, "national_anthem", anthem)
-        self.anthems.setdefault(title, facts | {"country": country.name})
+        known = self.anthems.get(title)
+        owner = {"God Save the King": "United Kingdom", "Yiyongjun Jinxingqu": "China"}.get(title, country.name)
+        if known is None or (here.type == "country" and self.place[known["country"]].type == "territory"):
+            self.anthems[title] = facts | {"country": owner}
 
     def _rivers(self) -> None:
         for key, river in self.rivers.items():
@@ -221,7 +257,9 @@ class Builder:
                 self.world.triple(entity, "ends_in", self.place[river.mouth])
             if len(river.lengths) == 1 and river.name not in waters.BASIN_ONLY_LENGTH:
                 self.world.literal(entity, "length_km", min(river.lengths))
-            entity.aliases += sorted(set(river.local.values())) + ([f"{river.name} River"] if "River" not in river.name else [])
+            entity.aliases += sorted(set(river.local.values())) + (
+                [f"{river.name} River"] if "River" not in river.name else []
+            )
 
     def _lakes(self) -> None:
         for lake in self.lakes.values():
@@ -244,7 +282,9 @@ class Builder:
                 self.world.literal(summit, "elevation_m", number(quals["elevation_m"]))
         for raw, quals in country.rows["lowest_point"][:1]:
             for name, kind in waters.low_points(raw, self.rivers, self.lakes):
-                self.world.triple(here, "lowest_point", self.world.entity(name, kind), elevation_m=number(quals["elevation_m"]))
+                self.world.triple(
+                    here, "lowest_point", self.world.entity(name, kind), elevation_m=number(quals["elevation_m"])
+                )
 
     def _commodities(self) -> None:
         wanted = (("agricultural_product", 2), ("natural_resource", 3), ("exports_commodity", 3))

@@ -19,7 +19,9 @@ TITLES = (
     "Taoiseach", "Minister of State", "Chief Minister", "First Minister", "Governor", "Chief Executive", "Federal Chancellor",
     "State Councilor", "Administrator",
 )  # fmt: skip
-HONOURS = re.compile(r"^(?:Air Vice-Marshal|Crown Prince|Sr\. Gen\.|Gen\.|Capt\.|Col\.|Dr\.|Sir|Ratu|Dame|Maj\. Gen\.|Lt\. Gen\.)\s+")
+HONOURS = re.compile(
+    r"^(?:Air Vice-Marshal|Crown Prince|Sr\. Gen\.|Gen\.|Capt\.|Col\.|Dr\.|Sir|Ratu|Dame|Maj\. Gen\.|Lt\. Gen\.)\s+"
+)
 
 
 @dataclass
@@ -33,7 +35,11 @@ class Holder:
 
 def _clean_name(text: str) -> str:
     text = re.sub(r"\s*\(.*?\)", "", text).strip(" ,")
-    text = re.sub(r"^(?:of the Swiss Confederation|of China|of the Government|of Territorial Council|of French Polynesia|of the Government of Spain|of Spain) ", "", text)
+    text = re.sub(
+        r"^(?:of the Swiss Confederation|of China|of the Government|of Territorial Council|of French Polynesia|of the Government of Spain|of Spain) ",
+        "",
+        text,
+    )
     text = re.sub(r" of (?:the Netherlands|Denmark|Norway)$", "", text)
     while HONOURS.match(text):
         text = HONOURS.sub("", text)
@@ -51,7 +57,11 @@ def holder(country: Country, office: str) -> Holder | None:
     for title in TITLES:
         if head.startswith(title + " "):
             name = _clean_name(head[len(title) + 1 :])
-            tidy = 1 < len(name) < 48 and ";" not in name and not re.search(r"\b(represented|and|Council|Minister)\b", name)
+            tidy = (
+                1 < len(name) < 48
+                and ";" not in name
+                and not re.search(r"\b(represented|and|Council|Minister)\b", name)
+            )
             return Holder("King" if title.startswith("Lord") else title, name, match[2]) if tidy else None
     return None
 

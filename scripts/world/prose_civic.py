@@ -32,6 +32,10 @@ VOTING = {
     "Guam": "Although Guamanians are citizens of the United States, they have no vote for its president.",
     "Puerto Rico": "Although residents are citizens of the United States, they have no vote for its president.",
     "US Virgin Islands": "Although islanders are citizens of the United States, they have no vote for its president.",
+    "Saudi Arabia": "The right applies to municipal elections.",
+    "Brunei": "The right applies to village elections.",
+    "Hong Kong": "Only a part of the seats is filled by direct election.",
+    "Macau": "Only a part of the seats is filled by direct election.",
     "Kuwait": "Voters must also have been citizens for two decades.",
     "Lebanon": "Men and women of every religion have the vote, but convicted felons are left out.",
 }
@@ -54,12 +58,21 @@ def _age(country: Country, the_name: str) -> str:
             f"{the_name} gives its people the vote when they turn {age}",
             f"a person must have reached {age} to vote in {the_name}",
             f"elections in {the_name} are for citizens aged {age} and over",
-            f"nobody under {age} can vote in {the_name}" if country.name not in VOTING else f"{age} is the usual voting age in {the_name}",
+            f"nobody under {age} can vote in {the_name}"
+            if country.name not in VOTING
+            else f"{age} is the usual voting age in {the_name}",
         ),
     )
     duty = ""
     if "compulsory" in text:
-        duty = pick(country.name + "duty", ("Voting is compulsory", "Turning out on election day is a legal duty", "Casting a ballot is obligatory rather than optional"))
+        duty = pick(
+            country.name + "duty",
+            (
+                "Voting is compulsory",
+                "Turning out on election day is a legal duty",
+                "Casting a ballot is obligatory rather than optional",
+            ),
+        )
     return join(first, duty, VOTING.get(country.name, ""))
 
 
@@ -88,8 +101,14 @@ def _house(fields: dict[str, str], key: str) -> tuple[str, str, str]:
 
 
 SYSTEMS = {
-    "proportional representation": ("members are chosen by proportional representation", "seats are shared out by proportional representation"),
-    "plurality/majority": ("members win their seats by a plurality or majority of the votes", "a plurality or majority of votes decides each seat"),
+    "proportional representation": (
+        "members are chosen by proportional representation",
+        "seats are shared out by proportional representation",
+    ),
+    "plurality/majority": (
+        "members win their seats by a plurality or majority of the votes",
+        "a plurality or majority of votes decides each seat",
+    ),
     "mixed system": ("the voting system is a mixed one", "a mixed electoral system decides who sits there"),
 }
 
@@ -105,7 +124,11 @@ def _women(country: Country, fields: dict[str, str], where: str) -> str:
         return ""
     return pick(
         country.name + "women",
-        (f"women hold {share[1]}% of the seats{where}", f"at the last count {share[1]}% of the members{where} were women", f"women make up {share[1]}% of the membership{where}"),
+        (
+            f"women hold {share[1]}% of the seats{where}",
+            f"at the last count {share[1]}% of the members{where} were women",
+            f"women make up {share[1]}% of the membership{where}",
+        ),
     )
 
 
@@ -113,7 +136,14 @@ def _next(country: Country, fields: dict[str, str]) -> str:
     date = re.match(r"(?:by |in )?((?:[A-Z][a-z]+ )?20\d\d)$", fields.get("expected date of next election", "").strip())
     if not date:
         return ""
-    return pick(country.name + "next", (f"a new one is due to be elected in {date[1]}", f"the next election was expected for {date[1]}", f"voters are called to the polls again in {date[1]}"))
+    return pick(
+        country.name + "next",
+        (
+            f"a new one is due to be elected in {date[1]}",
+            f"the next election was expected for {date[1]}",
+            f"voters are called to the polls again in {date[1]}",
+        ),
+    )
 
 
 def _parliament(country: Country) -> list[str]:
@@ -137,7 +167,10 @@ def _parliament(country: Country) -> list[str]:
             _women(country, fields, ""),
             _next(country, fields).replace("a new one", "a new chamber"),
         ]
-    low, high = country.fields("Legislative branch - lower chamber"), country.fields("Legislative branch - upper chamber")
+    low, high = (
+        country.fields("Legislative branch - lower chamber"),
+        country.fields("Legislative branch - upper chamber"),
+    )
     low_name, low_local, low_seats = _house(low, "chamber name")
     high_name, high_local, high_seats = _house(high, "chamber name")
     if not (low_name and high_name and low_seats and high_seats):
@@ -174,7 +207,10 @@ SHADE = rf"(?:(?:light|dark|sky|bright|deep|royal|navy|cobalt|ultramarine|medium
 
 
 def _bands(text: str) -> str:
-    match = re.match(rf"(two|three|four|five) equal (horizontal|vertical) (?:bands|stripes) of ({SHADE})(?: \([^)]*\))?,? (?:and )?((?:(?:, |,? and )?{SHADE}(?: \([^)]*\))?)+)", text)
+    match = re.match(
+        rf"(two|three|four|five) equal (horizontal|vertical) (?:bands|stripes) of ({SHADE})(?: \([^)]*\))?,? (?:and )?((?:(?:, |,? and )?{SHADE}(?: \([^)]*\))?)+)",
+        text,
+    )
     if not match:
         return ""
     colours = [match[3], *re.findall(SHADE, re.sub(r"\([^)]*\)", "", match[4]))]
@@ -183,7 +219,9 @@ def _bands(text: str) -> str:
     if match[2] == "horizontal":
         if len(colours) == 3:
             return f"three level stripes of the same height make up the flag: {colours[0]} above, {colours[1]} in the middle and {colours[2]} below"
-        return f"the flag is cut into {match[1]} level stripes of the same height, from top to bottom {listing(colours)}"
+        return (
+            f"the flag is cut into {match[1]} level stripes of the same height, from top to bottom {listing(colours)}"
+        )
     return f"the flag has {match[1]} upright stripes of the same width, {listing(colours)} as seen from the pole"
 
 
@@ -208,24 +246,41 @@ def _flag(country: Country) -> list[str]:
     if bands:
         out.append(bands)
         if found:
-            out.append(f"added to the stripes {'is' if len(found) == 1 and not found[0].startswith('several') else 'are'} {listing(found)}")
+            out.append(
+                f"added to the stripes {'is' if len(found) == 1 and not found[0].startswith('several') else 'are'} {listing(found)}"
+            )
     elif base and found:
         out.append(f"the flag has a {base[1]} ground and shows {listing(found)}")
     meaning = text.partition("meaning:")[2].split(" history:")[0].split("note")[0]
     senses: list[tuple[str, str]] = []
-    for colour, sense in re.findall(rf"\b({COLOURS})(?: bands?| stripes?)? (?:stands for|represents|symbolizes|for) ((?:the )?[a-z'-]+(?: [a-z'-]+){{0,3}})(?=[,;.]|$| and (?:{COLOURS}))", meaning):
-        if not re.search(r"\b(stands?|represents?|symbolizes?|its|their|is|are|shed)\b", sense) and colour not in [c for c, _ in senses] and len(re.findall(r"\w+", sense)) < 5:
+    for colour, sense in re.findall(
+        rf"\b({COLOURS})(?: bands?| stripes?)? (?:stands for|represents|symbolizes|for) ((?:the )?[a-z'-]+(?: [a-z'-]+){{0,3}})(?=[,;.]|$| and (?:{COLOURS}))",
+        meaning,
+    ):
+        if (
+            not re.search(r"\b(stands?|represents?|symbolizes?|its|their|is|are|shed)\b", sense)
+            and colour not in [c for c, _ in senses]
+            and len(re.findall(r"\w+", sense)) < 5
+        ):
             senses.append((colour, sense))
     if senses:
         verb = pick(country.name + "sense", ("is taken to mean", "is explained as a sign of", "is said to signify"))
         first = f"the {senses[0][0]} {verb} {senses[0][1]}"
         more = [f"the {c} {'of ' if 'sign of' in verb else ''}{s}" for c, s in senses[1:3]]
-        out.append(pick(country.name + "read", ("in the colors of the flag, ", "as for the colors on the flag, ", "on the flag, ")) + listing([first, *more]))
+        out.append(
+            pick(
+                country.name + "read",
+                ("in the colors of the flag, ", "as for the colors on the flag, ", "on the flag, "),
+            )
+            + listing([first, *more])
+        )
     return out
 
 
 def _holiday(country: Country) -> str:
-    text = country.text("National holiday")
+    text = re.sub(r"^previous: ", "", country.text("National holiday"))
+    if country.name == "Afghanistan":
+        return ""
     match = re.match(rf"(.+?), (\d{{1,2}} (?:{'|'.join(MONTHS)}))(?: \((\d{{3,4}})\))?", text)
     if not match:
         return ""
@@ -235,9 +290,19 @@ def _holiday(country: Country) -> str:
     day, year, place = match[2], match[3], the(country.name)
     back = ""
     if year and "irthday" not in name:
-        back = pick(country.name + "back", (f", in memory of events in {year}", f"; the year it looks back to is {year}", f", a date that goes back to {year}"))
+        back = pick(
+            country.name + "back",
+            (
+                f", in memory of events in {year}",
+                f"; the year it looks back to is {year}",
+                f", a date that goes back to {year}",
+            ),
+        )
     if name == "National Day":
-        return pick(country.name + "day", (f"the national day of {place} falls on {day}{back}", f"{day} is the national day of {place}{back}"))
+        return pick(
+            country.name + "day",
+            (f"the national day of {place} falls on {day}{back}", f"{day} is the national day of {place}{back}"),
+        )
     return pick(
         country.name + "day",
         (
@@ -256,14 +321,30 @@ def symbols(here: Entity, country: Country) -> Passage | None:
     colours = [c for c, _ in country.rows["national_color"]]
     tail = ""
     if 1 < len(colours) < 5:
-        tail = pick(country.name + "colours", (f"the national colors are {listing(colours)}", f"officially the country's colors are {listing(colours)}", f"{listing(colours)} count as the national colors"))
+        tail = pick(
+            country.name + "colours",
+            (
+                f"the national colors are {listing(colours)}",
+                f"officially the country's colors are {listing(colours)}",
+                f"{listing(colours)} count as the national colors",
+            ),
+        )
     heritage = re.match(r"total World Heritage Sites: (\d+)", country.text("National heritage"))
     sites = ""
     if heritage:
         count = int(heritage[1])
         number = spell(count)
         noun = "World Heritage Site" if count == 1 else "World Heritage Sites"
-        sites = pick(country.name + "sites", (f"the country has {number} {noun}", f"UNESCO lists {number} {noun} here", f"among its treasures {'is' if count == 1 else 'are'} {number} {noun}" if count < 10 else f"it can boast of {number} {noun}"))
+        sites = pick(
+            country.name + "sites",
+            (
+                f"the country has {number} {noun}",
+                f"UNESCO lists {number} {noun} here",
+                f"among its treasures {'is' if count == 1 else 'are'} {number} {noun}"
+                if count < 10
+                else f"it can boast of {number} {noun}",
+            ),
+        )
     text = join(start, *_flag(country), tail, sites)
     return Passage("National day and flag", [here], text) if start and fits(text) else None
 
@@ -273,21 +354,56 @@ def _naturalization(country: Country, fields: dict[str, str]) -> list[str]:
     birth, descent = fields.get("citizenship by birth", ""), fields.get("citizenship by descent only", "")
     out = []
     if birth.startswith("no") and descent.startswith("at least one parent"):
-        out.append(pick(country.name + "birth", (f"being born in {place} is not enough to become a citizen; one parent at least has to be one already", f"{place} hands citizenship down from parent to child: one parent who has it is enough, while the place of birth does not count", f"the child of at least one citizen of {place} is a citizen too, wherever it is born, whereas birth inside the country alone gives no such right")))
+        out.append(
+            pick(
+                country.name + "birth",
+                (
+                    f"being born in {place} is not enough to become a citizen; one parent at least has to be one already",
+                    f"{place} hands citizenship down from parent to child: one parent who has it is enough, while the place of birth does not count",
+                    f"the child of at least one citizen of {place} is a citizen too, wherever it is born, whereas birth inside the country alone gives no such right",
+                ),
+            )
+        )
     elif birth.startswith("no") and descent.startswith("the father"):
-        out.append(f"citizenship of {place} normally passes from the father, and birth on the country's soil does not confer it")
+        out.append(
+            f"citizenship of {place} normally passes from the father, and birth on the country's soil does not confer it"
+        )
     elif birth.startswith("no") and descent.startswith("both parents"):
         out.append(f"a child is a citizen of {place} by descent only when both parents are")
     elif birth.startswith("yes"):
-        out.append(pick(country.name + "birth", (f"children born in {place} are citizens by birth", f"birth on the soil of {place} confers citizenship")))
+        out.append(
+            pick(
+                country.name + "birth",
+                (
+                    f"children born in {place} are citizens by birth",
+                    f"birth on the soil of {place} confers citizenship",
+                ),
+            )
+        )
     dual = fields.get("dual citizenship recognized", "")
     if re.match(r"(yes|no)$", dual):
-        out.append(pick(country.name + "dual", ("a second nationality is allowed", "dual citizenship is recognized")) if dual == "yes" else pick(country.name + "dual", ("a second nationality is not recognized", "the law does not accept dual citizenship")))
+        out.append(
+            pick(country.name + "dual", ("a second nationality is allowed", "dual citizenship is recognized"))
+            if dual == "yes"
+            else pick(
+                country.name + "dual",
+                ("a second nationality is not recognized", "the law does not accept dual citizenship"),
+            )
+        )
     years = re.match(r"(\d+) years?$", fields.get("residency requirement for naturalization", ""))
     if years:
         number = spell(int(years[1]))
         unit = "year" if years[1] == "1" else "years"
-        out.append(pick(country.name + "years", (f"foreigners can apply for naturalization after {number} {unit} of residence", f"an immigrant has to live there for {number} {unit} before seeking naturalization", f"naturalization calls for {number} {unit} of residence")))
+        out.append(
+            pick(
+                country.name + "years",
+                (
+                    f"foreigners can apply for naturalization after {number} {unit} of residence",
+                    f"an immigrant has to live there for {number} {unit} before seeking naturalization",
+                    f"naturalization calls for {number} {unit} of residence",
+                ),
+            )
+        )
     return out
 
 
@@ -298,25 +414,60 @@ def _law(country: Country) -> str:
         (r"mixed (legal )?system", "the legal system is a mixed one"), (r"Islamic", "the legal system rests on Islamic law"),
     ):  # fmt: skip
         if re.match(pattern, text):
-            parts = [n for p, n in ((r"common law", "common law"), (r"civil law|civil code", "civil law"), (r"Islamic|sharia|Muslim", "Islamic law"), (r"customary|tribal", "customary law")) if re.search(p, text)]
-            return f"{phrase}, drawing on {listing(parts)}" if pattern.startswith("mixed") and len(parts) > 1 else phrase
+            parts = [
+                n
+                for p, n in (
+                    (r"common law", "common law"),
+                    (r"civil law|civil code", "civil law"),
+                    (r"Islamic|sharia|Muslim", "Islamic law"),
+                    (r"customary|tribal", "customary law"),
+                )
+                if re.search(p, text)
+            ]
+            return (
+                f"{phrase}, drawing on {listing(parts)}" if pattern.startswith("mixed") and len(parts) > 1 else phrase
+            )
     return ""
 
 
 def _army(country: Country) -> list[str]:
     text = country.text("Military service age and obligation").split("note")[0]
     out = []
-    free = re.match(r"(?:generally |typically )?(\d\d)(?:-(\d\d))?(?: years of age)?(?: or older)? (?:and older )?for voluntary (?:military )?service", text)
+    free = re.match(
+        r"(?:generally |typically )?(\d\d)(?:-(\d\d))?(?: years of age)?(?: or older)? (?:and older )?for voluntary (?:military )?service",
+        text,
+    )
     if free and free[2]:
-        out.append(pick(country.name + "army", (f"volunteers for the armed forces are taken between the ages of {free[1]} and {free[2]}", f"people from {free[1]} to {free[2]} may volunteer for military service")))
+        out.append(
+            pick(
+                country.name + "army",
+                (
+                    f"volunteers for the armed forces are taken between the ages of {free[1]} and {free[2]}",
+                    f"people from {free[1]} to {free[2]} may volunteer for military service",
+                ),
+            )
+        )
     elif free:
-        out.append(pick(country.name + "army", (f"one can volunteer for the armed forces from {free[1]}", f"the minimum age for joining the armed forces as a volunteer is {free[1]}")))
-    ended = re.search(r"(?:conscription|compulsory service) (?:was )?(?:abolished|ended|suspended)(?: in)? (?:\w+ )?(\d{4})|abolished (\d{4})", text)
+        out.append(
+            pick(
+                country.name + "army",
+                (
+                    f"one can volunteer for the armed forces from {free[1]}",
+                    f"the minimum age for joining the armed forces as a volunteer is {free[1]}",
+                ),
+            )
+        )
+    ended = re.search(
+        r"(?:conscription|compulsory service) (?:was )?(?:abolished|ended|suspended)(?: in)? (?:\w+ )?(\d{4})|abolished (\d{4})",
+        text,
+    )
     if ended:
         out.append(f"conscription came to an end in {ended[1] or ended[2]}")
     elif "no conscription" in text:
         out.append(pick(country.name + "draft", ("there is no conscription", "nobody is drafted")))
-    months = re.search(r"(\d+)-month (?:compulsory )?(?:service obligation|compulsory|mandatory)|service obligation (\d+) months", text)
+    months = re.search(
+        r"(\d+)-month (?:compulsory )?(?:service obligation|compulsory|mandatory)|service obligation (\d+) months", text
+    )
     if months and "compulsory" in text and not ended:
         out.append(f"compulsory service lasts {months[1] or months[2]} months")
     return out

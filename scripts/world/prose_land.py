@@ -49,7 +49,14 @@ def _seasons(text: str) -> str:
     month = "|".join(MONTHS)
     wet = re.search(rf"(?:rainy|wet) season \(({month}) to ({month})\)", text)
     if wet:
-        return pick(text, (f"rain falls mainly between {wet[1]} and {wet[2]}", f"the wet months run from {wet[1]} to {wet[2]}", f"expect the rains from {wet[1]} until {wet[2]}"))
+        return pick(
+            text,
+            (
+                f"rain falls mainly between {wet[1]} and {wet[2]}",
+                f"the wet months run from {wet[1]} to {wet[2]}",
+                f"expect the rains from {wet[1]} until {wet[2]}",
+            ),
+        )
     dry = re.search(rf"dry (?:season|winter)s? \(({month}) to ({month})\)", text)
     return f"it is driest from {dry[1]} to {dry[2]}" if dry else ""
 
@@ -74,8 +81,20 @@ def _kinds(seed: str, kinds: list[str]) -> str:
     if len(kinds) == 1:
         return pick(seed + "climate", (f"the climate is {kinds[0]}", f"it has a climate of the {kinds[0]} type"))
     if len(kinds) == 2:
-        return pick(seed + "climate", (f"the climate is described as {kinds[0]} and {kinds[1]}", f"geographers speak of a climate both {kinds[0]} and {kinds[1]}"))
-    return pick(seed + "climate", (f"{listing(kinds)} conditions are all to be found", f"descriptions of the climate use the words {listing(kinds)}"))
+        return pick(
+            seed + "climate",
+            (
+                f"the climate is described as {kinds[0]} and {kinds[1]}",
+                f"geographers speak of a climate both {kinds[0]} and {kinds[1]}",
+            ),
+        )
+    return pick(
+        seed + "climate",
+        (
+            f"{listing(kinds)} conditions are all to be found",
+            f"descriptions of the climate use the words {listing(kinds)}",
+        ),
+    )
 
 
 def _sea(country: Country) -> str:
@@ -105,14 +124,47 @@ def land(here: Entity, country: Country) -> Passage | None:
     if not start or not kinds or not ground:
         return None
     parts = [
-        pick(country.name + "ground", (f"its landscape is made up of {listing(ground)}", f"{listing(ground)} shape the landscape", f"the traveller meets {listing(ground)}")) if len(ground) > 1 else f"{ground[0]} {'shapes' if ground[0] in {'desert', 'forest', 'volcanic ground', 'ice', 'savanna'} else 'shape'} the landscape",
+        pick(
+            country.name + "ground",
+            (
+                f"its landscape is made up of {listing(ground)}",
+                f"{listing(ground)} shape the landscape",
+                f"the traveller meets {listing(ground)}",
+            ),
+        )
+        if len(ground) > 1
+        else f"{ground[0]} {'shapes' if ground[0] in {'desert', 'forest', 'volcanic ground', 'ice', 'savanna'} else 'shape'} the landscape",
         _kinds(country.name, kinds),
         _seasons(climate),
     ]
     if hazards:
-        parts.append(pick(country.name + "hazard", (f"nature threatens the inhabitants with {listing(hazards)}", f"{listing(hazards)} are the hazards to reckon with" if len(hazards) > 1 else f"{hazards[0]} are the main natural hazard", f"among the dangers of nature are {listing(hazards)}")) if not hazards[0].startswith("the ") else f"nature threatens the inhabitants with {listing(hazards)}")
+        parts.append(
+            pick(
+                country.name + "hazard",
+                (
+                    f"nature threatens the inhabitants with {listing(hazards)}",
+                    f"{listing(hazards)} are the hazards to reckon with"
+                    if len(hazards) > 1
+                    else f"{hazards[0]} are the main natural hazard",
+                    f"among the dangers of nature are {listing(hazards)}",
+                ),
+            )
+            if not hazards[0].startswith("the ")
+            else f"nature threatens the inhabitants with {listing(hazards)}"
+        )
     if issues:
-        parts.append(pick(country.name + "issue", (f"the environment suffers from {listing(issues)}", f"environmental worries include {listing(issues)}", f"on the list of environmental problems stand {listing(issues)}" if len(issues) > 1 else f"an environmental problem is {issues[0]}")))
+        parts.append(
+            pick(
+                country.name + "issue",
+                (
+                    f"the environment suffers from {listing(issues)}",
+                    f"environmental worries include {listing(issues)}",
+                    f"on the list of environmental problems stand {listing(issues)}"
+                    if len(issues) > 1
+                    else f"an environmental problem is {issues[0]}",
+                ),
+            )
+        )
     parts.append(_sea(country))
     text = join(start, *parts)
     return Passage("Land and climate", [here], text) if fits(text) else None

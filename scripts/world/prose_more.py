@@ -34,7 +34,12 @@ def capital(city: Entity, here: Entity, country: Country, origin: str) -> Passag
     parts = [origin]
     start = pick(
         name + "start",
-        (f"{name} is the capital of {the(country.name)}", f"the government of {the(country.name)} has its seat in {name}", f"{own(country.name)} capital is {name}", f"{name} serves {the(country.name)} as its capital"),
+        (
+            f"{name} is the capital of {the(country.name)}",
+            f"the government of {the(country.name)} has its seat in {name}",
+            f"{own(country.name)} capital is {name}",
+            f"{name} serves {the(country.name)} as its capital",
+        ),
     )
     if name == "Amsterdam":
         start = "Amsterdam is the capital of the Netherlands"
@@ -45,23 +50,62 @@ def capital(city: Entity, here: Entity, country: Country, origin: str) -> Passag
         way = "ahead of" if shift.startswith("+") else "behind"
         span = "one hour" if hours == "1" else f"{spell(int(hours))} hours" if hours.isdigit() else f"{hours} hours"
         if hours == "0":
-            parts.append(pick(name + "zone", ("its clocks show Coordinated Universal Time itself", "local time is the same as Coordinated Universal Time")))
+            parts.append(
+                pick(
+                    name + "zone",
+                    (
+                        "its clocks show Coordinated Universal Time itself",
+                        "local time is the same as Coordinated Universal Time",
+                    ),
+                )
+            )
         else:
-            parts.append(pick(name + "zone", (f"clocks are set {span} {way} Coordinated Universal Time", f"local time is UTC{shift}, that is {span} {way} Greenwich", f"the time there is {span} {way} UTC")))
+            parts.append(
+                pick(
+                    name + "zone",
+                    (
+                        f"clocks are set {span} {way} Coordinated Universal Time",
+                        f"local time is UTC{shift}, that is {span} {way} Greenwich",
+                        f"the time there is {span} {way} UTC",
+                    ),
+                )
+            )
     if "daylight saving time" in text:
         saving = re.search(r"daylight saving time: \+1hr, begins ([a-z]+ \w+ in \w+); ends ([a-z]+ \w+ in \w+)", text)
         parts.append(
-            pick(name + "saving", (f"summer time starts on the {saving[1]} and is over on the {saving[2]}", f"between the {saving[1]} and the {saving[2]} the clocks are put forward by an hour")) if saving else "the clocks are put forward in summer",
+            pick(
+                name + "saving",
+                (
+                    f"summer time starts on the {saving[1]} and is over on the {saving[2]}",
+                    f"between the {saving[1]} and the {saving[2]} the clocks are put forward by an hour",
+                ),
+            )
+            if saving
+            else "the clocks are put forward in summer",
         )
     else:
         gap = re.search(r"\((\d+(?:\.\d+)?) hours? (ahead of|behind) Washington", text)
         if gap and country.name != "United States":
             unit = "hour" if gap[1] == "1" else "hours"
-            parts.append(pick(name + "gap", (f"in winter, Washington is {gap[1]} {unit} {'behind' if gap[2] != 'behind' else 'ahead'}", f"a clock in Washington shows a time {gap[1]} {unit} {'earlier' if gap[2] != 'behind' else 'later'} in winter", f"the gap to Washington is {gap[1]} {unit} in winter")))
+            parts.append(
+                pick(
+                    name + "gap",
+                    (
+                        f"in winter, Washington is {gap[1]} {unit} {'behind' if gap[2] != 'behind' else 'ahead'}",
+                        f"a clock in Washington shows a time {gap[1]} {unit} {'earlier' if gap[2] != 'behind' else 'later'} in winter",
+                        f"the gap to Washington is {gap[1]} {unit} in winter",
+                    ),
+                )
+            )
     place = re.search(r"geographic coordinates: (\d+) (\d+) ([NS]), (\d+) (\d+) ([EW])", text)
     if place:
         where = f"{int(place[1])}°{place[2]}′ {'north' if place[3] == 'N' else 'south'} and {int(place[4])}°{place[5]}′ {'east' if place[6] == 'E' else 'west'}"  # noqa: RUF001
-        parts.append(pick(name + "place", (f"on the map it is found near {where}", f"its coordinates are about {where}", f"it lies at {where}")))
+        parts.append(
+            pick(
+                name + "place",
+                (f"on the map it is found near {where}", f"its coordinates are about {where}", f"it lies at {where}"),
+            )
+        )
     out = join(start, *parts)
     return Passage("Name and time", [city, here], out) if fits(out) else None
 
@@ -89,20 +133,66 @@ def office(country: Country, here: Entity, builder: Builder) -> Passage | None:
     way, years = people.term(country)
     parts = []
     if way == "hereditary":
-        parts.append(pick(country.name + "way", ("the crown is hereditary", "the throne passes by inheritance")) if "sultan" not in title and "amir" not in title else "the office is hereditary")
+        parts.append(
+            pick(country.name + "way", ("the crown is hereditary", "the throne passes by inheritance"))
+            if "sultan" not in title and "amir" not in title
+            else "the office is hereditary"
+        )
     elif way:
-        voters = {"directly": ("the people elect the president themselves", "the president is chosen by popular vote"), "indirectly": ("the people do not elect the president themselves; electors or members of parliament do", "the president is elected indirectly")}
+        voters = {
+            "directly": ("the people elect the president themselves", "the president is chosen by popular vote"),
+            "indirectly": (
+                "the people do not elect the president themselves; electors or members of parliament do",
+                "the president is elected indirectly",
+            ),
+        }
         parts.append(pick(country.name + "way", voters[way]))
         if years:
-            parts.append(pick(country.name + "term", (f"a presidential term is {spell(int(years))} years long", f"the mandate runs for {spell(int(years))} years")))
+            parts.append(
+                pick(
+                    country.name + "term",
+                    (
+                        f"a presidential term is {spell(int(years))} years long",
+                        f"the mandate runs for {spell(int(years))} years",
+                    ),
+                )
+            )
     if same:
-        parts.append(pick(country.name + "same", ("one and the same person leads the government", "the government, too, is led from this office", "no separate prime minister stands at the head of the government")))
+        parts.append(
+            pick(
+                country.name + "same",
+                (
+                    "one and the same person leads the government",
+                    "the government, too, is led from this office",
+                    "no separate prime minister stands at the head of the government",
+                ),
+            )
+        )
     elif head:
         post = head.title.lower()
-        parts.append(pick(country.name + "head", (f"the government is headed by {head.name}, {post} since {head.since}", f"{head.name} has led the government as {post} since {head.since}", f"as {post}, {head.name} has been in charge of the government since {head.since}")))
-    date = re.search(r"expected date of next election: (?:by |in )?((?:[A-Z][a-z]+ )?\d{4})", country.text("Executive branch"))
+        parts.append(
+            pick(
+                country.name + "head",
+                (
+                    f"the government is headed by {head.name}, {post} since {head.since}",
+                    f"{head.name} has led the government as {post} since {head.since}",
+                    f"as {post}, {head.name} has been in charge of the government since {head.since}",
+                ),
+            )
+        )
+    date = re.search(
+        r"expected date of next election: (?:by |in )?((?:[A-Z][a-z]+ )?\d{4})", country.text("Executive branch")
+    )
     if date:
-        parts.append(pick(country.name + "next", (f"the next election for the post is expected in {date[1]}", f"voters or electors are due to decide again in {date[1]}")))
+        parts.append(
+            pick(
+                country.name + "next",
+                (
+                    f"the next election for the post is expected in {date[1]}",
+                    f"voters or electors are due to decide again in {date[1]}",
+                ),
+            )
+        )
     subjects = [person, here]
     other = builder.world.get(head.name, "person") if head and not same else None
     if other:
@@ -123,30 +213,79 @@ def anthem(entity: Entity, here: Entity, facts: dict[str, str]) -> Passage | Non
     words, music = _authors(facts.get("lyrics/music", ""))
     year = re.search(r"adopted (\d{4})|in use since (\d{4})", facts.get("history", "").split(";")[0])
     plain_name = re.compile(r"^[A-ZÀ-ž][^,;:0-9]{3,70}$")
-    if not plain_name.match(words) or re.search(r"unknown|government|collective|traditional|committee|adapted", words + music):
+    if not plain_name.match(words) or re.search(
+        r"unknown|government|collective|traditional|committee|adapted", words + music
+    ):
         return None
     place = the(here.label)
     english = next((a for a in entity.aliases if a), "")
-    start = pick(entity.label, (f'"{entity.label}" is the national anthem of {place}', f'the national anthem of {place} bears the title "{entity.label}"', f'people in {place} sing "{entity.label}" as their anthem'))
-    parts = [f"in English the title can be given as \"{english}\"" if english and english != entity.label else ""]
+    start = pick(
+        entity.label,
+        (
+            f'"{entity.label}" is the national anthem of {place}',
+            f'the national anthem of {place} bears the title "{entity.label}"',
+            f'people in {place} sing "{entity.label}" as their anthem',
+        ),
+    )
+    parts = [f'in English the title can be given as "{english}"' if english and english != entity.label else ""]
     if music and plain_name.match(music):
         if music == words:
             parts.append(f"both the words and the tune are by {words}")
         else:
-            parts.append(pick(entity.label + "by", (f"{words} wrote the words and {music} the music", f"the text is by {words}, the melody by {music}", f"it was {words} who supplied the verses, while the tune was composed by {music}")))
+            parts.append(
+                pick(
+                    entity.label + "by",
+                    (
+                        f"{words} wrote the words and {music} the music",
+                        f"the text is by {words}, the melody by {music}",
+                        f"it was {words} who supplied the verses, while the tune was composed by {music}",
+                    ),
+                )
+            )
     elif not music:
         parts.append(f"both the words and the tune are by {words}")
     else:
         return None
     if max(len(re.findall(r"\w+", part)) for part in (words, music)) > LONG_NAMES:
         return None
-    if music and music != words:
-        parts.append(pick(entity.label + "two", ("so poet and composer were different people", "words and music thus come from different hands", "thus it is the work of more than one person")))
+    if music not in {"", words} and (words in music or " or " in music):
+        parts.append(
+            "the share of each author is not told apart here"
+            if " or " not in music
+            else "about the music opinions differ"
+        )
+    elif music not in {"", words}:
+        parts.append(
+            pick(
+                entity.label + "two",
+                (
+                    "so poet and composer were different people",
+                    "words and music thus come from different hands",
+                    "thus it is the work of more than one person",
+                ),
+            )
+        )
     else:
-        parts.append(pick(entity.label + "two", ("a single author thus stands behind the whole song", "there is no second name to remember")))
+        parts.append(
+            pick(
+                entity.label + "two",
+                ("a single author thus stands behind the whole song", "there is no second name to remember"),
+            )
+        )
     if year:
         when = year[1] or year[2]
-        parts.append(pick(entity.label + "year", (f"the song was adopted in {when}", f"it has been official since {when}", f"it gained its rank in {when}")) if year[1] else f"it has been sung since {when}")
+        parts.append(
+            pick(
+                entity.label + "year",
+                (
+                    f"the song was adopted in {when}",
+                    f"it has been official since {when}",
+                    f"it gained its rank in {when}",
+                ),
+            )
+            if year[1]
+            else f"it has been sung since {when}"
+        )
     if not year:
         parts.append("the year in which it became official is not on record here")
     text = join(start, *parts)
@@ -185,9 +324,20 @@ def exchange(unit: Entity, users: list[Entity], country: Country, units: str) ->
     )
     parts = [f"the year before, in {middle}, the rate stood at {rates[middle]}", trend]
     if len(users) == 1:
-        parts.insert(0, pick(unit.label + "use", (f"the {unit.label} is the money of {the(users[0].label)}", f"people in {the(users[0].label)} pay with the {unit.label}")))
+        parts.insert(
+            0,
+            pick(
+                unit.label + "use",
+                (
+                    f"the {unit.label} is the money of {the(users[0].label)}",
+                    f"people in {the(users[0].label)} pay with the {unit.label}",
+                ),
+            ),
+        )
     else:
-        parts.insert(0, f"the {unit.label} is the money of {spell(len(users))} of the countries and territories described here")
+        parts.insert(
+            0, f"the {unit.label} is the money of {spell(len(users))} of the countries and territories described here"
+        )
     text = join(start, *parts)
     return Passage("Exchange rate", [unit, *users[:1]], text) if fits(text) else None
 
@@ -215,10 +365,24 @@ def speakers(entity: Entity, countries: dict[str, Country], builder: Builder) ->
         ),
     )
     rest = listing([f"{share:g}% in {the(place)}" for share, place in top[1:]])
-    parts = [pick(name + "rest", (f"the figures elsewhere include {rest}", f"then come {rest}", f"lower down the list one finds {rest}"))]
+    parts = [
+        pick(
+            name + "rest",
+            (f"the figures elsewhere include {rest}", f"then come {rest}", f"lower down the list one finds {rest}"),
+        )
+    ]
     if len(shares) > 4:
         parts.append(f"at the other end stands {the(shares[-1][1])} with {shares[-1][0]:g}%")
-    parts.append(pick(name + "end", ("censuses and surveys of different years lie behind these shares, so they can only be compared roughly", "the counts were taken in different years and do not all ask the same question", "since the sources differ in age and method, small gaps mean little")))
+    parts.append(
+        pick(
+            name + "end",
+            (
+                "censuses and surveys of different years lie behind these shares, so they can only be compared roughly",
+                "the counts were taken in different years and do not all ask the same question",
+                "since the sources differ in age and method, small gaps mean little",
+            ),
+        )
+    )
     text_out = join(lead, *parts)
     return Passage("Speakers", [entity, *[builder.place[p] for _, p in top[:2]]], text_out) if fits(text_out) else None
 
@@ -232,13 +396,28 @@ def basin(key: str, builder: Builder) -> Passage | None:
     parts = []
     if river.basin:
         area = grouped(river.basin)
-        parts.append(pick(name, (f"the {name} gathers its water from a basin of {area} square kilometers", f"some {area} square kilometers of land drain into the {name}", f"the catchment of the {name} covers {area} square kilometers")))
+        parts.append(
+            pick(
+                name,
+                (
+                    f"the {name} gathers its water from a basin of {area} square kilometers",
+                    f"some {area} square kilometers of land drain into the {name}",
+                    f"the catchment of the {name} covers {area} square kilometers",
+                ),
+            )
+        )
         others = sorted((int(r.basin), r.name) for r in builder.rivers.values() if r.basin)
         rank = len(others) - [n for _, n in others].index(name)
         bigger = others[[n for _, n in others].index(name) + 1] if rank > 1 else None
-        parts.append(f"that makes it number {rank} of the {len(others)} basins compared here, just after the {bigger[1]}'s" if bigger else f"no other basin among the {len(others)} compared here is as large")
+        parts.append(
+            f"that makes it number {rank} of the {len(others)} basins compared here, just after the {bigger[1]}'s"
+            if bigger
+            else f"no other basin among the {len(others)} compared here is as large"
+        )
         if river.ocean == "Internal":
-            parts.append(f"it never reaches the ocean{': its water ends in the ' + river.sea if river.sea else ', because its basin has no outlet'}")
+            parts.append(
+                f"it never reaches the ocean{': its water ends in the ' + river.sea if river.sea else ', because its basin has no outlet'}"
+            )
         elif river.sea:
             parts.append(f"the water belongs to the system of the {river.ocean} and gets there through the {river.sea}")
         else:
@@ -247,11 +426,27 @@ def basin(key: str, builder: Builder) -> Passage | None:
         names: dict[str, list[str]] = {}
         for country, local in river.local.items():
             names.setdefault(local, []).append(the(country))
-        parts.append("local maps call it " + listing([f"{local} in {listing(where)}" for local, where in names.items()]))
-    parts.append(f"it touches {spell(len(river.countries))} countries on its course" if len(river.countries) > 1 else f"from beginning to end it is counted as a river of {the(river.countries[0])}")
+        parts.append(
+            "local maps call it " + listing([f"{local} in {listing(where)}" for local, where in names.items()])
+        )
+    parts.append(
+        f"it touches {spell(len(river.countries))} countries on its course"
+        if len(river.countries) > 1
+        else f"from beginning to end it is counted as a river of {the(river.countries[0])}"
+    )
     text = join(*parts)
     if not fits(text):
-        text = join(*parts, pick(name + "pad", ("a basin, in this sense, is all the land whose rain and snow feed the river", "every brook and tributary inside that area adds to the stream", "rain that falls outside this area feeds other rivers")))
+        text = join(
+            *parts,
+            pick(
+                name + "pad",
+                (
+                    "a basin, in this sense, is all the land whose rain and snow feed the river",
+                    "every brook and tributary inside that area adds to the stream",
+                    "rain that falls outside this area feeds other rivers",
+                ),
+            ),
+        )
     return Passage("Basin", [entity, *[builder.place[c] for c in river.countries[:1]]], text) if fits(text) else None
 
 
@@ -262,20 +457,43 @@ def water(name: str, builder: Builder) -> Passage | None:
     size = min(lake.areas)
     if not entity or len(lake.areas) != 1 or not size.isdigit() or int(size) < 2000:
         return None
-    peers = sorted((int(min(x.areas)), x.name) for x in builder.lakes.values() if len(x.areas) == 1 and min(x.areas).isdigit() and x.salt == lake.salt)
+    peers = sorted(
+        (int(min(x.areas)), x.name)
+        for x in builder.lakes.values()
+        if len(x.areas) == 1 and min(x.areas).isdigit() and x.salt == lake.salt
+    )
     place = len(peers) - [n for _, n in peers].index(name)
     kind = "salt" if lake.salt else "fresh"
-    start = pick(name + "w", (f"the water of {name} is {kind}", f"{name} holds {kind} water", f"whoever tastes the water of {name} finds it {kind}"))
+    start = pick(
+        name + "w",
+        (
+            f"the water of {name} is {kind}",
+            f"{name} holds {kind} water",
+            f"whoever tastes the water of {name} finds it {kind}",
+        ),
+    )
     if name.endswith("Sea"):
         start = f"the water of the {name} is salt" if lake.salt else f"the water of the {name} is fresh"
     label = f"the {name}" if name.endswith("Sea") else name
-    parts = [f"among the {len(peers)} {kind}-water lakes with a known area it is number {place} by size" if place > 1 else f"no other of the {len(peers)} {kind}-water lakes with a known area is so large"]
+    parts = [
+        f"among the {len(peers)} {kind}-water lakes with a known area it is number {place} by size"
+        if place > 1
+        else f"no other of the {len(peers)} {kind}-water lakes with a known area is so large"
+    ]
     smaller = peers[[n for _, n in peers].index(name) - 1] if place < len(peers) else None
     if smaller:
         ratio = int(size) / smaller[0]
         than = f"the {smaller[1]}" if smaller[1].endswith("Sea") else smaller[1]
-        parts.append(f"the next smaller one on the list is {than}" if ratio < 1.5 else f"the next one on the list, {than}, has not even {'half' if ratio > 2 else 'two thirds'} its area")
-    parts.append(f"{spell(len(lake.countries))} countries meet on the shores of {label}: {listing([the(c) for c in lake.countries])}" if len(lake.countries) > 1 else f"all of {label} belongs to {the(lake.countries[0])}")
+        parts.append(
+            f"the next smaller one on the list is {than}"
+            if ratio < 1.5
+            else f"the next one on the list, {than}, has not even {'half' if ratio > 2 else 'two thirds'} its area"
+        )
+    parts.append(
+        f"{spell(len(lake.countries))} countries meet on the shores of {label}: {listing([the(c) for c in lake.countries])}"
+        if len(lake.countries) > 1
+        else f"all of {label} belongs to {the(lake.countries[0])}"
+    )
     text = join(start, *parts)
     return Passage("Water", [entity, *[builder.place[c] for c in lake.countries[:1]]], text) if fits(text) else None
 
@@ -285,7 +503,10 @@ def club(entity: Entity, builder: Builder) -> Passage | None:
     code = next((a for a in entity.aliases if a), entity.label)
     joined: list[tuple[str, str]] = []
     for name, country in builder.countries.items():
-        match = re.search(rf"(?:joined|member of|became a member of)(?: both)?(?: the)? (?:EU and |NATO and the )?{re.escape(code)}(?: since| in)? (\d{{4}})", country.text("Military - note"))
+        match = re.search(
+            rf"(?:joined|member of|became a member of)(?: both)?(?: the)? (?:EU and |NATO and the )?{re.escape(code)}(?: since| in)? (\d{{4}})",
+            country.text("Military - note"),
+        )
         if match and builder.world.triples.get((builder.place[name], "member_of", entity)) is not None:
             joined.append((match[1], name))
     joined.sort()
@@ -294,7 +515,14 @@ def club(entity: Entity, builder: Builder) -> Passage | None:
     shown = joined[:6]
     lead = f"membership of the {entity.label}, or {code} for short, grew step by step"
     steps = listing([f"{the(n)} in {y}" for y, n in shown])
-    text = join(lead, f"among those that have belonged to it for a known time are {steps}", f"the youngest date on this list is {joined[-1][0]}, when {the(joined[-1][1])} came in" if len(joined) > 6 else "", "for the other members no year is given here")
+    text = join(
+        lead,
+        f"among those that have belonged to it for a known time are {steps}",
+        f"the youngest date on this list is {joined[-1][0]}, when {the(joined[-1][1])} came in"
+        if len(joined) > 6
+        else "",
+        "for the other members no year is given here",
+    )
     return Passage("Membership", [entity, builder.place[shown[0][1]]], text) if fits(text) else None
 
 
@@ -324,4 +552,3 @@ def everything(builder: Builder) -> list[Passage]:
     out += [basin(key, builder) for key in builder.rivers]
     out += [water(name, builder) for name in builder.lakes]
     return [p for p in out if p]
-

@@ -162,7 +162,10 @@ def lakes_of(countries: dict[str, Country]) -> dict[str, Lake]:
             if kind:
                 salt = kind[1] == "salt"
                 item = item[kind.end() :]
-            match = re.match(r"(.+?)\s*(?:\((?:[^)]*?)shared with ([^)]+)\)|\([^)]*\))?\s*(?:[-–]\s*)?([\d,]+(?:-[\d,]+)?)(?: sq km|$)", item.strip())  # noqa: RUF001
+            match = re.match(
+                r"(.+?)\s*(?:\((?:[^)]*?)shared with ([^)]+)\)|\([^)]*\))?\s*(?:[-–]\s*)?([\d,]+(?:-[\d,]+)?)(?: sq km|$)",
+                item.strip(),
+            )  # noqa: RUF001
             if not match:
                 continue
             name = match[1].strip(" -–*")  # noqa: RUF001
@@ -189,7 +192,9 @@ PEAK_NAMES = {
     "Rock of Gibraltar": "Rock of Gibraltar", "Golem Korab": "Mount Korab", "Maja e Korabit": "Mount Korab",
     "Mont Piton": "Mont Piton",
 }  # fmt: skip
-PEAK_JUNK = re.compile(r"unnamed|^\d|\d km|range|height was|Blue Hill|^Cartier|^Baker|tee,|Airik|South Point|dunes|Vatican|Valley Point|Laberintos|,")
+PEAK_JUNK = re.compile(
+    r"unnamed|^\d|\d km|range|height was|Blue Hill|^Cartier|^Baker|tee,|Airik|South Point|dunes|Vatican|Valley Point|Laberintos|,"
+)
 
 
 def peak(raw: str) -> tuple[str, str]:
