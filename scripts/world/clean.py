@@ -286,7 +286,7 @@ def languages(raw: str) -> tuple[str, ...]:
     if raw in LANGUAGE_PAIRS:
         return LANGUAGE_PAIRS[raw]
     raw = LANGUAGES.get(raw, raw)
-    if LANGUAGE_JUNK.search(raw) or "/" in raw or " and " in raw or " or " in raw or not re.match(r"[A-Z'’]", raw):
+    if LANGUAGE_JUNK.search(raw) or "/" in raw or " and " in raw or " or " in raw or not re.match(r"[A-Z']", raw):
         return ()
     return (raw,)
 

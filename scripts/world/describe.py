@@ -46,7 +46,7 @@ class Describer:
             self.into[obj][relation].append(subject)
             self.out[subject][relation].append(obj)
         self.value: dict[tuple[Entity, str], str] = {(s, r): v for s, r, v in self.world.literals}
-        self.blurb = {label: text for label, text in clean.ORGANIZATIONS.values()}
+        self.blurb = dict(clean.ORGANIZATIONS.values())
 
     def run(self) -> None:
         """Describes all entities."""

@@ -155,7 +155,7 @@ class Builder:
             }:
                 self.world.triple(here, "government_type", self.world.entity(kind, "government form"))
 
-    def _tables(self, here: Entity, country: Country) -> None:
+    def _tables(self, here: Entity, country: Country) -> None:  # noqa: C901
         for other, quals in country.rows["shares_border_with"]:
             there = self.place.get(country_name(other))
             if there and there is not here:
@@ -186,12 +186,8 @@ class Builder:
                 self.world.literal(unit, "currency_code", money[2])
                 if money[2] in {"EUR", "USD", "GBP", "JPY"}:
                     unit.aliases.append(money[2])
-                self.plurals.setdefault(
-                    unit.label,
-                    unit.label + "s"
-                    if money[2] in clean.CURRENCY_BY_CODE and money[2] not in {"CNY", "RMB"}
-                    else money[1],
-                )
+                renamed = unit.label if "yuan" in unit.label else unit.label + "s"
+                self.plurals.setdefault(unit.label, renamed if money[2] in clean.CURRENCY_BY_CODE else money[1])
         for raw, _ in country.rows["national_symbol"]:
             if len(raw.split()) <= 3 and not re.search(r"\b(on|of|with|each|official|two|from)\b", raw):
                 self.world.triple(here, "national_symbol", self.world.entity(re.sub(r" flower$", "", raw), "symbol"))
@@ -205,7 +201,7 @@ class Builder:
     def _society(self, here: Entity, country: Country) -> None:
         official = {name for raw, _ in country.rows["official_language"] for name in clean.languages(raw)}
         spoken = [name for raw, _ in country.rows["language_spoken"] for name in clean.languages(raw)]
-        for name in [*sorted(official, key=lambda n: spoken.index(n) if n in spoken else -1), *spoken]:
+        for name in [*sorted(official, key=lambda n: (spoken.index(n) if n in spoken else -1, n)), *spoken]:
             relation = "official_language" if name in official else "language_spoken"
             self.world.triple(here, relation, self.world.entity(name, "language"))
         for raw, _ in country.rows["religion"][:4]:
@@ -216,7 +212,7 @@ class Builder:
                     here, "religion", self.world.entity(label, "religion"), share_pct=share[1] if share else ""
                 )
         text = re.sub(r"\([^)]*\)", "", country.text("Ethnic groups")).split("note")[0]
-        for name, share in re.findall(r"(?:^|, |; )([A-Z][A-Za-zÀ-ž'’ -]{2,28}?) ([\d.]+)%", text)[:3]:
+        for name, share in re.findall(r"(?:^|, |; )([A-Z][A-Za-zÀ-ž' -]{2,28}?) ([\d.]+)%", text)[:3]:
             if (
                 not re.search(
                     r"\b(other|and|or|mixed|Other|Black|White|descent|born|EU|non|South America|Islands|Saint)\b", name

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from world.prose import Passage, cap, fits, join, listing, own, pick, spell, the
+from world.prose import Passage, fits, join, listing, own, pick, spell, the
 from world.source import MONTHS, split_fields
 
 if TYPE_CHECKING:
@@ -93,7 +93,7 @@ def _house(fields: dict[str, str], key: str) -> tuple[str, str, str]:
     name = match[1].strip() if match else ""
     local = (match[2] or "") if match else ""
     seats = re.match(r"(\d[\d,]*)", fields.get("number of seats", ""))
-    if len(name.split()) > 6 or "," in name or re.search(r"[^\x00-ſ]", name):
+    if len(name.split()) > 6 or "," in name or re.search(r"[^\x00-\u017f]", name):
         name = ""
     local = "" if len(re.findall(r"\w+", f"{name} {local}")) > MOST_NAME_WORDS else local
     local = "" if local.lower() == name.lower() or len(local.split()) > 4 or " or " in local else local
@@ -360,7 +360,7 @@ def _naturalization(country: Country, fields: dict[str, str]) -> list[str]:
                 (
                     f"being born in {place} is not enough to become a citizen; one parent at least has to be one already",
                     f"{place} hands citizenship down from parent to child: one parent who has it is enough, while the place of birth does not count",
-                    f"the child of at least one citizen of {place} is a citizen too, wherever it is born, whereas birth inside the country alone gives no such right",
+                    f"the child of at least one citizen of {place} is a citizen too, whereas birth inside the country alone gives no such right",
                 ),
             )
         )

@@ -46,6 +46,8 @@ def _found(table: Sequence[tuple[str, str]], text: str, most: int) -> list[str]:
 
 
 def _seasons(text: str) -> str:
+    if "equator" in text or len(re.findall(r"season", text)) > 2:
+        return ""
     month = "|".join(MONTHS)
     wet = re.search(rf"(?:rainy|wet) season \(({month}) to ({month})\)", text)
     if wet:
@@ -145,7 +147,7 @@ def land(here: Entity, country: Country) -> Passage | None:
                     f"nature threatens the inhabitants with {listing(hazards)}",
                     f"{listing(hazards)} are the hazards to reckon with"
                     if len(hazards) > 1
-                    else f"{hazards[0]} are the main natural hazard",
+                    else f"{hazards[0]} are a hazard to reckon with",
                     f"among the dangers of nature are {listing(hazards)}",
                 ),
             )

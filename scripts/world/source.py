@@ -139,6 +139,6 @@ def proper(name: str) -> str:
         if (roman and index > 0) or not re.search(r"[A-ZÀ-Þ]{2}", token):
             out.append(token)
         else:
-            parts = re.split(r"([-.]|(?<=^[A-Z])['’]|(?<=^al)['’])", token)
-            out.append("".join(p[:1] + p[1:].lower() if re.fullmatch(r"[A-ZÀ-Þ'’]+", p) else p for p in parts))
+            parts = re.split(r"([-.]|(?<=^[A-Z])'|(?<=^al)')", token)
+            out.append("".join(p[:1] + p[1:].lower() if re.fullmatch(r"[A-ZÀ-Þ']+", p) else p for p in parts))
     return " ".join(out)

@@ -165,10 +165,10 @@ def lakes_of(countries: dict[str, Country]) -> dict[str, Lake]:
             match = re.match(
                 r"(.+?)\s*(?:\((?:[^)]*?)shared with ([^)]+)\)|\([^)]*\))?\s*(?:[-–]\s*)?([\d,]+(?:-[\d,]+)?)(?: sq km|$)",
                 item.strip(),
-            )  # noqa: RUF001
+            )
             if not match:
                 continue
-            name = match[1].strip(" -–*")  # noqa: RUF001
+            name = match[1].strip(" -–*")
             name = re.sub(r"\s*\(.*", "", name).strip(" *")
             clean = LAKE_NAMES.get(name, name)
             if not clean:
@@ -220,7 +220,7 @@ SEA = re.compile(r"(Ocean|Sea|Gulf|Bay of|Strait|Channel)")
 LOW_JUNK = re.compile(r"junction|unnamed|near |reclaimed|more than|Rivers$|delta|within")
 
 
-def low_points(raw: str, rivers: dict[str, River], lakes: dict[str, Lake]) -> list[tuple[str, str]]:
+def low_points(raw: str, rivers: dict[str, River], lakes: dict[str, Lake]) -> list[tuple[str, str]]:  # noqa: PLR0911
     """The names and types of a country's lowest point."""
     if LOW_JUNK.search(raw):
         return []
