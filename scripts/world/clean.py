@@ -162,7 +162,7 @@ RELIGIONS = {
 }
 
 PLURALS = {
-    "lei": "leu", "leva": "lev", "koruny": "koruna", "kroner": "krone", "kronor": "krona", "kronur": "krona",
+    "lei": "leu", "leva": "lev", "koruny": "koruna", "emalangeni": "lilangeni", "belarusian rubles": "Belarusian ruble", "kroner": "krone", "kronor": "krona", "kronur": "krona",
     "zlotych": "zloty", "maloti": "loti", "meticais": "metical", "colones": "colon", "quetzales": "quetzal",
     "konvertibilna markas": "convertible mark", "leke": "lek", "togrog/tugriks": "tugrik", "euros": "euro",
     "patacas": "pataca", "reals": "real", "nuevo sol": "nuevo sol", "new israeli shekels": "new Israeli shekel",
@@ -272,6 +272,10 @@ NOT_A_MEMBER = re.compile(
     r"de facto|observer|associate|partner|candidate|dialogue|pending|nonmember|suspended|correspondent|guest|cooperating|signatory|applicant|consultative|withdr|acceding|NGO|committee|nonregional|subbureau"
 )
 
+GOVERNMENT = re.compile(
+    r"(?:(?:federal|unitary|presidential|semi-presidential|parliamentary|constitutional|absolute|communist|theocratic|democratic) )*"
+    r"(?:republic|monarchy|democracy|federation|party-led state|state)(?: under a constitutional monarchy)?",
+)
 FORMER_STATES = {
     "Soviet Union": "union of fifteen republics dissolved in 1991",
     "Yugoslavia": "former federation of South Slav republics",

@@ -23,7 +23,7 @@ CAPITALS = {  # where the source's field holds more than one name or a remark
     "Bolivia": ["La Paz", "Sucre"], "Burma": ["Rangoon"], "Moldova": ["Chisinau"], "Chile": ["Santiago"], "Eswatini": ["Mbabane", "Lobamba"],
     "Malaysia": ["Kuala Lumpur"], "Sri Lanka": ["Colombo", "Sri Jayewardenepura Kotte"], "Netherlands": ["Amsterdam"], "Nauru": [],
     "Akrotiri": ["Episkopi Cantonment"], "Dhekelia": ["Episkopi Cantonment"], "Tanzania": ["Dodoma"], "Israel": ["Jerusalem"],
-    "Christmas Island": ["The Settlement"], "Saint Martin": ["Marigot"], "Hong Kong": [], "Macau": [], "San Marino": ["San Marino"],
+    "Christmas Island": ["The Settlement"], "Saint Martin": ["Marigot"], "Hong Kong": [], "Macau": [], "San Marino": ["San Marino"], "British Indian Ocean Territory": [],
 }  # fmt: skip
 CITY_SPELLINGS = {
     "NUR-SULTAN": "ASTANA",
@@ -142,20 +142,12 @@ class Builder:
                 self.world.triple(here, "gained_independence_from", self.world.entity(ruler, "former state"))
         for region, _ in country.rows["located_in_region"][:1]:
             self.world.triple(here, "located_in_region", self.world.entity(region, "region"))
-        form = re.sub(r"\s*[;,].*", "", country.text("Government type")).strip()
-        if re.fullmatch(r"(federal |semi-|unitary )?(presidential |parliamentary |constitutional |absolute |communist |theocratic |federal )*(republic|monarchy|democracy|party-led state|state)", form):  # fmt: skip
+        form = re.sub(r"\s*\([^)]*\)|\s*[;,].*", "", country.text("Government type")).strip()
+        form = form or (country.rows["government_type"] or [("", {})])[0][0].split(";")[0].strip()
+        if clean.GOVERNMENT.fullmatch(form):
             self.world.triple(here, "government_type", self.world.entity(form, "government form"))
-        if not form and country.rows["government_type"]:
-            kind = country.rows["government_type"][0][0].split(";")[0].strip()
-            if kind in {
-                "presidential republic",
-                "parliamentary republic",
-                "semi-presidential republic",
-                "constitutional monarchy",
-            }:
-                self.world.triple(here, "government_type", self.world.entity(kind, "government form"))
 
-    def _tables(self, here: Entity, country: Country) -> None:  # noqa: C901
+    def _tables(self, here: Entity, country: Country) -> None:
         for other, quals in country.rows["shares_border_with"]:
             there = self.place.get(country_name(other))
             if there and there is not here:
@@ -178,19 +170,30 @@ class Builder:
                 if code not in org.aliases and code != org.label and code not in {"CAN", "LAS", "NC", "ECO", "CE"}:
                     org.aliases.append(code)
                 self.world.triple(here, "member_of", org)
-        money = re.match(r"Currency: (.+?) \(([A-Z]{3})\)", country.text("Exchange rates"))
-        if money:
-            unit = self.world.entity(clean.currency(money[1], money[2]), "currency")
-            if " or " not in unit.label:
-                self.world.triple(here, "currency", unit)
-                self.world.literal(unit, "currency_code", money[2])
-                if money[2] in {"EUR", "USD", "GBP", "JPY"}:
-                    unit.aliases.append(money[2])
-                renamed = unit.label if "yuan" in unit.label else unit.label + "s"
-                self.plurals.setdefault(unit.label, renamed if money[2] in clean.CURRENCY_BY_CODE else money[1])
+        self._money(here, country)
         for raw, _ in country.rows["national_symbol"]:
             if len(raw.split()) <= 3 and not re.search(r"\b(on|of|with|each|official|two|from)\b", raw):
                 self.world.triple(here, "national_symbol", self.world.entity(re.sub(r" flower$", "", raw), "symbol"))
+
+    def _money(self, here: Entity, country: Country) -> None:
+        text = country.text("Exchange rates")
+        money = re.match(r"Currency: (.+?)(?: \(([A-Z/]+)\))? per US dollar", text)
+        if country.name == "United States" or re.search(r"\bUS dollar (is used|is legal|became|circulates)", text):
+            plural, code, label = "US dollars", "USD", "US dollar"
+        elif money and " or " not in money[1]:
+            code = money[2] if money[2] and len(money[2]) == 3 else ""
+            plural, label = money[1], clean.currency(money[1], code)
+        elif money and "AUD" in (money[2] or ""):
+            plural, code, label = "Australian dollars", "AUD", "Australian dollar"
+        else:
+            return
+        unit = self.world.entity(label, "currency")
+        self.world.triple(here, "currency", unit)
+        self.world.literal(unit, "currency_code", code)
+        if code in {"EUR", "USD", "GBP", "JPY"}:
+            unit.aliases.append(code)
+        renamed = label if "yuan" in label else label + "s"
+        self.plurals.setdefault(label, renamed if code in clean.CURRENCY_BY_CODE else plural)
 
     def _people(self, here: Entity, country: Country) -> None:
         for office, relation in (("chief of state", "chief_of_state"), ("head of government", "head_of_government")):
@@ -227,7 +230,13 @@ class Builder:
         if not titles:
             return
         facts = split_fields(text)
-        if re.search(r"royal anthem|official anthem, as", facts.get("history", "")) and here.type == "country":
+        if (
+            re.search(
+                r"royal anthem\b(?!s)(?<!national and royal anthem)|official anthem, as",
+                facts.get("history", "").split("it also serves")[0],
+            )
+            and here.type == "country"
+        ):
             return
         title = titles[0][1].strip()
         generic = re.match(r"(Himno Nacional|National Anthem|Inno Nazionale|Bundeshymne|Hymne)$", title)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from world.source import Country
 
 TITLES = (
+    "Caretaker Prime Minister", "Chairman of the Cabinet of Ministers", "Crown Prince and Prime Minister", "Prime Minister and Co-Vice President",
     "Sultan and Prime Minister", "Prime Minister and Foreign Minister", "Interim Prime Minister", "Acting Prime Minister",
     "Transition Prime Minister", "Transitional President", "Transition President", "Interim President", "Acting President",
     "Transitional Prime Minister", "Supreme Leader", "State Affairs Commission President", "Grand Duke", "Lord of Mann King",
@@ -36,7 +37,7 @@ class Holder:
 def _clean_name(text: str) -> str:
     text = re.sub(r"\s*\(.*?\)", "", text).strip(" ,")
     text = re.sub(
-        r"^(?:of the Swiss Confederation|of China|of the Government|of Territorial Council|of French Polynesia|of the Government of Spain|of Spain) ",
+        r"^(?:of the Swiss Confederation|of China|of the Government of Spain|of the Government|of Territorial Council|of French Polynesia) ",
         "",
         text,
     )
@@ -50,19 +51,23 @@ def _clean_name(text: str) -> str:
 def holder(country: Country, office: str) -> Holder | None:
     """The chief of state or head of government, where the source names one plainly."""
     text = country.fields("Executive branch").get(office, "")
-    match = re.match(r"(.+?) \(since (" + DATE.pattern + r")\b", text)
+    match = re.match(r"(.+?) \(since ([^();,]+)", text.replace(" Oct ", " October "))
     if not match:
         return None
-    head = match[1]
+    head, day = match[1], DATE.match(match[2])
+    since = day[0] if day else ""
+    head = re.sub(r"^President of the Government of Spain \(prime minister-equivalent\)", "Prime Minister", head)
+    if country.name == "France" and office.startswith("head"):
+        head = f"Prime Minister {head}"
     for title in TITLES:
         if head.startswith(title + " "):
             name = _clean_name(head[len(title) + 1 :])
             tidy = (
                 1 < len(name) < 48
                 and ";" not in name
-                and not re.search(r"\b(represented|and|Council|Minister)\b", name)
+                and not re.search(r"\b(represented|and|Council|Minister|vacant)\b", name)
             )
-            return Holder("King" if title.startswith("Lord") else title, name, match[2]) if tidy else None
+            return Holder("King" if title.startswith("Lord") else title, name, since) if tidy else None
     return None
 
 

@@ -139,9 +139,9 @@ def _next(country: Country, fields: dict[str, str]) -> str:
     return pick(
         country.name + "next",
         (
-            f"a new one is due to be elected in {date[1]}",
-            f"the next election was expected for {date[1]}",
-            f"voters are called to the polls again in {date[1]}",
+            f"the next election was planned for {date[1]}",
+            f"the date foreseen for the next vote is {date[1]}",
+            f"the following election was set for {date[1]}",
         ),
     )
 
@@ -165,7 +165,7 @@ def _parliament(country: Country) -> list[str]:
             ),
             _system(country, fields),
             _women(country, fields, ""),
-            _next(country, fields).replace("a new one", "a new chamber"),
+            _next(country, fields),
         ]
     low, high = (
         country.fields("Legislative branch - lower chamber"),
@@ -190,7 +190,7 @@ def _parliament(country: Country) -> list[str]:
         ),
         f"members of the lower house serve for {spell(int(term[1]))} years" if term else "",
         _women(country, low, " in the lower house"),
-        _next(country, low).replace("a new one", "a new lower house"),
+        _next(country, low),
     ]
 
 

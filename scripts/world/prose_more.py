@@ -114,7 +114,7 @@ def capital(city: Entity, here: Entity, country: Country, origin: str) -> Passag
 def office(country: Country, here: Entity, builder: Builder) -> Passage | None:
     """Since when a country's leaders have been in office and how they come to it."""
     chief, head = people.holder(country, "chief of state"), people.holder(country, "head of government")
-    if not chief or here.type != "country":
+    if not chief or not chief.since or here.type != "country" or (head and not head.since):
         return None
     person = builder.world.get(chief.name, "person")
     if not person or len(builder.world.subjects("chief_of_state", person)) > 1:
@@ -189,8 +189,8 @@ def office(country: Country, here: Entity, builder: Builder) -> Passage | None:
             pick(
                 country.name + "next",
                 (
-                    f"the next election for the post is expected in {date[1]}",
-                    f"voters or electors are due to decide again in {date[1]}",
+                    f"the next election for the post was planned for {date[1]}",
+                    f"{date[1]} is the date foreseen for the next election",
                 ),
             )
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING
 
-from world.prose import Passage, fits, grouped, join, listing, pick, spell, the
+from world.prose import Passage, fits, grouped, join, listing, own, pick, spell, the
 
 if TYPE_CHECKING:
     from world.graph import Builder
@@ -35,7 +35,7 @@ def basin(key: str, builder: Builder) -> Passage | None:
         rank = len(others) - [n for _, n in others].index(name)
         bigger = others[[n for _, n in others].index(name) + 1] if rank > 1 else None
         parts.append(
-            f"that makes it number {rank} of the {len(others)} basins compared here, just after the {bigger[1]}'s"
+            f"that makes it number {rank} of the {len(others)} basins compared here, just after {own('the ' + bigger[1])}"
             if bigger
             else f"no other basin among the {len(others)} compared here is as large"
         )
@@ -148,6 +148,6 @@ def club(entity: Entity, builder: Builder) -> Passage | None:
         f"the {entity.label}, {code} for short, did not get all its members at once",
         f"of those whose year of entry is told, the earliest are {steps}",
         last,
-        "for the other members no year is given here, though many of them joined earlier or later than these",
+        "for the other members no year is given here",
     )
     return Passage("Membership", [entity, builder.place[shown[0][1]]], text) if fits(text) else None

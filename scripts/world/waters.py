@@ -132,7 +132,8 @@ def _basins(countries: dict[str, Country], rivers: dict[str, River]) -> None:
             name = {"Paraná": "Parana", "Yenisei": "Yenisey", "São Francisco": "São Francisco"}.get(item[2], item[2])
             if name in rivers:
                 rivers[name].basin, rivers[name].ocean = number(item[4]), ocean
-                rivers[name].sea = (item[1] or item[3] or "").replace(" basin", "").replace(" Basin", "")
+                sea = (item[1] or item[3] or "").replace(" basin", "").replace(" Basin", "")
+                rivers[name].sea = sea or rivers[name].sea
 
 
 def rivers_of(countries: dict[str, Country]) -> dict[str, River]:
@@ -193,7 +194,7 @@ PEAK_NAMES = {
     "Mont Piton": "Mont Piton",
 }  # fmt: skip
 PEAK_JUNK = re.compile(
-    r"unnamed|^\d|\d km|range|height was|Blue Hill|^Cartier|^Baker|tee,|Airik|South Point|dunes|Vatican|Valley Point|Laberintos|,"
+    r"unnamed|^\d|\d km|\brange\b|height was|Blue Hill|^Cartier|^Baker|tee,|Airik|South Point|dunes|Vatican|Valley Point|Laberintos|,"
 )
 
 
