@@ -1,0 +1,435 @@
+"""Gold paths of a question file, resolved against the knowledge: which facts and passages a question needs.
+
+A gold path is a list of hops:
+
+    [entity, relation]          walk the relation; "-relation" walks it backwards; "a|b" walks either
+    [entity, relation, "max"]   of the values reached, the entity with the largest (or "min") is the answer
+    [entity, relation, other]   a statement: is `other` reached? (yes or no)
+    [entity, "text:SECTION"]    the answer stands in a passage with this section about the entity
+    ["count"]                   how many things the hop before reached
+
+An entity is an id, else an exact label. "*" is everything reached before (the union, where several branches precede it).
+A named entity continues the path where the hop before reached it, and starts a branch of its own where not; in questions
+of the types `intersection` and `comparison` it always starts one. Branches that are left open are intersected, or
+compared where the answer is one of the entities compared.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Generator, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Literal
+
+from thinkgraph.errors import UsageError
+from thinkgraph.eval.questions import Question
+from thinkgraph.models.literals import number_in
+from thinkgraph.prompts.lines import entity_line, one_line
+from thinkgraph.state.knowledge import Entity, Passage, Relation, Step, Triple
+from thinkgraph.tools.protocols import GraphStore, TextStore
+
+Operation = Literal["chain", "intersection", "count", "max", "min", "yesno", "none"]
+Fact = tuple[str, str, str]
+"""(subject label, relation label, object label)."""
+
+_MANY = 100_000
+_TEXT = "text:"
+_BRANCHED = frozenset({"intersection", "comparison"})
+_LARGER = re.compile(
+    r"\b(?:high|larg|great|bigg|long|more|most|old|tall|deep|wid|heav|lat|fast|rich)\w*\b", re.IGNORECASE
+)
+_SMALLER = re.compile(r"\b(?:low|small|few|less|least|short|young|narrow|light|earl|slow|poor)\w*\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class GoldHop:
+    """One hop of a gold path: the triples that lead on, or the passages that hold the answer."""
+
+    facts: tuple[Fact, ...]
+    """The triples on the way to the answers; where the path singles out one end, only those that reach it."""
+    relation: str
+    """Label of the relation, or of the section of a passage."""
+    outgoing: bool
+    sources: tuple[str, ...]
+    """Labels of the entities walked from."""
+    ends: tuple[str, ...]
+    """Labels of the entities reached."""
+    takes: tuple[int, ...] = ()
+    """Places of the hops whose ends this one starts from; empty where it starts from named entities."""
+    passages: tuple[str, ...] = ()
+    """Texts of the gold passages, on one line; only for a hop into text."""
+    section: str = ""
+    """Section asked for, for a hop into text; empty otherwise."""
+    complete: bool = True
+    """Whether `facts` are all the triples of this relation at the sources (no end was singled out)."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether the answer of this hop stands in a passage."""
+        return bool(self.section)
+
+    def source_of(self, fact: Fact) -> str:
+        """The end of a fact that the hop starts from."""
+        return fact[0] if self.outgoing else fact[2]
+
+    def end_of(self, fact: Fact) -> str:
+        """The end of a fact that the hop reaches."""
+        return fact[2] if self.outgoing else fact[0]
+
+
+@dataclass(frozen=True)
+class Gold:
+    """What a question needs, resolved."""
+
+    question: str
+    answers: tuple[str, ...]
+    operation: Operation
+    hops: tuple[GoldHop, ...] = ()
+    finals: tuple[int, ...] = ()
+    """Places of the hops whose ends the operation combines."""
+    other: str = ""
+    """yesno: the entity that the last hop must reach."""
+    entities: dict[str, str] = field(default_factory=dict)
+    """Id to label of every entity on the path, ends included."""
+    lines: dict[str, str] = field(default_factory=dict)
+    """Id to entity line (label and description), which tells namesakes apart."""
+    starts: tuple[str, ...] = ()
+    """Ids of the entities the path starts from."""
+    passages: tuple[str, ...] = ()
+    """Ids of the gold passages."""
+
+    @property
+    def is_answerable(self) -> bool:
+        """Whether the question has answers and a way to them."""
+        return bool(self.answers) and bool(self.hops)
+
+    @property
+    def facts(self) -> tuple[Fact, ...]:
+        """The facts of all hops, in order."""
+        return tuple(dict.fromkeys(fact for hop in self.hops for fact in hop.facts))
+
+
+Need = tuple[str, Any]
+_Resolver = Generator[Need, Any, Gold]
+
+
+def resolve_golds(questions: Sequence[Question], graph: GraphStore, texts: TextStore | None = None) -> list[Gold]:
+    """Resolve gold paths. The store is asked for one hop of all questions at once.
+
+    Raises:
+        UsageError: a path names an entity, relation or passage that the knowledge does not have; the message names the
+            question and the hop.
+    """
+    done: dict[int, Gold] = {}
+    running: list[tuple[int, _Resolver, Any]] = [(i, _resolve(question), None) for i, question in enumerate(questions)]
+    while running:
+        waiting: list[tuple[int, _Resolver, Need]] = []
+        for place, resolver, reply in running:
+            try:
+                waiting.append((place, resolver, resolver.send(reply)))
+            except StopIteration as finished:
+                done[place] = finished.value
+        running = _serve(waiting, graph, texts)
+    return [done[place] for place in range(len(questions))]
+
+
+def _serve(
+    waiting: Sequence[tuple[int, _Resolver, Need]], graph: GraphStore, texts: TextStore | None
+) -> list[tuple[int, _Resolver, Any]]:
+    """Answer what all questions wait for with one store call for each sort of need."""
+    served: list[tuple[int, _Resolver, Any]] = []
+    sorts: dict[str, list[tuple[int, _Resolver, Any]]] = defaultdict(list)
+    for place, resolver, (sort, wanted) in waiting:
+        sorts[sort].append((place, resolver, wanted))
+    for sort, group in sorts.items():
+        flat = [item for _, _, wanted in group for item in wanted]
+        found = iter(_fetch(sort, flat, graph, texts))
+        served += [(place, resolver, [next(found) for _ in wanted]) for place, resolver, wanted in group]
+    return served
+
+
+def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | None) -> list[Any]:
+    match sort:
+        case "named":
+            # An id wins over a label: two entities may share the label.
+            by_id = graph.entities(flat)
+            by_label = graph.lookup(flat, limit=50)
+            return [
+                [entity]
+                if entity and not entity["literal"]
+                else [m["entity"] for m in matches if m["method"] == "exact"] or [m["entity"] for m in matches]
+                for entity, matches in zip(by_id, by_label, strict=True)
+            ]
+        case "entities":
+            return list(graph.entities(flat))
+        case "relations":
+            return list(graph.relations(flat))
+        case "steps":
+            return list(graph.neighbours(flat, limit=_MANY))
+        case "passages":
+            return list(texts.passages(flat)) if texts else [None] * len(flat)
+        case _:  # passages of one entity near a question: one call each, the protocol takes one query
+            return [
+                [hit["passage"] for hit in texts.passages_of([entity], query, limit=200)] if texts else []
+                for entity, query in flat
+            ]
+
+
+@dataclass
+class _Branch:
+    """An open end of the path while it is walked."""
+
+    hop: int
+    ends: dict[str, str]
+    """Id to label."""
+    is_text: bool = False
+
+
+class _Walk:
+    """The state of one question's resolution."""
+
+    def __init__(self, question: Question, *, branched: bool) -> None:
+        self.question = question
+        self.branched = branched
+        self.hops: list[GoldHop] = []
+        self.by_id: list[dict[str, list[tuple[str, Triple]]]] = []
+        self.branches: list[_Branch] = []
+        self.entities: dict[str, str] = {}
+        self.starts: list[str] = []
+        self.passages: list[str] = []
+        self.operation: Operation = "chain"
+        self.other = ""
+
+    def fail(self, number: int, fault: str) -> UsageError:
+        return UsageError(f'question "{self.question.id}", gold_path, hop {number}: {fault}')
+
+    def single_out(self, branch: _Branch, kept: set[str]) -> None:
+        """Cut a branch to some of its ends, and its last hop's facts to those that reach them."""
+        hop = self.hops[branch.hop]
+        facts = [triple for end, pairs in self.by_id[branch.hop].items() if end in kept for _, triple in pairs]
+        branch.ends = {key: label for key, label in branch.ends.items() if key in kept}
+        shown = tuple(dict.fromkeys(map(_fact, facts)))
+        self.hops[branch.hop] = replace(
+            hop, facts=shown, ends=tuple(branch.ends.values()), complete=hop.complete and len(shown) == len(hop.facts)
+        )
+
+
+def _resolve(question: Question) -> _Resolver:
+    if not question.answers or not question.gold_path:
+        return Gold(question.question, question.answers, "none")
+    branched = question.type in _BRANCHED
+    gold = yield from _walk(question, branched=branched)
+    if not branched and gold.operation == "chain" and not _agrees(gold):
+        # A file without types: "borders both Germany and France" reads as a chain where France borders Germany.
+        other = yield from _walk(question, branched=True)
+        if other.operation == "intersection" and _agrees(other):
+            return other
+    return gold
+
+
+def _agrees(gold: Gold) -> bool:
+    reached = {end.casefold() for place in gold.finals for end in gold.hops[place].ends}
+    return all(gold.hops[p].is_text for p in gold.finals) or {a.casefold() for a in gold.answers} <= reached
+
+
+def _walk(question: Question, *, branched: bool) -> _Resolver:
+    walk = _Walk(question, branched=branched)
+    for number, hop in enumerate(question.gold_path, start=1):
+        if hop == ("count",):
+            walk.operation = "count"
+            continue
+        extra = hop[2] if len(hop) > 2 else ""  # noqa: PLR2004 - the third part
+        if extra in {"max", "min"}:
+            walk.operation = "max" if extra == "max" else "min"
+        elif extra:
+            walk.operation, walk.other = "yesno", extra
+        sources, takes = yield from _sources(walk, number, hop)
+        if hop[1].startswith(_TEXT):
+            yield from _text_hop(walk, number, sources, takes, hop[1].removeprefix(_TEXT))
+        else:
+            yield from _graph_hop(walk, number, sources, takes, hop[1])
+    if walk.other:
+        named = yield "named", [walk.other]
+        walk.other = named[0][0]["label"] if named[0] else walk.other
+        for entity in named[0][:1]:
+            walk.entities[entity["id"]] = entity["label"]
+    return (yield from _finish(walk))
+
+
+def _sources(walk: _Walk, number: int, hop: tuple[str, ...]) -> Generator[Need, Any, tuple[dict[str, str], list[int]]]:
+    """The entities a hop starts from, and the hops they come from."""
+    if hop[0] == "*":
+        if not walk.branches:
+            raise walk.fail(number, '"*" has nothing before it')
+        union = {key: label for branch in walk.branches for key, label in branch.ends.items()}
+        takes = [branch.hop for branch in walk.branches]
+        walk.branches = []
+        return union, takes
+    found: list[list[Entity]] = yield "named", [hop[0]]
+    candidates = {entity["id"]: entity["label"] for entity in found[0]}
+    if not candidates:
+        raise walk.fail(number, f'the graph has no entity "{hop[0]}"')
+    last = walk.branches[-1] if walk.branches else None
+    reached = set(candidates) & set(last.ends) if last else set()
+    if last and not walk.branched and (reached or last.is_text):
+        # Branches that all reach the named entity join there.
+        joined = [b for b in walk.branches if b is last or set(candidates) & set(b.ends)]
+        kept = reached or set(list(candidates)[:1])
+        for branch in joined:
+            if not branch.is_text:
+                walk.single_out(branch, kept)
+        walk.branches = [branch for branch in walk.branches if branch not in joined]
+        return {key: candidates[key] for key in candidates if key in kept}, [branch.hop for branch in joined]
+    if len(candidates) > 1 and not hop[1].startswith(_TEXT):
+        relations: list[list[Relation]] = yield "relations", list(candidates)
+        fitting = [
+            key for key, edges in zip(candidates, relations, strict=True) if any(_fits(edge, hop[1]) for edge in edges)
+        ]
+        candidates = {key: candidates[key] for key in (fitting or list(candidates))[:1]}
+    candidates = dict(list(candidates.items())[:1])
+    walk.starts += [key for key in candidates if key not in walk.starts]
+    return candidates, []
+
+
+def _plain(name: str) -> str:
+    return name.casefold().replace("_", " ").strip()
+
+
+def _fits(edge: Relation, relation: str) -> bool:
+    direction = "in" if relation.startswith("-") else "out"
+    names = {_plain(part) for part in relation.removeprefix("-").split("|")}
+    return edge["direction"] == direction and bool(names & {_plain(edge["name"]), _plain(edge["label"])})
+
+
+def _fact(triple: Triple) -> Fact:
+    return triple["subject_label"], triple["relation_label"], triple["object_label"]
+
+
+def _graph_hop(
+    walk: _Walk, number: int, sources: dict[str, str], takes: list[int], relation: str
+) -> Generator[Need, Any, None]:
+    walk.entities.update(sources)
+    edges: list[list[Relation]] = yield "relations", list(sources)
+    steps = [
+        Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
+        for found in edges
+        for edge in found
+        if _fits(edge, relation)
+    ]
+    if not steps and walk.operation != "yesno":
+        raise walk.fail(number, f'no relation "{relation}" at {", ".join(sources.values())}')
+    found = yield "steps", steps
+    outgoing = not relation.startswith("-")
+    triples = [triple for neighbours in found for triple in neighbours["triples"]]
+    by_id: dict[str, list[tuple[str, Triple]]] = defaultdict(list)
+    ends: dict[str, str] = {}
+    for triple in triples:
+        source, end = ("subject", "object") if outgoing else ("object", "subject")
+        by_id[triple[end]].append((triple[source], triple))
+        ends[triple[end]] = triple["object_label"] if outgoing else triple["subject_label"]
+    label = triples[0]["relation_label"] if triples else _plain(relation.removeprefix("-").split("|")[0])
+    walk.hops.append(
+        GoldHop(
+            facts=tuple(dict.fromkeys(map(_fact, triples))),
+            relation=label,
+            outgoing=outgoing,
+            sources=tuple(sources.values()),
+            ends=tuple(dict.fromkeys(ends.values())),
+            takes=tuple(takes),
+        )
+    )
+    walk.by_id.append(by_id)
+    walk.branches.append(_Branch(len(walk.hops) - 1, ends))
+    walk.entities.update(ends)
+
+
+def _text_hop(
+    walk: _Walk, number: int, sources: dict[str, str], takes: list[int], section: str
+) -> Generator[Need, Any, None]:
+    walk.entities.update(sources)
+    question = walk.question
+    passages: list[Passage] = []
+    if question.gold_passages:
+        found: list[Passage | None] = yield "passages", list(question.gold_passages)
+        passages = [passage for passage in found if passage]
+    if not passages:
+        near: list[list[Passage]] = yield "passages_of", [(key, question.question) for key in sources]
+        every = [passage for group in near for passage in group]
+        holding = [p for p in every if any(a.casefold() in p["text"].casefold() for a in question.answers)]
+        same = [p for p in holding if p["section"].casefold().endswith(section.casefold())]
+        passages = (same or holding)[:1]
+    if not passages:
+        raise walk.fail(number, f'no passage "{section}" of {", ".join(sources.values())} holds the answer')
+    walk.passages += [passage["id"] for passage in passages]
+    walk.hops.append(
+        GoldHop(
+            facts=(),
+            relation=_plain(section),
+            outgoing=True,
+            sources=tuple(sources.values()),
+            ends=(),
+            takes=tuple(takes),
+            passages=tuple(one_line(passage["text"]) for passage in passages),
+            section=section,
+        )
+    )
+    walk.by_id.append({})
+    walk.branches.append(_Branch(len(walk.hops) - 1, {}, is_text=True))
+
+
+def _finish(walk: _Walk) -> _Resolver:
+    question, finals = walk.question, [branch.hop for branch in walk.branches]
+    if walk.operation == "chain":
+        walk.operation = _open_operation(walk, finals)
+    if walk.operation == "intersection":
+        common = set.intersection(*(set(branch.ends) for branch in walk.branches))
+        for branch in walk.branches:
+            walk.single_out(branch, common)
+    _cut_dead_ends(walk)
+    ids = list(walk.entities)
+    known: list[Entity | None] = yield "entities", ids
+    lines = {key: entity_line(entity) for key, entity in zip(ids, known, strict=True) if entity}
+    return Gold(
+        question=question.question,
+        answers=question.answers,
+        operation=walk.operation,
+        hops=tuple(walk.hops),
+        finals=tuple(finals),
+        other=walk.other,
+        entities=walk.entities,
+        lines=lines,
+        starts=tuple(walk.starts),
+        passages=tuple(walk.passages),
+    )
+
+
+def _open_operation(walk: _Walk, finals: Sequence[int]) -> Operation:
+    """What a path means that ends without saying: a chain, an intersection, or a comparison in the question's words."""
+    hops = [walk.hops[place] for place in finals]
+    compared = {source.casefold() for hop in hops for source in hop.sources}
+    values = [end for hop in hops for end in hop.ends]
+    asked = {answer.casefold() for answer in walk.question.answers}
+    if len(compared) > 1 and asked <= compared and values and all(number_in(value) is not None for value in values):
+        smaller, larger = (pattern.search(walk.question.question) for pattern in (_SMALLER, _LARGER))
+        return "min" if smaller and not (larger and larger.start() < smaller.start()) else "max"
+    return "intersection" if len(finals) > 1 else "chain"
+
+
+def _cut_dead_ends(walk: _Walk) -> None:
+    """Drop facts that lead to no answer: ends at which the next hop found nothing (not where all are counted)."""
+    if walk.operation in {"count", "yesno", "max", "min"}:
+        return
+    for place in range(len(walk.hops) - 1, -1, -1):
+        hop = walk.hops[place]
+        if hop.is_text or not hop.takes:
+            continue
+        used = {hop.source_of(fact) for fact in hop.facts}
+        walk.hops[place] = replace(hop, sources=tuple(s for s in hop.sources if s in used))
+        for before in hop.takes:
+            earlier = walk.hops[before]
+            kept = tuple(fact for fact in earlier.facts if earlier.end_of(fact) in used)
+            ends = tuple(end for end in earlier.ends if end in used)
+            walk.hops[before] = replace(
+                earlier, facts=kept, ends=ends, complete=earlier.complete and len(kept) == len(earlier.facts)
+            )

@@ -1,0 +1,211 @@
+"""What a prompt shows of a gold path, and what follows from that alone."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from thinkgraph.eval.gold import Fact, Gold, GoldHop
+from thinkgraph.models.literals import number_in
+from thinkgraph.prompts.lines import Item, ParsedPrompt, one_line, safe_label
+
+_NOT_EVIDENCE = frozenset({"", "question", "options", "entities", "looking for", "answer", "clues so far", "clues"})
+
+
+def key(label: str) -> str:
+    """A label as prompts show it, for comparison."""
+    return safe_label(unicodedata.normalize("NFC", label)).casefold()
+
+
+def fact_key(fact: Fact) -> Fact:
+    """A fact as prompts show it, for comparison."""
+    return key(fact[0]), key(fact[1]), key(fact[2])
+
+
+def passage_fits(shown: str, gold: str, answers: Iterable[str] = ()) -> bool:
+    """Whether a shown passage is the gold passage or a chunk of it; a chunk must hold one of `answers`, if any."""
+    shown, gold = (unicodedata.normalize("NFC", one_line(text)).casefold() for text in (shown, gold))
+    if gold in shown:
+        return True
+    wanted = [answer.casefold() for answer in answers]
+    return bool(shown) and shown in gold and (not wanted or any(answer in shown for answer in wanted))
+
+
+@dataclass(frozen=True)
+class Listed:
+    """One list of ends, as a line shows it."""
+
+    line: int
+    ends: frozenset[str]
+    more: int
+
+
+@dataclass
+class Shown:
+    """The facts, lists and passages that the evidence of a prompt shows, by line number."""
+
+    facts: dict[Fact, int] = field(default_factory=dict)
+    """Fact, as compared, to the first line that shows it."""
+    lists: dict[tuple[str, str, bool], list[Listed]] = field(default_factory=lambda: defaultdict(list))
+    """(source, relation, outgoing) to the lists of its ends."""
+    passages: list[tuple[int, str]] = field(default_factory=list)
+    plain: list[tuple[int, str]] = field(default_factory=list)
+    """Lines of neither sort (a community put into prose), lower case."""
+
+    @classmethod
+    def of(cls, prompt: ParsedPrompt) -> Shown:
+        """Read a prompt's `## Evidence`; where there is none, every section that is not known to be something else."""
+        shown = cls()
+        names = (
+            ["evidence"] if "evidence" in prompt.sections else [n for n in prompt.sections if n not in _NOT_EVIDENCE]
+        )
+        for name in names:
+            for item in prompt.lines(name):
+                shown.add(item)
+            if not prompt.lines(name):
+                shown.plain += [(0, line.casefold()) for line in prompt.text(name).splitlines() if line.strip()]
+        return shown
+
+    def add(self, item: Item) -> None:
+        """Take in one numbered line."""
+        if item.passage:
+            self.passages.append((item.number, item.passage))
+        elif item.hops:
+            for triple in item.triples:
+                self.facts.setdefault(fact_key((triple.subject, triple.relation, triple.object)), item.number)
+            last = item.hops[-1]
+            if last:
+                source = last[0].subject if last[0].outgoing else last[0].object
+                ends = frozenset(key(hop.object if hop.outgoing else hop.subject) for hop in last)
+                place = (key(source), key(last[0].relation), last[0].outgoing)
+                self.lists[place].append(Listed(item.number, ends, item.more))
+        else:
+            self.plain.append((item.number, item.text.casefold()))
+
+    def line_of(self, fact: Fact) -> int | None:
+        """The line that shows a fact: in the grammar, else in prose that names both ends and the relation."""
+        wanted = fact_key(fact)
+        if wanted in self.facts:
+            return self.facts[wanted]
+        return next((number for number, text in self.plain if all(part in text for part in wanted)), None)
+
+    def full_list(self, hop: GoldHop, source: str) -> Listed | None:
+        """A line that lists all ends of a hop at one source and leaves none out."""
+        ends = {key(hop.end_of(fact)) for fact in hop.facts if key(hop.source_of(fact)) == key(source)}
+        found = self.lists.get((key(source), key(hop.relation), hop.outgoing), [])
+        return next((listed for listed in found if listed.more == 0 and ends and ends <= listed.ends), None)
+
+
+@dataclass
+class Finding:
+    """What follows from the shown evidence for one gold path."""
+
+    answers: list[str] = field(default_factory=list)
+    """Empty unless every fact needed is shown."""
+    lines: set[int] = field(default_factory=set)
+    known: list[Fact] = field(default_factory=list)
+    """Gold facts shown so far."""
+    missing: int | None = None
+    """Place of the first hop that is not wholly shown."""
+
+
+def judge(gold: Gold, shown: Shown) -> Finding:
+    """Answer a question from what is shown, if every gold fact it needs is there."""
+    finding = Finding()
+    if not gold.is_answerable:
+        return finding
+    found_text: list[str] = []
+    for place, hop in enumerate(gold.hops):
+        whole = _text_shown(gold, hop, shown, finding, found_text) if hop.is_text else _facts_shown(hop, shown, finding)
+        last = place in gold.finals
+        if whole and last and gold.operation in {"count", "yesno"}:
+            whole = _lists_shown(gold, hop, shown, finding)
+        elif not whole and last and gold.operation == "yesno":
+            whole = _other_shown(gold, hop, shown)
+        if not whole and finding.missing is None:
+            finding.missing = place
+    if finding.missing is None:
+        finding.answers = found_text or _answers(gold, shown, finding)
+        if not finding.answers:
+            finding.missing = len(gold.hops) - 1
+    return finding
+
+
+def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:
+    whole = bool(hop.facts)
+    for fact in hop.facts:
+        line = shown.line_of(fact)
+        if line is None:
+            whole = False
+        else:
+            finding.known.append(fact)
+            finding.lines |= {line} - {0}
+    return whole
+
+
+def _text_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding, found: list[str]) -> bool:
+    for number, text in shown.passages:
+        if not any(passage_fits(text, passage, gold.answers) for passage in hop.passages):
+            continue
+        inside = [answer for answer in gold.answers if answer.casefold() in text.casefold()]
+        if inside:
+            finding.lines.add(number)
+            found.append(min(inside, key=len))
+            return True
+        if hop not in [gold.hops[place] for place in gold.finals]:
+            finding.lines.add(number)
+            return True
+    return False
+
+
+def _lists_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding) -> bool:
+    if gold.operation == "yesno" and _other_shown(gold, hop, shown):
+        return True
+    lists = [shown.full_list(hop, source) for source in hop.sources]
+    if shown.plain and not any(lists):
+        return True  # prose has no "and N more": all facts were found in it
+    finding.lines |= {listed.line for listed in lists if listed}
+    return all(lists)
+
+
+def _other_shown(gold: Gold, hop: GoldHop, shown: Shown) -> bool:
+    return any(shown.line_of(fact) is not None for fact in hop.facts if key(hop.end_of(fact)) == key(gold.other))
+
+
+def _shown_ends(hop: GoldHop, shown: Shown) -> Iterator[tuple[str, str]]:
+    """(source, end) of the gold facts that are shown."""
+    for fact in hop.facts:
+        if shown.line_of(fact) is not None:
+            yield hop.source_of(fact), hop.end_of(fact)
+
+
+def _answers(gold: Gold, shown: Shown, finding: Finding) -> list[str]:
+    finals = [gold.hops[place] for place in gold.finals]
+    reached = [[end for _, end in _shown_ends(hop, shown)] for hop in finals]
+    match gold.operation:
+        case "yesno":
+            for fact in finals[-1].facts:
+                line = shown.line_of(fact)
+                if key(finals[-1].end_of(fact)) == key(gold.other) and line is not None:
+                    finding.lines = {line} - {0}
+                    return ["yes"]
+            return ["no"]
+        case "count":
+            return [str(len({key(end) for ends in reached for end in ends}))]
+        case "max" | "min":
+            return _extreme([pair for hop in finals for pair in _shown_ends(hop, shown)], gold.operation)
+        case "intersection":
+            common = set.intersection(*({key(end) for end in ends} for ends in reached))
+            return list(dict.fromkeys(end for end in reached[0] if key(end) in common))
+        case _:
+            return list(dict.fromkeys(end for ends in reached for end in ends))
+
+
+def _extreme(pairs: Sequence[tuple[str, str]], operation: str) -> list[str]:
+    values = [(number, source) for source, end in pairs if (number := number_in(end)) is not None]
+    if not values:
+        return []
+    best = (max if operation == "max" else min)(number for number, _ in values)
+    return list(dict.fromkeys(source for number, source in values if number == best))
