@@ -431,7 +431,7 @@ def test_world(tmp_path, files, monkeypatch):
     import threading
 
     guard = threading.Lock()
-    cache.cache_folder = lambda *parts: (tmp_path / "cache").joinpath(*parts)
+    cache.cache_folder = (tmp_path / "cache").joinpath
     cache.file_lock = Lock
     monkeypatch.setitem(sys.modules, "thinkgraph.tools.cache", cache)
     with ThreadPoolExecutor(4) as pool:
