@@ -1,0 +1,1 @@
+"""Question files, gold paths, metrics and the bench."""

@@ -1,0 +1,378 @@
+"""The few kinds of reply that roles ask for: their JSON schema, how they are said in words, and how they are read.
+
+A new method adds roles, each with one of these kinds. The offline model and the perfect chooser implement kinds, never
+roles, so they do not change when a method comes. Choices are numbers of a list that code has rendered: a reply never
+carries names that would have to be matched again.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from typing_extensions import TypedDict
+
+KindName = Literal["pick", "score", "pairs", "judge", "keywords", "subquestions", "verdict", "text"]
+
+MAX_SCORE = 10
+"""Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
+
+
+class BadReplyError(ValueError):
+    """A reply that does not have the form its kind asks for; the message tells the model what to mend."""
+
+
+class Judgement(TypedDict):
+    """Reason's reply (ToG-2 section 3.3): is the evidence sufficient, and what follows from it."""
+
+    sufficient: bool
+    answers: list[str]
+    """Empty where there is no answer."""
+    evidence: list[int]
+    """Numbers of the evidence lines the answer stands on."""
+    clues: str
+    """What is known so far, for the next round; empty where sufficient."""
+    query: str
+    """What to search for next (fused query reform); empty where not asked for."""
+
+
+class SubQuestion(TypedDict):
+    """One node of a mind map (CogGRAG section 3.1)."""
+
+    question: str
+    open: bool
+    """Whether it must be decomposed further."""
+    refers: list[int]
+    """Numbers of the sibling questions whose answers it needs, counted from 1."""
+
+
+class Verdict(TypedDict):
+    """A verifier's word on an answer (CogGRAG section 3.3)."""
+
+    right: bool
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one call may answer: bounds known when the prompt is rendered."""
+
+    options: int = 0
+    """How many numbered options there are; numbers beyond it are out of range."""
+    evidence: int = 0
+    """How many numbered evidence lines there are (judge)."""
+    clues: int = 0
+    """How many numbered clues there are (pairs: the first number of a pair)."""
+    fields: tuple[str, ...] = ()
+    """Judge: which of the optional fields (`clues`, `query`) are asked for."""
+    labels: tuple[str, ...] = ()
+    """Judge: the only answers allowed (fact verification); empty: any."""
+    explain: bool = False
+    """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+
+
+@dataclass(frozen=True)
+class Kind:
+    """One kind of reply."""
+
+    name: KindName
+    schema: Callable[[Shape], dict[str, Any] | None]
+    """JSON schema for providers that enforce one; None for plain text."""
+    instruction: Callable[[Shape], str]
+    """The words that ask for this form, appended to the system message."""
+    parse: Callable[[str, Shape], Any]
+    """Read a reply. Raises BadReplyError."""
+
+
+_THINK = re.compile(
+    r"<(think|thinking|reasoning)>.*?</\1>|^.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE
+)
+_FENCE = re.compile(r"```[\w-]*\s*|\s*```")
+_NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
+
+
+def strip_thinking(text: str) -> str:
+    """The reply without the `<think>` prefix that reasoning models write."""
+    return _THINK.sub("", text).strip()
+
+
+def find_json(text: str) -> Any:
+    """The last JSON object (else list) in a reply, which may stand between prose or in a code fence.
+
+    Raises:
+        BadReplyError: there is none.
+    """
+    body = _FENCE.sub(" ", strip_thinking(text))
+    decoder = json.JSONDecoder()
+    best: Any = None
+    at = 0
+    while (found := re.compile(r"[{\[]").search(body, at)) is not None:
+        try:
+            value, end = decoder.raw_decode(body, found.start())
+        except (json.JSONDecodeError, RecursionError):
+            at = found.start() + 1
+            continue
+        if isinstance(value, dict) or best is None or not isinstance(best, dict):
+            best = value
+        at = end
+    if best is None:
+        raise BadReplyError("the reply holds no JSON object")
+    return best
+
+
+def _object(text: str, key: str) -> dict[str, Any]:
+    value = find_json(text)
+    if isinstance(value, list):
+        value = {key: value}
+    if key not in value:
+        raise BadReplyError(f'the JSON object has no "{key}"')
+    return dict(value)
+
+
+def _integer(value: object) -> int | None:
+    if isinstance(value, bool):
+        return None
+    if isinstance(value, int):
+        return value
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, str) and (found := re.fullmatch(r"\W*(\d+)\W*", value)):
+        return int(found.group(1))
+    return None
+
+
+def _in_range(values: Sequence[object], top: int, what: str) -> list[int]:
+    kept: list[int] = []
+    for value in values:
+        number = _integer(value)
+        if number is not None and 1 <= number <= top and number not in kept:
+            kept.append(number)
+    if values and not kept:
+        raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
+    return kept
+
+
+def _list(value: object, key: str) -> list[Any]:
+    if isinstance(value, list):
+        return value
+    if value is None:
+        return []
+    if isinstance(value, int | str | float) and not isinstance(value, bool):
+        return [value]
+    raise BadReplyError(f'"{key}" must be a list')
+
+
+def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
+    every = dict(properties)
+    if shape.explain:
+        every = {"why": {"type": "string"}, **every}
+    return {"type": "object", "properties": every, "required": list(every), "additionalProperties": False}
+
+
+def _say(example: str, shape: Shape, words: str) -> str:
+    why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+    return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
+
+
+_INTEGERS = {"type": "array", "items": {"type": "integer"}}
+_STRINGS = {"type": "array", "items": {"type": "string"}}
+
+
+def _parse_pick(text: str, shape: Shape) -> list[int]:
+    body = strip_thinking(text)
+    if "{" not in body and _NUMBERS_ONLY.match(body):
+        return _in_range(re.findall(r"\d+", body), shape.options, "choice")
+    return _in_range(_list(_object(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
+
+
+def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
+    raw = _object(text, "scores")["scores"]
+    if isinstance(raw, dict):
+        raw = list(raw.items())
+    scores: dict[int, float] = {}
+    for entry in _list(raw, "scores"):
+        pair = [entry.get("number"), entry.get("score")] if isinstance(entry, dict) else entry
+        if not isinstance(pair, list | tuple) or len(pair) < 2:  # noqa: PLR2004 - a pair
+            raise BadReplyError('every entry of "scores" must be [number, score]')
+        number = _integer(pair[0])
+        try:
+            score = float(pair[1])
+        except (TypeError, ValueError):
+            raise BadReplyError("a score must be a number from 0 to 10") from None
+        if number is not None and 1 <= number <= shape.options and score == score:  # noqa: PLR0124 - not NaN
+            scores.setdefault(number, min(max(score, 0.0), float(MAX_SCORE)))
+    if raw and not scores:
+        raise BadReplyError(f"no scored number is from 1 to {shape.options}")
+    return list(scores.items())
+
+
+def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
+    raw = _list(_object(text, "pairs")["pairs"], "pairs")
+    pairs: list[tuple[int, int]] = []
+    for entry in raw:
+        if not isinstance(entry, list | tuple) or len(entry) != 2:  # noqa: PLR2004 - a pair
+            raise BadReplyError('every entry of "pairs" must be [number of the clue, number of the option]')
+        clue, option = _integer(entry[0]), _integer(entry[1])
+        if clue is None or option is None or not (1 <= clue <= shape.clues and 1 <= option <= shape.options):
+            continue
+        if (clue, option) not in pairs:
+            pairs.append((clue, option))
+    if raw and not pairs:
+        raise BadReplyError(f"no pair has a clue from 1 to {shape.clues} and an option from 1 to {shape.options}")
+    return pairs
+
+
+def _text(value: object) -> str:
+    if value is None:
+        return ""
+    return str(value).strip() if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
+
+
+def _truth(value: object, key: str) -> bool:
+    if isinstance(value, bool):
+        return value
+    word = str(value).strip().casefold()
+    if word in {"true", "yes", "1", "right", "correct"}:
+        return True
+    if word in {"false", "no", "0", "wrong", "incorrect"}:
+        return False
+    raise BadReplyError(f'"{key}" must be true or false')
+
+
+def _parse_judge(text: str, shape: Shape) -> Judgement:
+    value = _object(text, "sufficient")
+    answers = [_text(answer) for answer in _list(value.get("answers", value.get("answer")), "answers")]
+    answers = [answer for answer in answers if answer]
+    if shape.labels:
+        known = {label.casefold(): label for label in shape.labels}
+        answers = [known[answer.casefold()] for answer in answers if answer.casefold() in known]
+    sufficient = _truth(value["sufficient"], "sufficient")
+    if sufficient and not answers:
+        allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
+        raise BadReplyError(f'"sufficient" is true but "answers" holds no answer{allowed}')
+    numbers = [number for number in map(_integer, _list(value.get("evidence"), "evidence")) if number is not None]
+    return Judgement(
+        sufficient=sufficient,
+        answers=answers,
+        # Numbers that no line carries are dropped here, so an invented citation can never reach an answer.
+        evidence=[number for number in dict.fromkeys(numbers) if 1 <= number <= shape.evidence],
+        clues=_text(value.get("clues")) if "clues" in shape.fields else "",
+        query=_text(value.get("query")) if "query" in shape.fields else "",
+    )
+
+
+def _judge_schema(shape: Shape) -> dict[str, Any]:
+    answers: dict[str, Any] = {"type": "array", "items": {"type": "string", "enum": list(shape.labels)}}
+    properties: dict[str, Any] = {
+        "sufficient": {"type": "boolean"},
+        "answers": answers if shape.labels else _STRINGS,
+        "evidence": _INTEGERS,
+    }
+    properties.update({name: {"type": "string"} for name in shape.fields})
+    return _schema(properties, shape)
+
+
+def _judge_instruction(shape: Shape) -> str:
+    more = "".join(f', "{name}": "..."' for name in shape.fields)
+    words = '"evidence" lists the numbers of the evidence lines that the answer stands on.'
+    if shape.labels:
+        words += f" The only answers allowed are: {', '.join(shape.labels)}."
+    return _say('{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", shape, words)
+
+
+def _parse_keywords(text: str, _shape: Shape) -> list[str]:
+    words = [_text(word) for word in _list(_object(text, "keywords")["keywords"], "keywords")]
+    return [word for word in words if word]
+
+
+def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
+    nodes: list[SubQuestion] = []
+    for entry in _list(_object(text, "questions")["questions"], "questions"):
+        node = {"question": entry} if isinstance(entry, str) else entry
+        if not isinstance(node, dict) or not _text(node.get("question")):
+            raise BadReplyError('every entry of "questions" must be an object with a "question"')
+        refers = [n for n in map(_integer, _list(node.get("refers"), "refers")) if n is not None and n > 0]
+        nodes.append(
+            SubQuestion(question=_text(node["question"]), open=_truth(node.get("open", False), "open"), refers=refers)
+        )
+    return nodes
+
+
+def _parse_verdict(text: str, _shape: Shape) -> Verdict:
+    return Verdict(right=_truth(_object(text, "right")["right"], "right"))
+
+
+def _parse_text(text: str, _shape: Shape) -> str:
+    body = strip_thinking(text)
+    if not body:
+        raise BadReplyError("the reply is empty")
+    return body
+
+
+_QUESTION = {
+    "type": "object",
+    "properties": {"question": {"type": "string"}, "open": {"type": "boolean"}, "refers": _INTEGERS},
+    "required": ["question", "open", "refers"],
+    "additionalProperties": False,
+}
+_NESTED = {"type": "array", "items": _INTEGERS}
+
+KINDS: Mapping[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "pick",
+            lambda shape: _schema({"numbers": _INTEGERS}, shape),
+            lambda shape: _say('{"numbers": [2, 5]}', shape, "An empty list means that none fits."),
+            _parse_pick,
+        ),
+        Kind(
+            "score",
+            lambda shape: _schema({"scores": _NESTED}, shape),
+            lambda shape: _say(
+                '{"scores": [[2, 9], [5, 4]]}',
+                shape,
+                "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
+                "Leave out options that score 0.",
+            ),
+            _parse_score,
+        ),
+        Kind(
+            "pairs",
+            lambda shape: _schema({"pairs": _NESTED}, shape),
+            lambda shape: _say(
+                '{"pairs": [[1, 3], [2, 7]]}',
+                shape,
+                "Each pair is a clue's number and an option's number. An empty list means that nothing matches.",
+            ),
+            _parse_pairs,
+        ),
+        Kind("judge", _judge_schema, _judge_instruction, _parse_judge),
+        Kind(
+            "keywords",
+            lambda shape: _schema({"keywords": _STRINGS}, shape),
+            lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
+            _parse_keywords,
+        ),
+        Kind(
+            "subquestions",
+            lambda shape: _schema({"questions": {"type": "array", "items": _QUESTION}}, shape),
+            lambda shape: _say(
+                '{"questions": [{"question": "...", "open": false, "refers": []}]}',
+                shape,
+                '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
+                "the questions in this list whose answers it needs.",
+            ),
+            _parse_subquestions,
+        ),
+        Kind(
+            "verdict",
+            lambda shape: _schema({"right": {"type": "boolean"}}, shape),
+            lambda shape: _say('{"right": true}', shape, ""),
+            _parse_verdict,
+        ),
+        Kind("text", lambda _: None, lambda _: "Reply with plain text only.", _parse_text),
+    )
+}

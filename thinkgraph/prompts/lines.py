@@ -1,0 +1,266 @@
+"""The one fixed grammar in which candidates and evidence are written into prompts, and its parser.
+
+Editable templates hold the words; the lines between them are rendered here, so that every model, the offline one and the
+perfect chooser included, reads the same thing:
+
+    ## Options                                  a section
+    [1] Panama -- country in Central America    an entity
+    [2] (Panama) -[capital]-> x1                a relation at an entity, with its number of triples (`<-[..]-` inverse)
+    [3] (Volcan Baru) <-[highest point]- (Panama) -[borders]-> (Colombia) {length km=339}, (Costa Rica)
+                                                a path of triples; its last hop may list several tails
+    [4] text | Panama | Suffrage | 18 years of age; universal
+                                                a passage with its title and section
+    [5] plain words                             anything else that can be chosen
+
+Labels and passages are other people's text. Each item is exactly one line that starts with its number, so no label can
+open a section or forge an item, and the few character sequences that carry the grammar are taken out of labels.
+"""
+
+from __future__ import annotations
+
+import itertools
+import re
+import unicodedata
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from thinkgraph.state.knowledge import Entity, Relation, Triple
+
+_CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
+_GRAMMAR = re.compile(r"\) ?(?=-\[|<-\[|, \(|\{)|\]->|\]- ?(?=\()|<-\[|-\[")
+_SPACE = re.compile(r"\s+")
+
+
+def one_line(text: str) -> str:
+    """The text on one line: control characters (line breaks, ANSI escapes, bidirectional overrides) become spaces."""
+    return _SPACE.sub(" ", _CONTROL.sub(" ", text)).strip()
+
+
+def safe_label(text: str) -> str:
+    """A label in which the grammar's own sequences cannot occur."""
+    return _GRAMMAR.sub(lambda found: found.group().replace("(", "").replace("[", "").replace("]", ""), one_line(text))
+
+
+def safe_block(text: str) -> str:
+    """Free text (a question, clues) in which no line can open a section or look like a numbered item."""
+    return one_line(text)
+
+
+def entity_line(entity: Entity) -> str:
+    """`Panama -- country in Central America`; the type where there is no description."""
+    about = one_line(entity["description"]) or one_line(entity["type"])
+    label = safe_label(entity["label"])
+    return f"{label} -- {about}" if about else label
+
+
+def relation_line(relation: Relation, entity_label: str) -> str:
+    """`(Panama) -[capital]-> x1`, or `(Panama) <-[highest point]- x1` where the entity is the object."""
+    name, label = safe_label(relation["label"]), safe_label(entity_label)
+    arrow = f"-[{name}]->" if relation["direction"] == "out" else f"<-[{name}]-"
+    return f"({label}) {arrow} x{relation['count']}"
+
+
+def passage_line(title: str, section: str, text: str) -> str:
+    """`text | title | section | the passage`."""
+    head = one_line(title).replace("|", "/")
+    part = one_line(section).replace("|", "/")
+    return f"text | {head} | {part} | {one_line(text)}"
+
+
+def _qualifiers(triple: Triple) -> str:
+    if not triple["qualifiers"]:
+        return ""
+    inside = "; ".join(
+        f"{safe_label(name).replace('_', ' ')}={safe_label(value)}" for name, value in triple["qualifiers"]
+    )
+    return " {" + inside.replace("}", ")").replace("{", "(") + "}"
+
+
+def path_line(start: str, hops: Sequence[Triple], tails: Sequence[Triple] = (), *, total: int = 0) -> str:
+    """A path from entity id `start` through `hops`; `tails` are all the triples of the last hop, listed together.
+
+    Args:
+        start: id of the entity the path starts from.
+        hops: the triples walked, in order; each touches the end of the one before.
+        tails: triples that share the last hop's entity, relation and direction (empty: the last of `hops` stands alone).
+        total: number of triples of the last hop in the graph; where larger than what is listed, the line says so.
+    """
+    if not hops and not tails:
+        return ""
+    here = start
+    steps = list(hops)
+    last = list(tails) if tails else [steps.pop()]
+    first = steps[0] if steps else last[0]
+    text = f"({safe_label(first['subject_label'] if first['subject'] == here else first['object_label'])})"
+    for triple in steps:
+        text, here = _hop(text, here, [triple])
+    text, _ = _hop(text, here, last)
+    more = total - len(last)
+    return text + (f", ... and {more} more" if more > 0 else "")
+
+
+def _hop(text: str, here: str, triples: Sequence[Triple]) -> tuple[str, str]:
+    lead = triples[0]
+    outgoing = lead["subject"] == here
+    arrow = f"-[{safe_label(lead['relation_label'])}]->" if outgoing else f"<-[{safe_label(lead['relation_label'])}]-"
+    ends = [f"({safe_label(t['object_label'] if outgoing else t['subject_label'])}){_qualifiers(t)}" for t in triples]
+    return f"{text} {arrow} {', '.join(ends)}", lead["object"] if outgoing else lead["subject"]
+
+
+def triple_sentence(triple: Triple) -> str:
+    """The triple as a short sentence ("Panama capital Panama City"), the prefix of a chunk in ToG-2 section 3.2.2."""
+    extra = "".join(f", {name.replace('_', ' ')} {value}" for name, value in triple["qualifiers"])
+    return one_line(f"{triple['subject_label']} {triple['relation_label']} {triple['object_label']}{extra}")
+
+
+def numbered(lines: Iterable[str]) -> str:
+    """`[1] first`, `[2] second` … one a line."""
+    return "\n".join(f"[{number}] {one_line(line)}" for number, line in enumerate(lines, start=1))
+
+
+# --- reading prompts back: used by the offline model and the perfect chooser ---------------------------------------
+
+
+@dataclass(frozen=True)
+class ShownHop:
+    """One hop as a prompt shows it, in the triple's own direction."""
+
+    subject: str
+    relation: str
+    object: str
+    outgoing: bool
+    """Whether the path walked it from subject to object."""
+    qualifiers: tuple[tuple[str, str], ...] = ()
+
+
+@dataclass(frozen=True)
+class Item:
+    """One numbered line of a prompt, taken apart. Exactly one of the readings applies; the others are empty."""
+
+    number: int
+    text: str
+    """The whole line without its number."""
+    label: str = ""
+    """Entity option: its label."""
+    about: str = ""
+    """Entity option: its description."""
+    hops: tuple[tuple[ShownHop, ...], ...] = ()
+    """Path: for every hop the triples listed for it (one, except at the last hop)."""
+    count: int = 0
+    """Relation option: number of triples behind it; then `hops` is empty and `step` is set."""
+    step: tuple[str, str, bool] | None = None
+    """Relation option: (entity label, relation label, outgoing)."""
+    more: int = 0
+    """Path: how many tails the line says it left out."""
+    title: str = ""
+    section: str = ""
+    passage: str = ""
+    """Passage: its text (title and section beside it)."""
+
+    @property
+    def triples(self) -> tuple[ShownHop, ...]:
+        """All triples shown by a path line."""
+        return tuple(hop for group in self.hops for hop in group)
+
+
+@dataclass(frozen=True)
+class ParsedPrompt:
+    """A prompt as the offline model and the perfect chooser see it."""
+
+    role: str
+    kind: str
+    sections: Mapping[str, str] = field(default_factory=dict)
+    """Section title (lower case) to its raw text."""
+    items: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
+    """Section title (lower case) to its numbered lines."""
+
+    def text(self, section: str) -> str:
+        """The text of a section, empty where there is none."""
+        return self.sections.get(section, "").strip()
+
+    def lines(self, section: str) -> tuple[Item, ...]:
+        """The numbered items of a section, empty where there is none."""
+        return self.items.get(section, ())
+
+
+HEADER = re.compile(r"^\[thinkgraph role=(?P<role>[\w.]+) kind=(?P<kind>[\w-]+)\]\s*$", re.MULTILINE)
+_ITEM = re.compile(r"^\[(\d+)\] (.*)$")
+_RELATION = re.compile(r"^\((?P<entity>.*)\) (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) x(?P<count>\d+)$")
+_ARROW = re.compile(r" (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
+_NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more|$)")
+_MORE = re.compile(r", \.\.\. and (\d+) more$")
+
+
+def _nodes(text: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+    found = []
+    at = 0
+    while at < len(text) and text[at] == "(":
+        end = _NODE_END.search(text, at)
+        if end is None:
+            break
+        pairs = tuple(
+            (name.strip(), value.strip())
+            for name, _, value in (part.partition("=") for part in (end.group("quals") or "").split("; "))
+            if name.strip()
+        )
+        found.append((text[at + 1 : end.start()], pairs))
+        at = end.end()
+        at += 2 if text.startswith(", (", at) else 0
+    return found
+
+
+def parse_item(number: int, text: str) -> Item:
+    """Take one rendered line apart."""
+    if text.startswith("text | "):
+        parts = text.split(" | ", 3)
+        if len(parts) == 4:  # noqa: PLR2004 - the four columns of a passage line
+            return Item(number, text, title=parts[1], section=parts[2], passage=parts[3])
+    relation = _RELATION.match(text)
+    if relation:
+        out = relation["out"]
+        step = (relation["entity"], out if out is not None else relation["inv"], out is not None)
+        return Item(number, text, step=step, count=int(relation["count"]))
+    arrows = list(_ARROW.finditer(text)) if text.startswith("(") else []
+    if arrows:
+        more = _MORE.search(text)
+        body = text[: more.start()] if more else text
+        pieces = [body[a.end() : b.start()] for a, b in itertools.pairwise(arrows)] + [body[arrows[-1].end() :]]
+        start = _nodes(body[: arrows[0].start()])
+        here = start[0][0] if start else ""
+        hops = []
+        for arrow, piece in zip(arrows, pieces, strict=True):
+            outgoing = arrow["out"] is not None
+            name = arrow["out"] if outgoing else arrow["inv"]
+            nodes = _nodes(piece)
+            hops.append(
+                tuple(
+                    ShownHop(here if outgoing else end, name, end if outgoing else here, outgoing, quals)
+                    for end, quals in nodes
+                )
+            )
+            here = nodes[0][0] if nodes else ""
+        return Item(number, text, hops=tuple(hops), more=int(more.group(1)) if more else 0)
+    label, found, about = text.partition(" -- ")
+    return Item(number, text, label=label if found else text, about=about)
+
+
+def parse_prompt(system: str, user: str) -> ParsedPrompt:
+    """Read role, kind and sections back from a rendered prompt. Unknown text gives empty fields, never an error."""
+    header = HEADER.search(system)
+    sections: dict[str, list[str]] = {}
+    current: list[str] = []
+    for line in unicodedata.normalize("NFC", user).splitlines():
+        if line.startswith("## "):
+            current = sections.setdefault(line[3:].strip().casefold(), [])
+        else:
+            current.append(line)
+    items = {
+        name: tuple(parse_item(int(found[1]), found[2]) for found in map(_ITEM.match, lines) if found)
+        for name, lines in sections.items()
+    }
+    return ParsedPrompt(
+        role=header["role"] if header else "",
+        kind=header["kind"] if header else "",
+        sections={name: "\n".join(lines) for name, lines in sections.items()},
+        items=items,
+    )

@@ -1,0 +1,24 @@
+"""What a question wants back: an answer, or a verdict on a claim (ToG-2 section 4.1: QA and fact verification)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Literal
+
+Task = Literal["question", "fact", "truth"]
+
+TASK_WORDS: Mapping[Task, str] = {
+    "question": "A question that asks for several things has several answers: list every one the evidence gives.",
+    "fact": "The question is a claim to be verified: it is SUPPORTS if the evidence shows it true, REFUTES if the evidence "
+    "shows it false, and NOT ENOUGH INFO if the evidence leaves it open.",
+    "truth": "The question is a claim to be verified: it is true if the evidence shows it true and false if the evidence "
+    "shows it false.",
+}
+"""The words that stand for {{task}} in prompts."""
+
+TASK_LABELS: Mapping[Task, tuple[str, ...]] = {
+    "question": (),
+    "fact": ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"),
+    "truth": ("true", "false"),
+}
+"""The only answers a task allows; empty: any."""
