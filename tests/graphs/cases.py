@@ -38,7 +38,9 @@ PASSAGES = [
 
 def small_knowledge(name: str = "small") -> Knowledge:
     """Panama and its neighbours."""
-    graph = MemoryGraphStore(ROWS, literals=["population", "elevation_m"], descriptions={"Panama": "country"}, name=name)
+    graph = MemoryGraphStore(
+        ROWS, literals=["population", "elevation_m"], descriptions={"Panama": "country"}, name=name
+    )
     return Knowledge(graph=graph, text=MemoryTextStore(PASSAGES, name=name), name=name)
 
 

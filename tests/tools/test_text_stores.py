@@ -91,7 +91,7 @@ def test_chroma_store_says_what_is_missing(tmp_path: Path) -> None:
 
 
 def test_scores_are_exact_over_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rng = random.Random(0)  # noqa: S311 - a test
+    rng = random.Random(0)
     words = [f"w{i}" for i in range(50)]
     passages: list[Passage] = [
         {"id": f"{i}", "entities": ["e"], "title": "", "section": "", "text": " ".join(rng.choices(words, k=5))}

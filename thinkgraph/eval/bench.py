@@ -200,13 +200,12 @@ def render(rows: Sequence[Row]) -> str:
     columns = list(Row.__annotations__)
     cells = [columns, *([_cell(row[column]) for column in columns] for row in rows)]  # type: ignore[literal-required]
     widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
-    return "\n".join(
-        "  ".join(
-            cell.ljust(width) if at < 2 else cell.rjust(width)
-            for at, (cell, width) in enumerate(zip(line, widths, strict=True))
-        )
-        for line in cells
-    )
+    names = ("method", "type")
+
+    def pad(column: str, cell: str, width: int) -> str:
+        return cell.ljust(width) if column in names else cell.rjust(width)
+
+    return "\n".join("  ".join(map(pad, columns, line, widths)).rstrip() for line in cells)
 
 
 def _cell(value: object) -> str:

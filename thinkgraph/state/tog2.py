@@ -23,6 +23,7 @@ class Tog2Settings(RunSettings):
         "skip_exact_topic": False,
         "skip_empty_reason": False,
         "avoid_cycles": False,
+        "revisit_topics": False,
     }
 
     width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
@@ -46,6 +47,9 @@ class Tog2Settings(RunSettings):
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")
     avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
+    revisit_topics: bool = Field(
+        True, description="A re-formed query also searches the documents of the entities the round starts from."
+    )
     precheck: bool = Field(False, description="Self-consistency pre-check; needs own_knowledge.")
     precheck_samples: int = Field(10, ge=2, le=100, description="Samples of the pre-check.")
     precheck_threshold: float = Field(0.8, gt=0, le=1, description="Share of equal answers that ends the run.")

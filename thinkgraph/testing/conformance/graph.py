@@ -1,4 +1,3 @@
-# ruff: noqa: S101 (assertions are what a suite is made of)
 """Checks that a graph store keeps the promises of `thinkgraph.tools.protocols.GraphStore`."""
 
 from __future__ import annotations
