@@ -83,7 +83,7 @@ def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps
     """
     candidates: list[Reached] = state["_candidates"]
     question, query = state["question"], state["query"]
-    if not candidates and not (query and settings.revisit_topics):
+    if state["stopped"] or (not candidates and not (query and settings.revisit_topics)):
         return {"_ranked": []}
     looked_for = round_query(question, query)
     by_id = {candidate.id: candidate for candidate in candidates}
