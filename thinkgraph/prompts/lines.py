@@ -18,13 +18,13 @@ open a section or forge an item, and the few character sequences that carry the 
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.state.knowledge import Entity, Relation, Triple
-import itertools
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
 _GRAMMAR = re.compile(r"\) ?(?=-\[|<-\[|, \(|\{)|\]->|\]- ?(?=\()|<-\[|-\[")

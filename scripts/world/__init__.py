@@ -1,0 +1,1 @@
+"""Helpers that build the bundled example knowledge base `world` from factbook extracts."""

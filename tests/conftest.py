@@ -1,0 +1,21 @@
+"""Every test runs offline, in folders of its own."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+
+import pytest
+
+sys.path.insert(0, str(Path(__file__).parent))
+# Before LangGraph is imported: the switch is read at import time.
+os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+
+
+@pytest.fixture(autouse=True)
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Runs go to a folder of the test; no key or model of the developer's environment is seen."""
+    monkeypatch.setenv("THINKGRAPH_HOME", str(tmp_path_factory.mktemp("home")))
+    for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "THINKGRAPH_MODEL", "THINKGRAPH_KB", "THINKGRAPH_PROMPTS"):
+        monkeypatch.delenv(name, raising=False)

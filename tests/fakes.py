@@ -1,0 +1,79 @@
+"""A chat model for tests that answers by role and keeps what it was asked."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from pydantic import Field, PrivateAttr
+
+from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
+
+Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]
+
+
+class FakeModel(BaseChatModel):
+    """Replies by role: a value (dicts become JSON), or a function of the parsed prompt."""
+
+    replies: Mapping[str, Any]
+    latency: float = 0.0
+    model_name: str = "fake"
+    asked: list[ParsedPrompt] = Field(default_factory=list)
+    most_at_once: list[int] = Field(default_factory=lambda: [0])
+    _now: int = 0
+    _lock: threading.Lock = PrivateAttr(default_factory=threading.Lock)
+
+    def __init__(self, replies: Mapping[str, Script], latency: float = 0.0, **options: Any) -> None:
+        super().__init__(replies=replies, latency=latency, **options)  # type: ignore[call-arg]
+
+    @property
+    def _llm_type(self) -> str:
+        return "fake"
+
+    def _reply(self, messages: list[BaseMessage]) -> ChatResult:
+        parsed = parse_prompt(str(messages[0].content), str(messages[-1].content))
+        self.asked.append(parsed)
+        script = self.replies[parsed.role]
+        value = script(parsed) if callable(script) else script
+        text = value if isinstance(value, str) else json.dumps(value)
+        message = AIMessage(
+            content=text, usage_metadata={"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+        )
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _enter(self) -> None:
+        with self._lock:
+            self._now += 1
+            self.most_at_once[0] = max(self.most_at_once[0], self._now)
+
+    def _leave(self) -> None:
+        with self._lock:
+            self._now -= 1
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self._enter()
+        try:
+            time.sleep(self.latency)
+            return self._reply(messages)
+        finally:
+            self._leave()
+
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **__: Any) -> ChatResult:
+        self._enter()
+        try:
+            await asyncio.sleep(self.latency)
+            return self._reply(messages)
+        finally:
+            self._leave()
+
+    @property
+    def roles(self) -> list[str]:
+        """Roles asked, in order."""
+        return [prompt.role for prompt in self.asked]

@@ -1,0 +1,453 @@
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import shutil
+import signal
+import subprocess
+import sys
+import time
+import types
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+
+from thinkgraph.cli import kb
+from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest import build as build_module
+from thinkgraph.ingest.build import build_kb
+from thinkgraph.ingest.folder import BuildFolder
+from thinkgraph.tools import knowledge as knowledge_module
+from thinkgraph.tools.kb_files import read_manifest
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+TRIPLES = """Paris\tcapital_of\tFrance
+Paris\tpopulation\t2102650
+Lyon\tpopulation\t522250
+Lyon\tin\tFrance
+Lyon\tin\tFrance
+broken
+"""
+PASSAGES = [
+    {"id": 1, "title": "Paris", "text": "Paris is a city.", "section": "Intro"},
+    {"id": 2, "title": "Lugdunum", "text": "Lyon was founded by Romans."},
+    {"id": 3, "title": "x", "text": "Both.", "entities": ["Paris", {"name": "lyon", "type": "LOC"}, "Atlantis", {}]},
+    {"id": 4, "title": "Atlantis", "text": "Unknown."},
+    {"id": 1, "title": "Paris", "text": "Once more."},
+]
+
+
+class FakeEmbedder:
+    def __init__(self, name: str = "fake") -> None:
+        self.name = name
+
+    def embed(self, texts):
+        return [[1.0, 0.0] for _ in texts]
+
+
+class Texts:
+    """Stands for the text side: keeps the passages in a JSON file that begins like SQLite's."""
+
+    def __init__(self) -> None:
+        self.calls = 0
+        self.fail_after: int | None = None
+
+    def build_text(self, path, passages, *, embedder, progress, total=None, name=None):
+        self.calls += 1
+        kept = []
+        for passage in passages:
+            if self.fail_after is not None and len(kept) == self.fail_after:
+                raise OSError(28, "No space left on device")
+            kept.append(passage)
+        path.write_bytes(b"SQLite format 3\0" + json.dumps(kept).encode())
+        entities = {entity for passage in kept for entity in passage["entities"]}
+        return {"name": name, "fingerprint": "t", "passages": len(kept), "entities": len(entities)}
+
+
+def passages_in(folder: Path) -> list[dict]:
+    return json.loads((folder / "text.sqlite").read_bytes()[16:])
+
+
+@pytest.fixture(autouse=True)
+def texts(monkeypatch):
+    fake = Texts()
+
+    def module(name: str, **content) -> None:
+        made = types.ModuleType(name)
+        made.__dict__.update(content)
+        monkeypatch.setitem(sys.modules, name, made)
+
+    module("thinkgraph.ingest.passages", build_text=fake.build_text)
+    module(
+        "thinkgraph.tools.embeddings",
+        load_embedder=lambda spec=None: FakeEmbedder(str(spec)) if isinstance(spec, str | None) else spec,
+    )
+    return fake
+
+
+@pytest.fixture
+def files(tmp_path):
+    (tmp_path / "triples.tsv").write_text(TRIPLES)
+    (tmp_path / "passages.jsonl").write_text("\n".join(map(json.dumps, PASSAGES)))
+    (tmp_path / "aliases.json").write_text('{"Lyon": ["Lugdunum"], "Nowhere": ["N"]}')
+    (tmp_path / "entities.tsv").write_text(
+        "id\tlabel\ttype\nParis\tParis (city)\tcity\nNew\tNew one\t\nin\tlies in\t\n"
+    )
+    return {
+        "triples": [tmp_path / "triples.tsv"],
+        "passages": [tmp_path / "passages.jsonl"],
+        "aliases": tmp_path / "aliases.json",
+        "entities": tmp_path / "entities.tsv",
+    }
+
+
+def test_build_and_open(tmp_path, files):
+    stages = set()
+    report = build_kb(tmp_path / "kb", **files, progress=lambda stage, *_: stages.add(stage))
+    assert report.manifest["graph"] == {
+        "entities": 4, "literals": 2, "triples": 4, "relations": 3, "duplicates": 1, "entities_without_triples": 1,
+    }  # fmt: skip
+    assert report.manifest["text"] == {"fingerprint": "t", "passages": 4, "entities": 2, "not_linked": 1}
+    assert report.manifest["literal_relations"] == ["population"]
+    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+    assert not report.resumed
+    assert {"inputs", "triples", "sorting", "names"} <= stages
+    assert [one["entities"] for one in passages_in(tmp_path / "kb")] == [["Paris"], ["Lyon"], ["Paris", "Lyon"], []]
+    lines = (tmp_path / "kb" / "build_report.jsonl").read_text().splitlines()
+    assert {json.loads(line)["kind"] for line in lines} == set(report.rejected)
+    assert str(tmp_path) not in (tmp_path / "kb" / "kb.json").read_text()
+    assert sorted(path.name for path in tmp_path.iterdir()) == [
+        "aliases.json", "entities.tsv", "kb", "passages.jsonl", "triples.tsv",
+    ]  # fmt: skip
+    assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
+        "build_report.jsonl", "graph.sqlite", "kb.json", "text.sqlite",
+    ]  # fmt: skip
+    with Knowledge.open(tmp_path / "kb") as found:
+        assert found.name == "kb"
+        assert found.fingerprint == report.manifest["fingerprint"]
+        paris, new = found.graph.entities(["Paris", "New"])
+        assert (paris["label"], paris["type"]) == ("Paris (city)", "city")
+        assert new["label"] == "New one"
+        assert found.embedder.name == "bundled"
+        labels = {edge["label"] for edges in found.graph.relations(["Lyon"]) for edge in edges}
+        assert labels == {"population", "lies in"}
+        with pytest.raises(AttributeError, match="cannot be changed"):
+            found.name = "other"
+
+
+def test_literal_options(tmp_path):
+    path = tmp_path / "t.tsv"
+    path.write_text(
+        "a\tyear\t1990\nb\tyear\t1991\nc\tmotto\tfree\n1990\tin\tcentury\n"
+        + "".join(f"m{i}\tyear\t{i}\n" for i in range(1900, 1990))
+    )
+    kinds = {}
+    for name, options in {
+        "auto": {},
+        "none": {"detect_literals": False},
+        "forced": {"literal_relations": ["motto"]},
+    }.items():
+        build_kb(tmp_path / name, triples=[path], **options)
+        with SqliteGraphStore(tmp_path / name / "graph.sqlite") as store:
+            kinds[name] = {
+                t["object_label"]: t["literal"] for one in store.neighbourhood(["a", "b", "c"]) for t in one["triples"]
+            }
+    # 1990 has a fact of its own, so it stays a thing.
+    assert kinds["auto"] == {"1990": False, "1991": True, "free": False}
+    assert kinds["none"] == {"1990": False, "1991": False, "free": False}
+    assert kinds["forced"] == {"1990": False, "1991": True, "free": True}
+
+
+def test_fingerprint_follows_content_only(tmp_path, files):
+    first = build_kb(tmp_path / "one", **files).manifest["fingerprint"]
+    assert build_kb(tmp_path / "two", **files, name="other").manifest["fingerprint"] == first
+    assert build_kb(tmp_path / "three", **files, detect_literals=False).manifest["fingerprint"] != first
+    assert build_kb(tmp_path / "five", **files, embedder="x").manifest["fingerprint"] != first
+    files["triples"][0].write_text(TRIPLES + "x\ty\tz\n")
+    assert build_kb(tmp_path / "four", **files).manifest["fingerprint"] != first
+
+
+def test_same_inputs_give_the_same_graph_in_another_process(tmp_path, files):
+    code = (
+        "import sys; from thinkgraph.ingest.build import build_kb; "
+        "build_kb(sys.argv[1], triples=[sys.argv[2]], aliases=sys.argv[3], name='n')"
+    )
+    for seed, name in (("1", "one"), ("2", "two")):
+        arguments = [str(tmp_path / name), str(files["triples"][0]), str(files["aliases"])]
+        environment = {**os.environ, "PYTHONHASHSEED": seed}
+        subprocess.run([sys.executable, "-c", code, *arguments], check=True, env=environment)
+    assert (tmp_path / "one" / "graph.sqlite").read_bytes() == (tmp_path / "two" / "graph.sqlite").read_bytes()
+
+
+def test_existing_base_is_replaced_only_on_request(tmp_path, files):
+    before = build_kb(tmp_path / "kb", triples=files["triples"]).manifest
+    with pytest.raises(KnowledgeError, match="--replace"):
+        build_kb(tmp_path / "kb", **files)
+    with Knowledge.open(tmp_path / "kb") as old:
+        after = build_kb(tmp_path / "kb", **files, replace=True).manifest
+        assert old.graph.lookup(["Lugdunum"]) == [[]]
+    assert before["fingerprint"] != after["fingerprint"] == read_manifest(tmp_path / "kb")["fingerprint"]
+    assert not list(tmp_path.glob(".kb*"))
+
+
+def test_failed_replacement_keeps_the_old(tmp_path, files, texts):
+    before = build_kb(tmp_path / "kb", triples=files["triples"]).manifest
+    texts.fail_after = 2
+    with pytest.raises(KnowledgeError, match=r"No space left on device.*same command again"):
+        build_kb(tmp_path / "kb", **files, replace=True)
+    assert read_manifest(tmp_path / "kb") == before
+
+
+def test_replacement_without_exchange(tmp_path, files, monkeypatch):
+    monkeypatch.setattr(BuildFolder, "_exchange", lambda _: False)
+    build_kb(tmp_path / "kb", triples=files["triples"])
+    build_kb(tmp_path / "kb", **files, replace=True)
+    assert read_manifest(tmp_path / "kb")["text"]
+    assert not list(tmp_path.glob(".kb*"))
+    # Cut off between its two moves, a replacement is undone by the next build.
+    (tmp_path / "kb").rename(tmp_path / ".kb.old")
+    with pytest.raises(KnowledgeError, match="already"):
+        build_kb(tmp_path / "kb", **files)
+    assert read_manifest(tmp_path / "kb")["text"]
+
+
+def test_finished_stages_are_not_redone(tmp_path, files, texts, monkeypatch):
+    texts.fail_after = 1
+    with pytest.raises(KnowledgeError, match="No space"):
+        build_kb(tmp_path / "kb", **files)
+    assert not (tmp_path / "kb").exists()
+    texts.fail_after = None
+
+    def no_graph(*_: object) -> None:
+        raise AssertionError("the graph was finished")
+
+    monkeypatch.setattr(build_module._Build, "_graph", no_graph)
+    report = build_kb(tmp_path / "kb", **files)
+    assert report.resumed
+    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+    assert not list(tmp_path.glob(".kb*"))
+
+
+def test_changed_inputs_start_anew(tmp_path, files, texts):
+    texts.fail_after = 1
+    with pytest.raises(KnowledgeError, match="No space"):
+        build_kb(tmp_path / "kb", **files)
+    texts.fail_after = None
+    files["triples"][0].write_text("a\tb\tc\n")
+    report = build_kb(tmp_path / "kb", **files)
+    assert not report.resumed
+    assert report.manifest["graph"]["triples"] == 1
+
+
+def test_killed_build_goes_on(tmp_path, files):
+    big = tmp_path / "big.tsv"
+    with big.open("w") as out:
+        out.writelines(f"n{i % 5000}\tr{i % 7}\tn{i * 31 % 5000}\n" for i in range(60_000))
+    code = "import sys; from thinkgraph.ingest.build import build_kb; build_kb(sys.argv[1], triples=[sys.argv[2]])"
+    whole = build_kb(tmp_path / "whole", triples=[big], name="kb").manifest
+    for delay in (0.25, 0.4, 0.55):
+        process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "kb"), str(big)])
+        time.sleep(delay)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        if (tmp_path / "kb").exists():
+            read_manifest(tmp_path / "kb")
+            shutil.rmtree(tmp_path / "kb")
+    report = build_kb(tmp_path / "kb", triples=[big])
+    assert report.manifest["graph"] == whole["graph"]
+    assert report.manifest["fingerprint"] == whole["fingerprint"]
+    assert not list(tmp_path.glob(".kb*"))
+
+
+def test_two_builds_of_one_folder(tmp_path, files):
+    with (
+        BuildFolder(tmp_path / "kb", "key", replace=False),
+        pytest.raises(KnowledgeError, match="another process is building"),
+    ):
+        build_kb(tmp_path / "kb", **files)
+    assert build_kb(tmp_path / "kb", **files).manifest["graph"]["triples"] == 4
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"triples": ["nothing.tsv"]}, "there is no file nothing.tsv"),
+        ({"triples": ["."]}, "is a folder"),
+        ({"aliases": "/dev/null"}, "is empty"),
+        ({"passages": ["nothing.jsonl"]}, "there is no file"),
+    ],
+)
+def test_bad_inputs(tmp_path, files, change, message):
+    with pytest.raises(KnowledgeError, match=message) as caught:
+        build_kb(tmp_path / "kb", **{**files, **change})
+    assert "\n" not in str(caught.value)
+    assert not (tmp_path / "kb").exists()
+
+
+def test_bad_targets(tmp_path, files):
+    with pytest.raises(UsageError, match="--triples"):
+        build_kb(tmp_path / "kb", triples=[])
+    with pytest.raises(KnowledgeError, match="not empty and not a knowledge base"):
+        build_kb(tmp_path, **files)
+    with pytest.raises(KnowledgeError, match="is a file"):
+        build_kb(files["aliases"], **files)
+    with pytest.raises(KnowledgeError, match="cannot write"):
+        build_kb("/proc/kb", **files)
+    (tmp_path / "empty").mkdir()
+    assert build_kb(tmp_path / "empty", **files).manifest
+
+
+def test_nothing_usable(tmp_path):
+    (tmp_path / "t.tsv").write_text("a\nb\n\tx\ty\n")
+    with pytest.raises(KnowledgeError, match=r"no triple could be read from t\.tsv: line 1"):
+        build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"])
+    with pytest.raises(KnowledgeError, match=r"t\.tsv, line 1.*strict"):
+        build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"], strict=True)
+
+
+def test_opening_what_is_no_base(tmp_path, files):
+    build_kb(tmp_path / "kb", **files)
+
+    def broken(name: str):
+        copy = tmp_path / name
+        shutil.copytree(tmp_path / "kb", copy)
+        return copy
+
+    def refuse(spec, message: str) -> None:
+        with pytest.raises(KnowledgeError, match=message) as caught:
+            Knowledge.open(spec)
+        assert "\n" not in str(caught.value)
+
+    refuse(tmp_path / "none", "there is no knowledge base")
+    refuse(tmp_path, "is not a knowledge base")
+    refuse("", "empty")
+    refuse("neo4j://host", "neo4j:// is no kind")
+    for version, advice in ((99, "update thinkgraph"), (0, "build it again")):
+        copy = broken(f"v{version}")
+        manifest = json.loads((copy / "kb.json").read_text())
+        (copy / "kb.json").write_text(json.dumps({**manifest, "format": version}))
+        refuse(copy, advice)
+    (broken("a") / "kb.json").write_text("{")
+    refuse(tmp_path / "a", "is damaged")
+    (broken("b") / "graph.sqlite").unlink()
+    refuse(tmp_path / "b", r"graph\.sqlite cannot be read")
+    with (broken("c") / "text.sqlite").open("r+b") as out:
+        out.truncate(20)
+    refuse(tmp_path / "c", "bytes where")
+    with (broken("d") / "graph.sqlite").open("r+b") as out:
+        out.write(b"nonsense" * 4)
+    refuse(tmp_path / "d", "damaged")
+
+
+def test_openers_by_scheme(monkeypatch, tmp_path, files):
+    build_kb(tmp_path / "kb", **files)
+    with SqliteGraphStore(tmp_path / "kb" / "graph.sqlite") as graph:
+        opened = Knowledge(graph=graph, embedder=FakeEmbedder("mine"), name="own")
+        monkeypatch.setitem(knowledge_module.OPENERS, "mem", lambda _, **__: opened)
+        assert Knowledge.open("mem://x") is opened
+        assert (opened.name, opened.text, opened.embedder.name) == ("own", None, "mine")
+        assert opened.graph is graph
+        assert len(opened.fingerprint) == 32
+
+
+def test_own_embedder_must_be_given_again(tmp_path, files):
+    build_kb(tmp_path / "kb", **files, embedder=FakeEmbedder("mine"))
+    with Knowledge.open(tmp_path / "kb") as found, pytest.raises(KnowledgeError, match="pass it"):
+        _ = found.embedder
+    mine = FakeEmbedder("mine")
+    with Knowledge.open(tmp_path / "kb", embedder=mine) as found:
+        assert found.embedder is mine
+
+
+def cli(*arguments: object) -> int:
+    parser = argparse.ArgumentParser()
+    kb.add_arguments(parser)
+    return kb.run(parser.parse_args([str(argument) for argument in arguments]))
+
+
+def test_command_line(tmp_path, files, capsys):
+    options = ["--passages", *files["passages"], "--aliases", files["aliases"], "--entities", files["entities"]]
+    assert cli("build", tmp_path / "kb", "--triples", *files["triples"], *options, "--name", "a\x1b[31mb") == 0
+    out, err = capsys.readouterr()
+    assert "4 triples, 4 entities" in out
+    assert "triples.tsv, line 6: malformed" in err
+    assert cli("info", tmp_path / "kb") == 0
+    out, _ = capsys.readouterr()
+    assert "\x1b" not in out
+    assert "2 entities (50.0%)" in out
+    assert cli("info", tmp_path / "kb", "--json") == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["relations"][0] == {"name": "population", "label": "population", "triples": 2}
+    assert facts["bytes"] > 0
+
+
+def test_progress_on_a_terminal(capsys):
+    class Terminal:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None:
+            pass
+
+    out = Terminal()
+    progress = kb.LineProgress(out)
+    for i in range(1000):
+        progress("triples", i, None)
+    progress("text", 5, 5)
+    progress.close()
+    assert out.text.count("\r") <= 5
+    assert out.text.endswith("\r")
+
+
+def test_world(tmp_path, files, monkeypatch):
+    data = tmp_path / "package" / "data" / "world"
+    data.mkdir(parents=True)
+    (data / "triples.tsv").write_text(TRIPLES.replace("broken\n", ""))
+    (data / "literals.tsv").write_text("subject\trelation\tvalue\nParis\tcode\tFR-75\n")
+    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path / "package")
+    cache = types.ModuleType("thinkgraph.tools.cache")
+    locked = []
+
+    class Lock:
+        def __init__(self, path, timeout=0.0) -> None:
+            locked.append(path)
+            path.parent.mkdir(parents=True, exist_ok=True)
+
+        def __enter__(self) -> None:
+            guard.acquire()
+
+        def __exit__(self, *_: object) -> None:
+            guard.release()
+
+    import threading
+
+    guard = threading.Lock()
+    cache.cache_folder = (tmp_path / "cache").joinpath
+    cache.file_lock = Lock
+    monkeypatch.setitem(sys.modules, "thinkgraph.tools.cache", cache)
+    with ThreadPoolExecutor(4) as pool:
+        asked = [pool.submit(knowledge_module.world_folder) for _ in range(8)]
+        folders = [one.result() for one in asked]
+    assert len(set(folders)) == 1
+    locked.clear()
+    with Knowledge.open("world") as world:
+        assert world.name == "world"
+        assert world.graph.info()["triples"] == 5
+        # What is no number is a literal all the same where the file says so.
+        assert world.graph.info()["literals"] == 3
+    assert locked == []
+    (data / "triples.tsv").write_text(TRIPLES + "x\ty\tz\n")
+    with Knowledge.open("world") as other:
+        assert other.folder not in folders
+    (data / "triples.tsv").unlink()
+    with pytest.raises(KnowledgeError, match="install"):
+        Knowledge.open("world")

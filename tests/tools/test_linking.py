@@ -1,0 +1,112 @@
+from __future__ import annotations
+
+import pytest
+from fake_graph import FakeGraph, entity
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinkgraph.testing.conformance.linker import LinkerConformance
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.linking import StandardLinker
+from thinkgraph.tools.meter import Meter, current_meter
+
+
+class TestStandardLinker(LinkerConformance):
+    @pytest.fixture
+    def linker(self) -> StandardLinker:
+        return StandardLinker(FakeGraph(self.entities))
+
+
+GRAPH = FakeGraph(
+    [
+        *LinkerConformance.entities,
+        (entity("us", "United States", "country"), ["US", "U.S.", "America"]),
+        (entity("may", "May", "month"), []),
+        (entity("it", "It", "novel by Stephen King"), []),
+        (entity("capital", "capital", "kind of city"), []),
+        (entity("ivory", "Côte d'Ivoire", ""), ["Ivory Coast"]),
+        (entity("congo", "Congo (Kinshasa)", ""), ["Congo, Democratic Republic of the"]),
+        (entity("woolf", "Who's Afraid of Virginia Woolf?", "play"), []),
+        (entity("obama", "Barack Obama", "president"), []),
+        (entity("seoul", "서울", ""), []),
+        (entity("hague", "The Hague", ""), []),
+        (entity("spain", "Espagne", ""), []),
+    ]
+)
+
+
+def ids(text: str, **options: object) -> list[str]:
+    return [link["entity"]["id"] for link in StandardLinker(GRAPH).link([text])[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Where does the U.S. end?", "us"),
+        ("who leads the us today", "us"),
+        ("Is Côte d'Ivoire in Africa?", "ivory"),
+        ("who rules congo (kinshasa) now", "congo"),
+        ('Who wrote "Who\'s Afraid of Virginia Woolf?" and when', "woolf"),
+        ("서울은 어디에 있습니까", "seoul"),
+        ("what is the hague known for", "hague"),
+        ("la capitale de l'Espagne", "spain"),
+        ("Who married Obama?", "obama"),
+        ("what is the capitol of switzerlnd", "switzerland"),
+    ],
+)
+def test_mentions_as_people_write_them(text: str, first: str) -> None:
+    assert ids(text)[0] == first
+
+
+@pytest.mark.parametrize("text", ["What may it be in the end?", "It is what it is", "tell us about it"])
+def test_function_words_are_no_mentions(text: str) -> None:
+    assert not {"may", "it", "us"} & set(ids(text))
+
+
+def test_function_words_in_capitals_or_quotes_are() -> None:
+    assert "may" in ids("Does it rain here in May or June?")
+    assert "it" in ids('Who wrote "It" first?')
+
+
+def test_a_name_outranks_a_common_word() -> None:
+    found = ids("What is the capital of Austria?")
+    assert found.index("austria") < found.index("capital")
+
+
+def test_three_round_trips_however_many_texts() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    meter = Meter()
+    token = current_meter.set(meter)
+    try:
+        found = StandardLinker(graph).link(["Does Austria border Switzerlnd on Lake Constnce?", "what is vienna"] * 50)
+    finally:
+        current_meter.reset(token)
+    assert len(found) == 100
+    assert [kind for kind, _ in graph.calls] == ["lookup", "fulltext", "fuzzy"]
+    assert meter.store_round_trips == 3
+
+
+def test_long_text_is_bounded() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    StandardLinker(graph).link(["Austria borders many a Thing and other Places. " * 400] * 3)
+    assert all(len(texts) <= 24_000 for _, texts in graph.calls)
+
+
+def test_namesakes_are_ordered_by_description_with_an_embedder() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    linker = StandardLinker(graph, embedder=HashEmbedder())
+    towns = [link["entity"]["id"] for link in linker.link(["Vienna, a town in Virginia"])[0]]
+    assert towns.index("vienna-us") < towns.index("vienna")
+    capitals = [link["entity"]["id"] for link in linker.link(["Vienna, the capital of Austria"])[0]]
+    assert capitals.index("vienna") < capitals.index("vienna-us")
+
+
+@given(st.lists(st.text(max_size=300), max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_never_raises(texts: list[str]) -> None:
+    found = StandardLinker(GRAPH).link(texts, limit=5)
+    assert len(found) == len(texts)
+    for text, links in zip(texts, found, strict=True):
+        assert len(links) <= 5
+        for link in links:
+            assert link["start"] == -1 or text[link["start"] :].startswith(link["mention"])

@@ -1,0 +1,147 @@
+"""`thinkgraph ask`: one question to one answer, checkpointed."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, model_name, parse_settings
+from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
+from thinkgraph.cli.show import render_answer, show_progress
+from thinkgraph.errors import RunError, ThinkGraphError, UsageError
+
+if TYPE_CHECKING:
+    from thinkgraph.graphs.build import Graph
+    from thinkgraph.state.answer import Answer
+    from thinkgraph.state.events import Event
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `ask`."""
+    parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
+    add_method(parser)
+    add_model(parser)
+    add_kb(parser)
+    parser.add_argument(
+        "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
+    )
+    parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
+    parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+
+
+def read_question(text: str) -> str:
+    """The question given, or standard input for '-'."""
+    if text == "-":
+        text = sys.stdin.read()
+    if not text.strip():
+        raise UsageError("the question is empty: ask something")
+    return text.strip()
+
+
+def run(args: argparse.Namespace) -> int:
+    """Answer one question."""
+    question = read_question(args.question)
+    settings = parse_settings(args.set)
+    options = RunOptions(
+        method=args.method,
+        model=model_name(args.model),
+        kb=args.kb if args.kb == "world" or "://" in args.kb else str(Path(args.kb).absolute()),
+        settings=settings,
+        prompts=str(Path(args.prompts).absolute()) if args.prompts else None,
+        prices=str(Path(args.prices).absolute()) if args.prices else None,
+    )
+    with RunStore() as runs:
+        thread = args.thread or new_thread()
+        with runs.lock(thread):
+            old = runs.get(thread)
+            if old and old["status"] == "running" and not args.replace:
+                raise RunError(
+                    f"run {thread} is not finished ('{old['question'][:60]}'): go on with 'thinkgraph resume {thread}', "
+                    "or give it up with --replace"
+                )
+            graph = open_graph(options, runs)
+            say = _quiet if args.quiet else _say
+            announce(options, say)
+            say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
+            # Checked by the entry node too; here before the run is noted.
+            _check_question(question, options)
+            runs.start(thread, question, options)
+            answer = work(graph, {"question": question}, thread, runs, quiet=args.quiet)
+    return report(answer, as_json=args.json)
+
+
+def _say(line: str) -> None:
+    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+
+
+def _quiet(_: str) -> None:
+    pass
+
+
+def announce(options: RunOptions, say: Any) -> None:
+    """Say which model answers; for the offline one, how to use another."""
+    if options["model"] == OFFLINE:
+        say("model offline: no key, no network, modest skill; for a real one: --model openai:NAME or THINKGRAPH_MODEL")
+    else:
+        say(f"model {options['model']}")
+
+
+def _check_question(question: str, options: RunOptions) -> None:
+    from thinkgraph.graphs.registry import method
+    from thinkgraph.nodes.begin import check_question
+    from thinkgraph.state.settings import resolve_settings
+
+    check_question(question, resolve_settings(method(options["method"]).settings, options["settings"]))
+
+
+def open_graph(options: RunOptions, runs: RunStore) -> Graph:
+    """Build the graph of a run over the store's checkpoints and journal."""
+    from thinkgraph.graphs.build import build
+    from thinkgraph.graphs.registry import method
+    from thinkgraph.models.prices import load_prices
+    from thinkgraph.state.settings import resolve_settings
+
+    # Flags first: a wrong one must not cost the opening of a knowledge base.
+    resolve_settings(method(options["method"]).settings, options["settings"])
+    return build(
+        options["method"],
+        knowledge=options["kb"],
+        model=options["model"],
+        settings=options["settings"],
+        prompts=options["prompts"],
+        prices=load_prices(options["prices"]) if options["prices"] else None,
+        checkpointer=runs.checkpointer(),
+        journal=runs.journal(),
+    )
+
+
+def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore, *, quiet: bool) -> Answer:
+    """Run a graph to its end, showing progress; with start=None from where it stopped."""
+    config: Any = {"configurable": {"thread_id": thread}}
+    try:
+        # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
+        for event in graph.stream(start, config, stream_mode="custom", durability="sync"):
+            if not quiet:
+                show_progress(cast("Event", event))
+    except ThinkGraphError as error:
+        kept = f"; the run is kept: thinkgraph resume {thread}"
+        raise type(error)(f"{error}{kept}") from error
+    answer: Answer | None = graph.get_state(config).values.get("answer")
+    if answer is None:
+        raise RunError(f"run {thread} stopped before its answer; go on with: thinkgraph resume {thread}")
+    runs.finish(thread, answer["status"])
+    return answer
+
+
+def report(answer: Answer, *, as_json: bool) -> int:
+    """Print the answer on stdout."""
+    text = json.dumps(answer, ensure_ascii=False) if as_json else render_answer(answer)
+    sys.stdout.write(
+        text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8") + "\n"
+    )
+    sys.stdout.flush()
+    return 0

@@ -1,0 +1,165 @@
+"""`thinkgraph doctor`: does the installation work, does the knowledge open, does the model reply in our forms?"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import sqlite3
+import sys
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from thinkgraph.cli.options import add_kb, add_model, model_name
+from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.prompts.kinds import BadReplyError
+
+if TYPE_CHECKING:
+    from thinkgraph.models.client import ChatClient
+    from thinkgraph.prompts.library import Prompt
+
+PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromadb", "sentence-transformers", "torch")
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `doctor`."""
+    add_model(parser)
+    add_kb(parser)
+    parser.add_argument("--no-calls", action="store_true", help="make no model call")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Check everything; exit code 1 if something is wrong."""
+    faults = 0
+    for title, check in (
+        ("python", _python),
+        ("packages", _packages),
+        ("sqlite", _sqlite),
+        ("runs", _runs),
+        ("knowledge", lambda: _knowledge(args.kb)),
+        ("encoder", lambda: _encoder(args.kb)),
+    ):
+        faults += _report(title, check)
+    if not args.no_calls:
+        faults += _calls(args)
+    _print("all is well" if not faults else f"{faults} of the checks failed")
+    return 1 if faults else 0
+
+
+def _print(text: str) -> None:
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()
+
+
+def _report(title: str, check: Callable[[], str]) -> int:
+    try:
+        found = check()
+    except (ThinkGraphError, OSError, sqlite3.Error, importlib.metadata.PackageNotFoundError) as error:
+        _print(f"FAIL {title:<24} {' '.join(str(error).split())}")
+        return 1
+    _print(f"ok   {title:<24} {found}")
+    return 0
+
+
+def _python() -> str:
+    return sys.version.split()[0]
+
+
+def _packages() -> str:
+    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+
+
+def _sqlite() -> str:
+    with sqlite3.connect(":memory:") as db:
+        db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='trigram')")
+    db.close()
+    return f"{sqlite3.sqlite_version} with FTS5"
+
+
+def _runs() -> str:
+    from thinkgraph.cli.runstore import RunStore
+
+    with RunStore() as runs:
+        return f"{len(runs.rows())} kept in {runs.folder}"
+
+
+def _knowledge(spec: str) -> str:
+    from thinkgraph.tools.knowledge import Knowledge
+
+    began = time.monotonic()
+    knowledge = Knowledge.open(spec)
+    info = knowledge.graph.info()
+    text = f", {knowledge.text.info()['passages']:,} passages" if knowledge.text else ", no passages"
+    took = time.monotonic() - began
+    return f"{knowledge.name}: {info['entities']:,} entities, {info['triples']:,} triples{text} ({took:.1f} s)"
+
+
+def _encoder(spec: str) -> str:
+    from thinkgraph.tools.knowledge import Knowledge
+
+    embedder = Knowledge.open(spec).embedder
+    began = time.monotonic()
+    vector = embedder.embed(["a short text"])[0]
+    return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
+
+
+def _calls(args: argparse.Namespace) -> int:
+    """One small call of every role: the prompt's own worked example, read back by the role's parser."""
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+    from thinkgraph.tools.knowledge import Knowledge
+
+    library = PromptLibrary(args.prompts)
+    models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb)))
+    faults = 0
+    client = None
+    for role in builtin_roles():
+        prompt = library.get(role)
+        client = models.of(prompt)
+        title = f"{role} ({prompt.kind.name})"
+        try:
+            _print(f"ok   {title:<36} {_one_call(prompt, client)[:70]}")
+        except BadReplyError as error:
+            _print(f"FAIL {title:<36} the reply cannot be read: {error}")
+            faults += 1
+        except ModelError as error:
+            # The next roles would meet the same fault.
+            _print(f"FAIL {title:<36} {error}")
+            return faults + 1
+    learnt = {"temperature": client.takes_temperature, "a JSON schema": client.takes_schema} if client else {}
+    refused = [word for word, takes in learnt.items() if not takes]
+    if client and refused:
+        _print(f"     {client.name} refuses {' and '.join(refused)}; it is used without")
+    return faults
+
+
+def _one_call(prompt: Prompt, client: ChatClient) -> str:
+    """Ask one worked example. Raises BadReplyError or ModelError."""
+    from thinkgraph.models.client import CallOptions
+    from thinkgraph.models.failures import classify
+    from thinkgraph.prompts.kinds import Shape
+    from thinkgraph.prompts.lines import parse_prompt
+
+    example, _ = prompt.examples[0]
+    parsed = parse_prompt("", example)
+    shape = Shape(
+        options=len(parsed.lines("options")),
+        evidence=len(parsed.lines("evidence")),
+        clues=len(parsed.lines("clues")),
+        fields=("clues", "query") if prompt.kind.name == "judge" else (),
+    )
+    messages = prompt.render(dict.fromkeys(prompt.places, ""), shape)
+    messages[-1] = ("user", example)
+    options = CallOptions(0.0, prompt.kind.schema(shape), None, 60.0)
+    while True:
+        try:
+            reply = client.invoke(messages, options, {})
+        except Exception as error:
+            failure = classify(error)
+            if failure is None:
+                raise
+            if failure.refused and client.learn_from(failure.message):
+                continue
+            raise ModelError(f"model {client.name} failed: {failure.message}") from error
+        return str(prompt.kind.parse(reply.text, shape))

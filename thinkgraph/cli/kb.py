@@ -1,0 +1,225 @@
+"""`thinkgraph kb`: build a knowledge base, and show what one holds."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from thinkgraph.ingest.build import BuildReport
+    from thinkgraph.tools.kb_files import Manifest
+
+_SHOWN_REJECTS = 20
+_SHOWN_RELATIONS = 40
+_REDRAW_SECONDS = 0.2
+_LINE_SECONDS = 10.0
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Declare `kb build` and `kb info` on the parser of `kb`."""
+    commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
+    build = commands.add_parser("build", help="build a knowledge base from files", description=_BUILD)
+    build.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder; made by the build")
+    build.add_argument(
+        "--triples",
+        metavar="FILE",
+        type=Path,
+        action="extend",
+        nargs="+",
+        required=True,
+        help="TSV, CSV, JSON Lines or subject|relation|object lines, plain or .gz; may be repeated",
+    )
+    build.add_argument(
+        "--passages",
+        metavar="FILE",
+        type=Path,
+        action="extend",
+        nargs="+",
+        default=[],
+        help="JSON Lines: id, text, title…",
+    )
+    build.add_argument("--aliases", metavar="FILE", type=Path, help="JSON: {entity: [alias, …]}")
+    build.add_argument("--entities", metavar="FILE", type=Path, help="TSV or JSON Lines: id, label, type, description")
+    build.add_argument("--name", metavar="NAME", help="name of the knowledge base (by default the folder's)")
+    build.add_argument(
+        "--embedder", metavar="NAME", help="sentence encoder for the passages (by default the bundled one)"
+    )
+    build.add_argument(
+        "--literal",
+        metavar="RELATION",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="relation whose objects are all literal values; may be repeated",
+    )
+    build.add_argument("--no-literals", action="store_true", help="do not look for literal values")
+    build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
+    build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
+    info = commands.add_parser("info", help="show what a knowledge base holds")
+    info.add_argument("folder", metavar="DIR", help='a knowledge base\'s folder, or "world"')
+    info.add_argument("--json", action="store_true", help="print JSON")
+
+
+_BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run the command that was parsed; gives the exit status. Errors are raised as `ThinkGraphError`."""
+    return _build(args) if args.kb_command == "build" else _info(args)
+
+
+def _build(args: argparse.Namespace) -> int:
+    from thinkgraph.ingest.build import build_kb
+
+    progress = LineProgress(sys.stderr)
+    try:
+        report = build_kb(
+            args.folder,
+            triples=args.triples,
+            passages=args.passages,
+            aliases=args.aliases,
+            entities=args.entities,
+            name=args.name,
+            embedder=args.embedder,
+            literal_relations=args.literal,
+            detect_literals=not args.no_literals,
+            strict=args.strict,
+            replace=args.replace,
+            progress=progress,
+        )
+    finally:
+        progress.close()
+    _print_rejects(report, sys.stderr)
+    _print(_summary(report))
+    return 0
+
+
+def _summary(report: BuildReport) -> list[str]:
+    graph, text = report.manifest["graph"], report.manifest["text"]
+    counts = ", ".join(f"{graph[kind]:,} {kind}" for kind in ("triples", "entities", "literals", "relations"))
+    lines = [f"{_shown(str(report.folder))}: {counts}"]
+    if text:
+        about = f"about {text['entities']:,} entities, {text['not_linked']:,} about none that is known"
+        lines.append(f"{text['passages']:,} passages, {about}")
+    if graph["duplicates"]:
+        lines.append(f"{graph['duplicates']:,} duplicate rows left out")
+    if relations := report.manifest["literal_relations"]:
+        named = ", ".join(_shown(name) for name in relations[:8])
+        lines.append(f"literal values: {named}{f' and {len(relations) - 8:,} more' if len(relations) > 8 else ''}")  # noqa: PLR2004
+    how = "continued, " if report.resumed else ""
+    lines.append(f"fingerprint {report.manifest['fingerprint']} ({how}{report.seconds:.1f} s)")
+    return lines
+
+
+def _print_rejects(report: BuildReport, out: TextIO) -> None:
+    for reject in report.examples[:_SHOWN_REJECTS]:
+        where = f"{reject['file']}, line {reject['line']}" if reject["line"] else reject["file"]
+        print(f"{_shown(where)}: {reject['kind']}: {_shown(reject['reason'])}", file=out)
+    if report.rejected:
+        counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(report.rejected.items()))
+        print(f"not used: {counts} (see build_report.jsonl in the folder)", file=out)
+
+
+def _info(args: argparse.Namespace) -> int:
+    from thinkgraph.tools import kb_files
+    from thinkgraph.tools.knowledge import WORLD, world_folder
+    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+    if args.folder == WORLD:
+        progress = LineProgress(sys.stderr)
+        try:
+            folder = world_folder(progress)
+        finally:
+            progress.close()
+    else:
+        folder = Path(args.folder).expanduser()
+    manifest = kb_files.read_manifest(folder)
+    with SqliteGraphStore(folder / kb_files.GRAPH) as graph:
+        relations = graph.relation_counts()
+    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    if args.json:
+        facts = {
+            **manifest,
+            "bytes": size,
+            "relations": [{"name": n, "label": b, "triples": c} for n, b, c in relations],
+        }
+        _print([json.dumps(facts, ensure_ascii=False, indent=2)])
+        return 0
+    _print(_facts(manifest, relations, size))
+    return 0
+
+
+def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
+    graph, text, model = manifest["graph"], manifest["text"], manifest["embedder"]
+    lines = [
+        f"name         {_shown(manifest['name'])}",
+        f"fingerprint  {manifest['fingerprint']}",
+        f"format       {manifest['format']}, made {manifest['created']}",
+        f"size         {size / 1e6:,.1f} MB",
+        f"triples      {graph['triples']:,}",
+        f"entities     {graph['entities']:,}",
+        f"literals     {graph['literals']:,}",
+    ]
+    if text:
+        share = text["entities"] / graph["entities"] if graph["entities"] else 0
+        lines += [
+            f"passages     {text['passages']:,} ({text['not_linked']:,} about no known entity)",
+            f"with text    {text['entities']:,} entities ({share:.1%})",
+        ]
+    else:
+        lines.append("passages     none")
+    lines.append(f"embedder     {_shown(str(model['name'])) if model else 'none'}")
+    lines.append(f"relations    {graph['relations']:,}")
+    lines += [f"  {count:>12,}  {_shown(name)}" for name, _, count in relations[:_SHOWN_RELATIONS]]
+    if len(relations) > _SHOWN_RELATIONS:
+        lines.append(f"  … and {len(relations) - _SHOWN_RELATIONS:,} more (--json shows all)")
+    return lines
+
+
+def _print(lines: Sequence[str]) -> None:
+    print("\n".join(lines))  # noqa: T201 (the command's result)
+
+
+def _shown(text: str) -> str:
+    """Other people's text without the characters that would steer a terminal."""
+    return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+class LineProgress:
+    """Shows progress: one line that changes on a terminal, a line now and then elsewhere. See `Progress`."""
+
+    def __init__(self, out: TextIO) -> None:
+        """Write to `out`."""
+        self._out = out
+        self._terminal = out.isatty()
+        self._stage = ""
+        self._last = 0.0
+        self._width = 0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Show `done` of `total`, unless that was done a moment ago."""
+        now = time.monotonic()
+        finished = total is not None and done >= total
+        pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
+        if stage == self._stage and not (finished and self._terminal) and now - self._last < pause:
+            return
+        self._stage, self._last = stage, now
+        line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")
+        if self._terminal:
+            self._out.write(f"\r{line:<{self._width}}")
+            self._width = len(line)
+        else:
+            self._out.write(f"{line}\n")
+        self._out.flush()
+
+    def close(self) -> None:
+        """Clear the changing line."""
+        if self._terminal and self._width:
+            self._out.write("\r" + " " * self._width + "\r")
+            self._out.flush()
+            self._width = 0

@@ -1,0 +1,86 @@
+"""The `thinkgraph` command. Commands are imported only when they run, so that `--help` answers at once."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import os
+import sqlite3
+import sys
+from collections.abc import Sequence
+from typing import NoReturn
+
+from thinkgraph.errors import ThinkGraphError
+from thinkgraph.version import VERSION
+
+COMMANDS = {
+    "ask": "answer a question, with live progress and cited evidence",
+    "resume": "go on with a run that was stopped or killed",
+    "runs": "list, remove, prune or export runs",
+    "kb": "build a knowledge base from files, or look at one",
+    "doctor": "check the installation, a knowledge base and a model",
+    "bench": "run a question file over methods and print a table",
+}
+INTERNAL_ERROR = 70
+INTERRUPTED = 130
+
+
+class _Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line that says what to do."""
+
+    def error(self, message: str) -> NoReturn:
+        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+
+
+def _parser(command: str | None) -> argparse.ArgumentParser:
+    parser = _Parser(
+        prog="thinkgraph",
+        description="Answer multi-hop questions over a knowledge graph and the documents about its entities.",
+    )
+    parser.add_argument("--version", action="version", version=f"thinkgraph {VERSION}")
+    commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True, parser_class=_Parser)
+    for name, summary in COMMANDS.items():
+        added = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
+        if name == command:
+            importlib.import_module(f"thinkgraph.cli.{name}").add_arguments(added)
+    return parser
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command; returns its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    command = next((word for word in arguments if word in COMMANDS), None)
+    debug = bool(os.environ.get("THINKGRAPH_DEBUG"))
+    try:
+        parsed = _parser(command).parse_args(arguments)
+        return int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+    except ThinkGraphError as error:
+        if debug:
+            raise
+        return _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        return _fail("interrupted; a run that was under way is kept (thinkgraph runs)", INTERRUPTED)
+    except BrokenPipeError:
+        # Whoever read the output closed it; Python must not complain again at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 1
+    except (OSError, sqlite3.Error) as error:
+        if debug:
+            raise
+        return _fail(f"{error.__class__.__name__}: {error}; check free space and permissions", 1)
+    except Exception as error:
+        if debug:
+            raise
+        name = error.__class__.__name__
+        return _fail(f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR)
+
+
+def _fail(message: str, code: int) -> int:
+    line = " ".join(message.split())
+    print(f"thinkgraph: error: {line}", file=sys.stderr)  # noqa: T201 - this is the terminal
+    return code
+
+
+def entry() -> NoReturn:
+    """Console script."""
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""Flags that several commands share."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+from thinkgraph.errors import SettingsError, UsageError
+from thinkgraph.graphs.names import NAMES
+
+if TYPE_CHECKING:
+    from thinkgraph.state.settings import RunSettings
+
+OFFLINE = "offline"
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    """--model, --prices and --prompts."""
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="provider:name (openai:… honours OPENAI_BASE_URL); default THINKGRAPH_MODEL, else the offline model",
+    )
+    parser.add_argument("--prices", metavar="FILE", help="YAML price table, model: [input, output] per million tokens")
+    parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
+
+
+def add_kb(parser: argparse.ArgumentParser) -> None:
+    """--kb."""
+    parser.add_argument(
+        "--kb", metavar="K", default="world", help="'world' (bundled), or the folder of a knowledge base"
+    )
+
+
+def add_method(parser: argparse.ArgumentParser) -> None:
+    """--method and --set."""
+    parser.add_argument("--method", default="tog2", metavar="NAME", help=f"one of: {', '.join(NAMES)} (default tog2)")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the method, for example width=5; may be repeated",
+    )
+
+
+def model_name(given: str | None) -> str:
+    """The model to use: the flag, else THINKGRAPH_MODEL, else offline. Keys in the environment never choose one."""
+    return given or os.environ.get("THINKGRAPH_MODEL") or OFFLINE
+
+
+def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
+    """`name=value` pairs as a mapping; the method's schema turns the values into numbers and switches.
+
+    Raises:
+        UsageError: a pair without '='.
+    """
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"--set takes name=value, not '{pair}'")
+        settings[name.strip()] = None if value.strip().casefold() in {"none", "null"} else value.strip()
+    return settings
+
+
+def check_settings(schema: type[RunSettings], settings: Mapping[str, Any]) -> None:
+    """Refuse unknown or out-of-range settings before anything is opened. Raises SettingsError."""
+    from thinkgraph.state.settings import resolve_settings
+
+    resolve_settings(schema, settings)
+
+
+__all__ = [
+    "OFFLINE",
+    "SettingsError",
+    "add_kb",
+    "add_method",
+    "add_model",
+    "check_settings",
+    "model_name",
+    "parse_settings",
+]

@@ -1,0 +1,186 @@
+"""Where the command line keeps its runs: checkpoints, journal, what each run was started with, and locks."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import json
+import os
+import sqlite3
+import time
+import uuid
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
+
+from typing_extensions import TypedDict
+
+from thinkgraph.errors import RunError
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    from thinkgraph.models.journal import SqliteJournal
+
+
+class RunOptions(TypedDict):
+    """What a run was started with, as given on the command line; enough to build its graph again."""
+
+    method: str
+    model: str
+    kb: str
+    settings: dict[str, str]
+    prompts: str | None
+    prices: str | None
+
+
+class RunRow(TypedDict):
+    """One thread of the command line."""
+
+    thread: str
+    question: str
+    status: str
+    """`running` until the answer is there, then the answer's status."""
+    options: RunOptions
+    created: float
+    updated: float
+
+
+def state_folder() -> Path:
+    """The folder of runs: THINKGRAPH_HOME, else the user's state directory."""
+    own = os.environ.get("THINKGRAPH_HOME")
+    if own:
+        return Path(own)
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("thinkgraph"))
+
+
+def new_thread() -> str:
+    """A short id for a new run."""
+    return time.strftime("%y%m%d-", time.gmtime()) + uuid.uuid4().hex[:8]
+
+
+class RunStore:
+    """The runs of one user on one machine."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Open or create the store.
+
+        Raises:
+            RunError: the folder cannot be used.
+        """
+        self.folder = folder or state_folder()
+        self._closing = contextlib.ExitStack()
+        try:
+            (self.folder / "locks").mkdir(parents=True, exist_ok=True)
+            self._db = self._closing.enter_context(contextlib.closing(self._connect("runs.sqlite")))
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT, options TEXT,"
+                " created REAL, updated REAL)"
+            )
+        except (OSError, sqlite3.Error) as error:
+            self._closing.close()
+            raise RunError(
+                f"cannot keep runs in {self.folder}: {error}; set THINKGRAPH_HOME to a folder that can be written"
+            ) from None
+
+    def _connect(self, name: str) -> sqlite3.Connection:
+        return sqlite3.connect(self.folder / name, timeout=30, isolation_level=None, check_same_thread=False)
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every file."""
+        self._closing.close()
+
+    def checkpointer(self) -> SqliteSaver:
+        """LangGraph's SQLite checkpointer over this store."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        saver = SqliteSaver(self._closing.enter_context(contextlib.closing(self._connect("checkpoints.sqlite"))))
+        saver.setup()
+        return saver
+
+    def journal(self) -> SqliteJournal:
+        """The journal of replies beside the checkpoints."""
+        from thinkgraph.models.journal import SqliteJournal
+
+        return self._closing.enter_context(contextlib.closing(SqliteJournal(self.folder / "journal.sqlite")))
+
+    @contextlib.contextmanager
+    def lock(self, thread: str) -> Iterator[None]:
+        """Hold a thread: no other process can work on it meanwhile; freed even if this process is killed.
+
+        Raises:
+            RunError: another process holds it, or the id cannot be a file name.
+        """
+        if not thread or len(thread) > 200 or any(c in thread for c in "/\\\0") or thread.startswith("."):  # noqa: PLR2004
+            raise RunError(f"'{thread[:80]}' cannot be a thread id: use letters, digits, '-' and '_'")
+        with (self.folder / "locks" / f"{thread}.lock").open("w", encoding="utf-8") as file:
+            try:
+                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise RunError(f"run {thread} is being worked on by another process: wait for it, or stop it") from None
+            yield
+
+    def start(self, thread: str, question: str, options: RunOptions) -> None:
+        """Note that a question is being answered on a thread."""
+        now = time.time()
+        self._db.execute(
+            "INSERT INTO run VALUES (?, ?, 'running', ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET question = excluded.question,"
+            " status = 'running', options = excluded.options, updated = excluded.updated",
+            (thread, question, json.dumps(options), now, now),
+        )
+
+    def finish(self, thread: str, status: str) -> None:
+        """Note how a run ended."""
+        self._db.execute("UPDATE run SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
+
+    def get(self, thread: str) -> RunRow | None:
+        """The run of a thread."""
+        return next(iter(self._select("WHERE thread = ?", (thread,))), None)
+
+    def known(self, thread: str) -> RunRow:
+        """The run of a thread. Raises RunError where there is none."""
+        row = self.get(thread)
+        if row is None:
+            raise RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
+        return row
+
+    def rows(self) -> list[RunRow]:
+        """All runs, newest first."""
+        return self._select("ORDER BY updated DESC", ())
+
+    def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
+        cursor = self._db.execute(
+            f"SELECT thread, question, status, options, created, updated FROM run {clause}", values
+        )
+        return [
+            RunRow(
+                thread=row[0],
+                question=row[1],
+                status=row[2],
+                options=json.loads(row[3]),
+                created=row[4],
+                updated=row[5],
+            )
+            for row in cursor
+        ]
+
+    def remove(self, thread: str) -> None:
+        """Remove a run with its checkpoints and journal.
+
+        Raises:
+            RunError: there is no such run, or another process works on it.
+        """
+        self.known(thread)
+        with self.lock(thread):
+            self.checkpointer().delete_thread(thread)
+            self.journal().forget(thread)
+            self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
+        (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)

@@ -1,0 +1,82 @@
+"""Progress and answers for a terminal. Labels and passages are other people's text: control characters never get through."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+import textwrap
+from typing import TextIO
+
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.events import Event, Scored
+
+_NAMES = 6
+"""Most labels shown in one progress line."""
+
+
+def _labels(entries: list[Scored]) -> str:
+    shown = ", ".join(f"{one_line(entry['label'])} {entry['score']:.2g}" for entry in entries[:_NAMES])
+    more = len(entries) - _NAMES
+    return shown + (f", and {more} more" if more > 0 else "") if entries else "nothing"
+
+
+def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per kind of event
+    """One event as a line; None for those that only matter to programs."""
+    if event["type"] == "linked":
+        return f"linked     {_labels(event['candidates'])}"
+    if event["type"] == "pruned":
+        dropped = f" (dropped {len(event['dropped'])})" if event["dropped"] else ""
+        return f"round {event['round']}    {event['what']}: {_labels(event['kept'])}{dropped}"
+    if event["type"] == "retrieved":
+        best = one_line(event["best"][0])[:70] if event["best"] else "nothing"
+        return (
+            f"round {event['round']}    read {event['passages']} passages and {event['triples']} triples of "
+            f"{event['entities']} entities; best: {best}"
+        )
+    if event["type"] == "reasoned":
+        if event["sufficient"]:
+            return f"round {event['round']}    enough: {one_line('; '.join(event['answers']))[:120]}"
+        clues = one_line(event["clues"])[:120]
+        return f"round {event['round']}    not enough yet" + (f": {clues}" if clues else "")
+    if event["type"] == "called" and event["problem"]:
+        return f"           {event['role']}: {one_line(event['problem'])}"
+    if event["type"] == "called" and event["replayed"]:
+        return f"           {event['role']}: reply taken from the journal, not asked again"
+    if event["type"] == "stopped":
+        return f"           {event['reason']}"
+    return None
+
+
+def show_progress(event: Event, *, stream: TextIO | None = None) -> None:
+    """Print one event on stderr."""
+    line = progress_line(event)
+    if line is not None:
+        print(f"  {line}", file=stream or sys.stderr, flush=True)
+
+
+def render_answer(answer: Answer) -> str:
+    """The answer with what it stands on, for people."""
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
+    usage = answer["usage"]
+    total = usage["total"]
+    out = [one_line(answer["text"]), ""]
+    out.append(f"status    {answer['status']}: {one_line(answer['reason'])}")
+    evidence = answer["evidence"]
+    for number, path in enumerate(evidence["paths"], start=1):
+        head = "paths     " if number == 1 else "          "
+        out.append(textwrap.fill(one_line(path["text"]), width, initial_indent=head, subsequent_indent=" " * 12))
+    for number, passage in enumerate(evidence["passages"], start=1):
+        head = "passages  " if number == 1 else "          "
+        where = " / ".join(one_line(part) for part in (passage["title"], passage["section"]) if part)
+        text = f"[{one_line(passage['id'])}] {where}: {one_line(passage['text'])}"
+        out.append(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * 12))
+    if evidence["triples"]:
+        out.append(f"triples   {', '.join(one_line(triple['id']) for triple in evidence['triples'])}")
+    cost = f", ${total['cost']:.4f}" if total["cost"] else ""
+    out.append(
+        f"usage     {total['calls']} model calls, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
+        f"{usage['store_round_trips']} store round trips, {usage['encoder_texts']} texts encoded, {usage['seconds']:.1f} s"
+    )
+    out.append(f"answered  by {one_line(answer['model'])} with {answer['method']} in {answer['rounds']} rounds")
+    return "\n".join(out)

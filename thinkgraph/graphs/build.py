@@ -1,0 +1,91 @@
+"""From a method's name to a compiled LangGraph graph."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.store.base import BaseStore
+from langgraph.types import Checkpointer
+
+from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.models.journal import Journal
+from thinkgraph.models.prices import Prices
+from thinkgraph.models.roles import OFFLINE, Models, ModelSpec
+from thinkgraph.nodes.driver import NodeRunner
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.state.settings import RunSettings, resolve_settings
+from thinkgraph.tools.deps import Deps
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.protocols import Ranker
+
+MAX_CONCURRENCY = 64
+"""Tasks of one fan-out that run at a time. LangGraph's own default for sync nodes is the number of cores plus four."""
+
+Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+def build(
+    method: str,
+    *,
+    knowledge: Knowledge | str | Path = "world",
+    model: ModelSpec = OFFLINE,
+    settings: Mapping[str, Any] | RunSettings | None = None,
+    ranker: Ranker | None = None,
+    prompts: str | Path | None = None,
+    prices: Prices | None = None,
+    checkpointer: Checkpointer = None,
+    store: BaseStore | None = None,
+    journal: Journal | None = None,
+) -> Graph:
+    """Build a method's graph: `graph.invoke({"question": "…"})["answer"]`.
+
+    Args:
+        method: a registered name ("tog2").
+        knowledge: opened knowledge, or what `Knowledge.open` takes.
+        model: "offline" (no weights, no key, no network), "provider:name", a LangChain chat model, or a mapping by role,
+            stage or "default". No other model is ever chosen for you, whatever keys the environment holds.
+        settings: defaults of this graph; a run's `context=` overrides them.
+        ranker: an object of your own instead of the setting `ranker`.
+        prompts: folder with files that override built-in prompts.
+        prices: additions to the price table, needed only for `max_cost`.
+        checkpointer: LangGraph checkpointer, for runs that pause and resume.
+        store: LangGraph store; with a checkpointer it also keeps the journal, unless `journal` is given.
+        journal: where replies are kept so that a resumed run never pays for one twice.
+
+    Raises:
+        UsageError: an unknown method or a malformed model name.
+        SettingsError: unknown or out-of-range settings.
+        KnowledgeError: the knowledge cannot be opened.
+        PromptError: a malformed prompt of your own.
+    """
+    chosen = find_method(method)
+    defaults = settings if settings is not None else {}
+    resolve_settings(chosen.settings, defaults)
+    opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
+    deps = Deps(
+        knowledge=opened,
+        models=Models(model, offline=offline_model(opened), prices=prices),
+        prompts=PromptLibrary(prompts),
+        journal=journal,
+        own_ranker=ranker,
+    )
+    given = defaults.model_dump(exclude_unset=True) if isinstance(defaults, RunSettings) else defaults
+    graph = chosen.wire(NodeRunner(deps, chosen.settings, given))
+    compiled = graph.compile(checkpointer=checkpointer, store=store, name=chosen.name)
+    return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
+
+
+def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:
+    """Makes the offline model with the knowledge's own encoder."""
+
+    def make() -> BaseChatModel:
+        from thinkgraph.models.offline import OfflineChatModel
+
+        embedder = knowledge.embedder
+        return OfflineChatModel(embed=embedder.embed)
+
+    return make

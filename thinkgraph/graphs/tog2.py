@@ -1,0 +1,160 @@
+"""ToG-2, wired as the paper's algorithm 1 (Think-on-Graph 2.0, arXiv 2407.10805, appendix A).
+
+begin ── link ──┬─(pre-check)─ precheck × n ─┐
+                └────────────────────────────┴─ topic_prune + topic context ── reason ──┐
+    ┌───────────────────────────────────────────────────────────────────────────────────┤
+    │  sufficient, depth reached, nothing left, or a ceiling spent ──────── answer      │
+    └─ (query_reform, split mode) ── relation_prune (one call, or one per topic) ── explore
+                                     explore = entity discovery + context retrieval + entity prune ── reason
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Overwrite, Send
+
+from thinkgraph.graphs.method import Method
+from thinkgraph.models.budget import remaining, shares
+from thinkgraph.nodes.answer import answer
+from thinkgraph.nodes.begin import begin
+from thinkgraph.nodes.context_retrieval import context_retrieval, topic_context
+from thinkgraph.nodes.driver import NodeRunner, Update, chain
+from thinkgraph.nodes.entity_discovery import entity_discovery
+from thinkgraph.nodes.entity_prune import entity_prune
+from thinkgraph.nodes.link_entities import link_entities
+from thinkgraph.nodes.precheck import precheck, tally
+from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.reason import query_reform, reason
+from thinkgraph.nodes.relation_prune import relation_prune
+from thinkgraph.nodes.topic_prune import topic_prune
+from thinkgraph.state.base import AnswerOutput, QuestionInput
+from thinkgraph.state.tog2 import PrecheckTask, RelationPruneTask, Tog2Settings, Tog2State, Topic
+
+
+def roles(settings: Tog2Settings) -> Sequence[str]:
+    """The roles a run with these settings may call."""
+    wanted = {
+        "tog2.topic_prune": settings.topic_prune,
+        "tog2.relation_prune": settings.depth > 0,
+        "tog2.reason": True,
+        "tog2.query_reform": settings.clues and not settings.fused,
+        "tog2.precheck": settings.precheck,
+        RANK_ROLE: settings.ranker == "llm",
+    }
+    return [role for role, used in wanted.items() if used]
+
+
+def _fresh() -> Update:
+    return {
+        "candidates": [],
+        "topics": [],
+        "kept": Overwrite({}),
+        "samples": Overwrite({}),
+        "clues": "",
+        "query": "",
+    }
+
+
+def _settings(state: Tog2State) -> Tog2Settings:
+    return Tog2Settings.model_validate(state["manifest"]["settings"])
+
+
+def _next_round(state: Any, _settings: Any) -> Any:
+    yield from ()
+    return {"round": state["round"] + 1}
+
+
+def _after_begin(state: Tog2State) -> str | list[Send]:
+    settings = _settings(state)
+    if not settings.precheck:
+        return "topic_prune"
+    quota = remaining(settings, state["calls"], state["work"])
+    return [
+        Send(
+            "precheck",
+            PrecheckTask(
+                question=state["question"],
+                manifest=state["manifest"],
+                round=0,
+                part=str(number),
+                quota=share,
+                sample=number,
+            ),
+        )
+        for number, share in enumerate(shares(quota, settings.precheck_samples, keep=1), start=1)
+    ]
+
+
+def _after_topic_prune(state: Tog2State) -> str:
+    return "answer" if state.get("draft") else "reason"
+
+
+def _after_reason(state: Tog2State) -> str | list[Send]:
+    if state.get("draft"):
+        return "answer"
+    settings = _settings(state)
+    if settings.clues and not settings.fused and state["clues"]:
+        return "query_reform"
+    return _prune_relations(state)
+
+
+def _prune_relations(state: Tog2State) -> list[Send]:
+    settings = _settings(state)
+    topics = state["topics"]
+    groups: list[tuple[str, list[Topic]]] = (
+        [("all", topics)] if settings.combined else [(topic["id"], [topic]) for topic in topics]
+    )
+    # One call is kept back for Reason, whatever the fan-out uses.
+    quota = remaining(settings, state["calls"], state["work"])
+    return [
+        Send(
+            "relation_prune",
+            RelationPruneTask(
+                question=state["question"],
+                manifest=state["manifest"],
+                round=state["round"] + 1,
+                part=part,
+                quota=share,
+                topics=group,
+            ),
+        )
+        for (part, group), share in zip(groups, shares(quota, len(groups), keep=1), strict=True)
+    ]
+
+
+def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
+        Tog2State, context_schema=Tog2Settings, input_schema=QuestionInput, output_schema=AnswerOutput
+    )
+    graph.add_node("begin", run.node("begin", chain(begin("tog2", roles, _fresh), link_entities), entry=True))
+    graph.add_node("precheck", run.node("precheck", precheck), input_schema=PrecheckTask)
+    graph.add_node("topic_prune", run.node("topic_prune", chain(tally, topic_prune, topic_context)))
+    graph.add_node("reason", run.node("reason", reason))
+    graph.add_node("query_reform", run.node("query_reform", query_reform))
+    graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)
+    explore = chain(_next_round, entity_discovery, context_retrieval, entity_prune)
+    graph.add_node("explore", run.node("explore", explore))
+    graph.add_node("answer", run.node("answer", answer("tog2.reason")))
+    graph.add_edge(START, "begin")
+    graph.add_conditional_edges("begin", _after_begin, ["precheck", "topic_prune"])
+    graph.add_edge("precheck", "topic_prune")
+    graph.add_conditional_edges("topic_prune", _after_topic_prune, ["reason", "answer"])
+    graph.add_conditional_edges("reason", _after_reason, ["answer", "query_reform", "relation_prune"])
+    graph.add_conditional_edges("query_reform", _prune_relations, ["relation_prune"])
+    graph.add_edge("relation_prune", "explore")
+    graph.add_edge("explore", "reason")
+    graph.add_edge("answer", END)
+    return graph
+
+
+METHOD = Method(
+    name="tog2",
+    title="ToG-2",
+    summary="Alternate between graph and text: prune relations, retrieve the documents of what they reach, reason.",
+    settings=Tog2Settings,
+    wire=wire,
+)

@@ -1,0 +1,293 @@
+"""Builds a knowledge base: a folder with a graph, the passages about its entities, and a manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+import time
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, Literal
+
+from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest.folder import BuildFolder, refuse_target
+from thinkgraph.ingest.graph_writer import GraphCounts, GraphWriter
+from thinkgraph.ingest.linked import LinkCounts, linked_passages
+from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages, read_triples
+from thinkgraph.ingest.rejects import Reject, Rejects
+from thinkgraph.tools import kb_files
+from thinkgraph.tools.graph_schema import GRAPH_FORMAT
+from thinkgraph.tools.kb_files import InputFile, Manifest, TextCounts
+from thinkgraph.tools.names import key_label
+from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.tools.protocols import Embedder
+
+Role = Literal["triples", "passages", "aliases", "entities"]
+
+_BLOCK = 1 << 20
+
+
+@dataclass(frozen=True, kw_only=True)
+class BuildReport:
+    """What a build made, and what it could not use."""
+
+    folder: Path
+    manifest: Manifest
+    rejected: Mapping[str, int]
+    """How many, by kind: `malformed`, `duplicate id`, `unknown entity`."""
+    examples: Sequence[Reject]
+    """The first of each kind, 1,000 at most; also in the folder's `build_report.jsonl`."""
+    entities_without_triples: int
+    resumed: bool
+    """Whether an unfinished build was continued."""
+    seconds: float
+
+
+def build_kb(
+    folder: Path | str,
+    *,
+    triples: Sequence[Path | str],
+    passages: Sequence[Path | str] = (),
+    aliases: Path | str | None = None,
+    entities: Path | str | None = None,
+    name: str | None = None,
+    embedder: Embedder | str | None = None,
+    literal_relations: Iterable[str] = (),
+    detect_literals: bool = True,
+    strict: bool = False,
+    replace: bool = False,
+    progress: Progress = no_progress,
+) -> BuildReport:
+    """Build a knowledge base from files. A build that was killed goes on when it is started again with the same inputs.
+
+    Args:
+        folder: where it will be; it appears whole or not at all.
+        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, plain or gzip.
+        passages: JSON Lines files of texts about the entities.
+        aliases: a JSON object {entity: [alias, …]}.
+        entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
+        name: for people; by default the folder's.
+        embedder: encodes the passages; a name, or an embedder (which must then be given again to open the base). By
+            default the bundled one.
+        literal_relations: relations all of whose objects are literals.
+        detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
+        strict: stop at the first malformed row instead of reporting it.
+        replace: whether a knowledge base that is there already may be replaced, once the new one is ready.
+        progress: told how far the work is.
+
+    Raises:
+        KnowledgeError: an input cannot be read, the folder cannot be written, is something else, or is being built by
+            another process.
+        UsageError: no file of triples is given.
+    """
+    started = time.monotonic()
+    target = Path(folder).expanduser().resolve()
+    if not triples:
+        raise UsageError("a knowledge base needs a file of triples; name one with --triples")
+    try:
+        refuse_target(target, replace=replace)
+        inputs = _Inputs(triples, passages, aliases, entities, progress)
+        build = _Build(
+            inputs=inputs,
+            name=(name or target.name).strip() or target.name,
+            embedder=embedder,
+            literal_relations=frozenset(literal_relations),
+            detect_literals=detect_literals,
+            rejects=Rejects(strict=strict),
+            progress=progress,
+        )
+        with BuildFolder(target, build.key(strict=strict), replace=replace) as place:
+            manifest, facts = build.run(place)
+            place.commit()
+            resumed = place.resumed
+    except (OSError, sqlite3.Error, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise KnowledgeError(
+            f"cannot write {target}: {reason}; mend that and run the same command again to go on"
+        ) from error
+    rejects = build.rejects
+    return BuildReport(
+        folder=target,
+        manifest=manifest,
+        rejected=dict(rejects.counts),
+        examples=rejects.kept,
+        entities_without_triples=facts["entities_without_triples"],
+        resumed=resumed,
+        seconds=time.monotonic() - started,
+    )
+
+
+class _Inputs:
+    """The files of a build with their sizes and hashes."""
+
+    def __init__(
+        self,
+        triples: Sequence[Path | str],
+        passages: Sequence[Path | str],
+        aliases: Path | str | None,
+        entities: Path | str | None,
+        progress: Progress,
+    ) -> None:
+        self.triples = [Path(path).expanduser() for path in triples]
+        self.passages = [Path(path).expanduser() for path in passages]
+        self.aliases = Path(aliases).expanduser() if aliases else None
+        self.entities = Path(entities).expanduser() if entities else None
+        roles: list[tuple[Role, Path]] = [
+            *(("triples", path) for path in self.triples),
+            *(("entities", path) for path in [self.entities] if path),
+            *(("aliases", path) for path in [self.aliases] if path),
+            *(("passages", path) for path in self.passages),
+        ]
+        self.passage_lines = 0
+        self.files: list[InputFile] = []
+        for number, (role, path) in enumerate(roles):
+            progress("inputs", number, len(roles))
+            self.files.append(self._hashed(role, path))
+        progress("inputs", len(roles), len(roles))
+
+    def _hashed(self, role: Role, path: Path) -> InputFile:
+        if path.is_dir():
+            raise KnowledgeError(f"{path} is a folder; name a file for the {role}")
+        digest = hashlib.blake2b(digest_size=16)
+        size = 0
+        try:
+            with path.open("rb") as stream:
+                while block := stream.read(_BLOCK):
+                    digest.update(block)
+                    size += len(block)
+                    self.passage_lines += block.count(b"\n") if role == "passages" else 0
+        except FileNotFoundError:
+            raise KnowledgeError(f"there is no file {path} (given as {role})") from None
+        except OSError as error:
+            raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
+        if not size:
+            raise KnowledgeError(f"{path} is empty (given as {role})")
+        return {"role": role, "file": path.name, "bytes": size, "blake2b": digest.hexdigest()}
+
+    @property
+    def total_passages(self) -> int | None:
+        """About how many passages there are; None where a file is packed."""
+        return None if any(path.suffix == ".gz" for path in self.passages) else self.passage_lines
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Build:
+    inputs: _Inputs
+    name: str
+    embedder: Embedder | str | None
+    literal_relations: frozenset[str]
+    detect_literals: bool
+    rejects: Rejects
+    progress: Progress
+
+    def key(self, *, strict: bool) -> str:
+        """Identifies the build: an unfinished one is continued only by the same."""
+        return self._digest("build", self.name, str(strict), *(file["file"] for file in self.inputs.files))
+
+    def _digest(self, *more: str, roles: Sequence[str] = ("triples", "entities", "aliases", "passages")) -> str:
+        model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
+        parts = [
+            [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
+            [sorted(self.literal_relations), self.detect_literals],
+            [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
+            model if self.inputs.passages and "passages" in roles else None,
+            more,
+        ]
+        return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
+
+    def run(self, place: BuildFolder) -> tuple[Manifest, GraphCounts]:
+        counts = self._stage(place, "graph", lambda: self._graph(place.work))
+        text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
+        with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
+            report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
+        files = [kb_files.GRAPH] + ([kb_files.TEXT] if text else [])
+        manifest: Manifest = {
+            "format": kb_files.KB_FORMAT,
+            "name": self.name,
+            "fingerprint": self._digest("content"),
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "graph": {key: value for key, value in counts.items() if isinstance(value, int)},
+            "text": text["counts"] if text else None,
+            "embedder": text["embedder"] if text else None,
+            "literal_relations": counts["literal_relations"],
+            "inputs": self.inputs.files,
+            "files": {file: (place.work / file).stat().st_size for file in files},
+        }
+        (place.work / kb_files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        return manifest, counts
+
+    def _stage(self, place: BuildFolder, name: str, work: Any) -> Any:
+        """Do a stage, or take what it left when it was finished before; its rejects are kept either way."""
+        done = place.stage(name)
+        if done is None:
+            before, kept = self.rejects.counts.copy(), len(self.rejects.kept)
+            result = work()
+            counts = {kind: n - before[kind] for kind, n in self.rejects.counts.items()}
+            done = {"result": result, "counts": counts, "kept": self.rejects.kept[kept:]}
+            place.finished(name, done)
+        else:
+            self.rejects.counts.update(done["counts"])
+            self.rejects.kept.extend(done["kept"])
+        return done["result"]
+
+    def _graph(self, work: Path) -> GraphCounts:
+        inputs, rejects = self.inputs, self.rejects
+        roles = ("triples", "entities", "aliases")
+        aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
+        with GraphWriter(work / kb_files.GRAPH, progress=self.progress) as writer:
+            for path in inputs.triples:
+                writer.add(read_triples(path, rejects), literal_relations=self.literal_relations)
+            counts, unknown = writer.finish(
+                meta={"name": self.name, "fingerprint": self._digest("graph", roles=roles)},
+                detect_literals=self.detect_literals,
+                entities=read_entities(inputs.entities, rejects) if inputs.entities else (),
+                aliases=aliases,
+            )
+        if not counts["triples"]:
+            names = ", ".join(path.name for path in inputs.triples)
+            first = next((f"line {r['line']} {r['reason']}" for r in rejects.kept), "no rows")
+            raise KnowledgeError(f"no triple could be read from {names}: {first}")
+        for key in unknown:
+            if inputs.aliases:
+                rejects.add(
+                    inputs.aliases, 0, f"{key_label(key)[:80]!r} names no entity, or several", kind="unknown entity"
+                )
+        return counts
+
+    def _text(self, work: Path) -> dict[str, Any]:
+        from thinkgraph.ingest.passages import build_text
+        from thinkgraph.tools.embeddings import load_embedder
+        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+        embedder = load_embedder(self.embedder)
+        links = LinkCounts()
+        with SqliteGraphStore(work / kb_files.GRAPH) as graph:
+            rows = ((path, row) for path in self.inputs.passages for row in read_passages(path, self.rejects))
+            info = build_text(
+                work / kb_files.TEXT,
+                _at_least_one(linked_passages(graph, rows, self.rejects, links)),
+                embedder=embedder,
+                progress=self.progress,
+                total=self.inputs.total_passages,
+                name=self.name,
+            )
+        counts: TextCounts = {
+            "fingerprint": info["fingerprint"],
+            "passages": info["passages"],
+            "entities": info["entities"],
+            "not_linked": links.not_linked,
+        }
+        spec = "bundled" if self.embedder is None else self.embedder if isinstance(self.embedder, str) else None
+        return {"counts": counts, "embedder": {"name": embedder.name, "spec": spec}}
+
+
+def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:
+    """The passages; raises `KnowledgeError` if there is none, which is a mistake rather than a wish."""
+    first = next(passages, None)
+    if first is None:
+        raise KnowledgeError("no passage could be read from the passages files; leave them out or mend them")
+    yield first
+    yield from passages

@@ -1,0 +1,162 @@
+"""A folder that appears whole or not at all: built beside its place, locked, and moved there at the end."""
+
+from __future__ import annotations
+
+import ctypes
+import fcntl
+import json
+import os
+import shutil
+from contextlib import suppress
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.kb_files import is_knowledge_base
+
+_STATE = "build.json"
+_AT_FDCWD = -100
+_RENAME_EXCHANGE = 2
+
+
+class BuildFolder:
+    """The working folder of one build. What it holds outlives a killed process, and the same build goes on with it.
+
+    Use as a context manager; entering takes the lock.
+
+    Raises (on entering):
+        KnowledgeError: the target holds something else, exists already without `replace`, or is being built by another
+            process.
+    """
+
+    def __init__(self, target: Path, key: str, *, replace: bool) -> None:
+        """A build of `target`, continued only if the unfinished one has the same `key`."""
+        self.target = target
+        self.work = target.with_name(f".{target.name}.building")
+        self._old = target.with_name(f".{target.name}.old")
+        self._lock = target.with_name(f".{target.name}.lock")
+        self._key = key
+        self._replace = replace
+        self._descriptor = -1
+        self.resumed = False
+        self._stages: dict[str, Any] = {}
+
+    def __enter__(self) -> Self:
+        refuse_target(self.target, replace=self._replace)
+        self.target.parent.mkdir(parents=True, exist_ok=True)
+        self._take_lock()
+        try:
+            self._recover()
+            # Asked again: another build may have finished while this one waited for nothing but the lock.
+            refuse_target(self.target, replace=self._replace)
+            self._continue_or_start()
+        except BaseException:
+            self._drop_lock()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._drop_lock()
+
+    def stage(self, name: str) -> Any:
+        """What a finished stage left behind, or None."""
+        return self._stages.get(name)
+
+    def finished(self, name: str, result: Any) -> None:
+        """Remember that a stage is done, together with its result (plain JSON)."""
+        self._stages[name] = result
+        self._write_state()
+
+    def commit(self) -> None:
+        """Put the folder in its place, in one step where the system can exchange two folders."""
+        for path in self.work.iterdir():
+            _sync(path)
+        _sync(self.work)
+        if not self.target.exists():
+            self.work.rename(self.target)
+        elif not self._exchange():
+            self.target.rename(self._old)
+            self.work.rename(self.target)
+        _sync(self.target.parent)
+        (self.target / _STATE).unlink(missing_ok=True)
+        shutil.rmtree(self.work, ignore_errors=True)
+        shutil.rmtree(self._old, ignore_errors=True)
+
+    def _exchange(self) -> bool:
+        rename = getattr(ctypes.CDLL(None, use_errno=True), "renameat2", None)
+        paths = (os.fsencode(self.work), os.fsencode(self.target))
+        return rename is not None and rename(_AT_FDCWD, paths[0], _AT_FDCWD, paths[1], _RENAME_EXCHANGE) == 0
+
+    def _take_lock(self) -> None:
+        while True:
+            descriptor = os.open(self._lock, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+            try:
+                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                os.close(descriptor)
+                raise KnowledgeError(f"another process is building {self.target}; wait until it is done") from None
+            # The holder before us removes the file: only a lock on the file that is still there counts.
+            with suppress(FileNotFoundError):
+                if os.stat(self._lock).st_ino == os.fstat(descriptor).st_ino:  # noqa: PTH116 (beside its twin)
+                    self._descriptor = descriptor
+                    return
+            os.close(descriptor)
+
+    def _drop_lock(self) -> None:
+        if self._descriptor >= 0:
+            self._lock.unlink(missing_ok=True)
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _recover(self) -> None:
+        """Undo a replacement that was cut off between its two moves."""
+        if self._old.exists():
+            if self.target.exists():
+                shutil.rmtree(self._old)
+            else:
+                self._old.rename(self.target)
+
+    def _continue_or_start(self) -> None:
+        try:
+            state = json.loads((self.work / _STATE).read_text("utf-8"))
+        except (OSError, ValueError):
+            state = None
+        if isinstance(state, dict) and state.get("key") == self._key and isinstance(state.get("stages"), dict):
+            self._stages = state["stages"]
+            self.resumed = True
+            return
+        if self.work.exists():
+            shutil.rmtree(self.work)
+        self.work.mkdir()
+        self._write_state()
+
+    def _write_state(self) -> None:
+        part = self.work / f"{_STATE}.part"
+        part.write_text(json.dumps({"key": self._key, "stages": self._stages}), "utf-8")
+        _sync(part)
+        part.replace(self.work / _STATE)
+
+
+def refuse_target(target: Path, *, replace: bool) -> None:
+    """Raise `KnowledgeError` if a build must not touch what is at `target`."""
+    if not target.name:
+        raise KnowledgeError(f"{target} cannot be a knowledge base; name a new folder")
+    if target.exists() and not target.is_dir():
+        raise KnowledgeError(f"{target} is a file; name a folder for the knowledge base")
+    if not target.exists() or not any(target.iterdir()):
+        return
+    if not is_knowledge_base(target):
+        raise KnowledgeError(f"{target} is not empty and not a knowledge base; name a new folder")
+    if not replace:
+        raise KnowledgeError(f"{target} is a knowledge base already; add --replace to build it anew, or name another")
+
+
+def _sync(path: Path) -> None:
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

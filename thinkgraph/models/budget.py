@@ -1,0 +1,150 @@
+"""Ceilings on calls, tokens, money and time, kept under concurrency.
+
+Usage is read from state where a node starts alone; before a fan-out the rest is cut into shares, one per Send payload, so
+that concurrent tasks can never pass a ceiling together. What a share does not use is simply never recorded as used.
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Final
+
+from thinkgraph.state.base import Quota
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import CallRecord, WorkRecord, active_seconds
+
+
+class BudgetSpentError(Exception):
+    """A ceiling leaves no room for a call. Nodes may catch it; otherwise the run goes to its closing node."""
+
+    def __init__(self, what: str, limit: float) -> None:
+        self.reason = f"budget: the ceiling of {limit:g} {what} is reached"
+        super().__init__(self.reason)
+
+
+def remaining(settings: RunSettings, calls: Mapping[str, CallRecord], work: Mapping[str, WorkRecord]) -> Quota:
+    """What is left after the recorded calls and work."""
+
+    def left(limit: float | None, used: float) -> float | None:
+        return None if limit is None else max(0.0, limit - used)
+
+    used_calls = sum(call["attempts"] for call in calls.values())
+    used_tokens = sum(call["input_tokens"] + call["output_tokens"] for call in calls.values())
+    count = left(settings.max_calls, used_calls)
+    tokens = left(settings.max_tokens, used_tokens)
+    return Quota(
+        calls=None if count is None else int(count),
+        tokens=None if tokens is None else int(tokens),
+        cost=left(settings.max_cost, sum(call["cost"] for call in calls.values())),
+        seconds=left(settings.max_seconds, active_seconds(work.values())),
+    )
+
+
+def shares(quota: Quota, parts: int, *, keep: int = 0) -> list[Quota]:
+    """Cut what is left into `parts` shares, `keep` calls held back for what comes after the fan-out.
+
+    Earlier shares take what does not divide evenly. Time is not divided: the tasks run side by side.
+    """
+    parts = max(parts, 1)
+
+    def cut(total: int | None, part: int) -> int | None:
+        if total is None:
+            return None
+        return total // parts + (1 if part < total % parts else 0)
+
+    calls = None if quota["calls"] is None else max(0, quota["calls"] - keep)
+    return [
+        Quota(
+            calls=cut(calls, part),
+            tokens=cut(quota["tokens"], part),
+            cost=None if quota["cost"] is None else quota["cost"] / parts,
+            seconds=quota["seconds"],
+        )
+        for part in range(parts)
+    ]
+
+
+CHARACTERS_PER_TOKEN: Final = 3
+"""Deliberately low, so that an estimate errs on the side of the ceiling."""
+
+
+def estimate_tokens(characters: int) -> int:
+    """Tokens that a text of so many characters may have, before the provider says."""
+    return -(-characters // CHARACTERS_PER_TOKEN)
+
+
+@dataclass(frozen=True)
+class Reservation:
+    """Room taken for one call by estimate."""
+
+    tokens: int
+    cost: float
+
+
+class Ledger:
+    """Keeps one node execution within its quota. Safe under concurrent calls: room is taken before a call is made."""
+
+    def __init__(self, quota: Quota, settings: RunSettings) -> None:
+        self._quota = quota
+        self._limits = settings
+        self._lock = threading.Lock()
+        self._calls = 0
+        self._tokens = 0
+        self._cost = 0.0
+        self._began = time.monotonic()
+
+    def reserve(self, *, characters: int, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0) -> Reservation:
+        """Take room for one call before it is made.
+
+        Args:
+            characters: length of the messages, from which input tokens are estimated.
+            spare: calls that must remain possible after this one (a run's closing call).
+            price_in: US dollars per input token.
+            price_out: US dollars per output token.
+
+        Returns:
+            What was reserved, to be given back to `settle`.
+
+        Raises:
+            BudgetSpentError: there is no room under one of the ceilings.
+        """
+        quota, limits = self._quota, self._limits
+        tokens = estimate_tokens(characters)
+        cost = tokens * price_in
+        if limits.max_output_tokens is not None:
+            tokens += limits.max_output_tokens
+            cost += limits.max_output_tokens * price_out
+        with self._lock:
+            if quota["calls"] is not None and self._calls + 1 + spare > quota["calls"]:
+                raise BudgetSpentError("calls", limits.max_calls or 0)
+            if quota["tokens"] is not None and self._tokens + tokens > quota["tokens"]:
+                raise BudgetSpentError("tokens", limits.max_tokens or 0)
+            if quota["cost"] is not None and self._cost + cost > quota["cost"]:
+                raise BudgetSpentError("US dollars", limits.max_cost or 0)
+            if quota["seconds"] is not None and time.monotonic() - self._began >= quota["seconds"]:
+                raise BudgetSpentError("seconds", limits.max_seconds or 0)
+            self._calls += 1
+            self._tokens += tokens
+            self._cost += cost
+        return Reservation(tokens, cost)
+
+    def settle(self, reserved: Reservation, *, tokens: int, cost: float) -> None:
+        """Replace an estimate by what the call really used."""
+        with self._lock:
+            self._tokens += tokens - reserved.tokens
+            self._cost += cost - reserved.cost
+
+    def replay(self, *, attempts: int, tokens: int, cost: float) -> None:
+        """Count a reply that came from the journal as it was counted when it was paid for."""
+        with self._lock:
+            self._calls += attempts
+            self._tokens += tokens
+            self._cost += cost
+
+    def time_left(self) -> float | None:
+        """Seconds until the ceiling on active time, or None."""
+        seconds = self._quota["seconds"]
+        return None if seconds is None else max(0.0, seconds - (time.monotonic() - self._began))

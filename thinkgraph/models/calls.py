@@ -1,0 +1,234 @@
+"""One model call from question to parsed reply: budget, journal, retries, one repair, deterministic fallback, usage."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thinkgraph.errors import ModelError
+from thinkgraph.models.budget import BudgetSpentError, Ledger
+from thinkgraph.models.client import CallOptions, ChatClient, Reply
+from thinkgraph.models.failures import MAX_WAIT, classify
+from thinkgraph.models.journal import Journal, RawReply
+from thinkgraph.models.ops import Blocking, CallModel, Flow, Sleep
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.kinds import BadReplyError, Shape
+from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
+from thinkgraph.state.events import Called, Event
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import CallRecord
+
+
+@dataclass(frozen=True, kw_only=True)
+class Ask:
+    """A model call that a node wants made. The driver sends back `Asked`."""
+
+    role: str
+    inputs: Mapping[str, str]
+    """What the prompt's places are filled with."""
+    shape: Shape = field(default_factory=Shape)
+    fallback: Any
+    """The reply's value when even the repaired reply cannot be read: must not depend on a model."""
+    key: str = ""
+    """Tells calls of one node execution apart (an entity's id, a chunk's number)."""
+    sample: int = 0
+    """Tells self-consistency samples apart: equal prompts, different replies."""
+    spare: int = 0
+    """Calls that must remain possible after this one."""
+    temperature: float | None = None
+    """Overrides the stage's temperature."""
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a call came to."""
+
+    value: Any
+    fell_back: bool
+
+
+@dataclass
+class CallScope:
+    """Where calls of one node execution happen, and where their records gather."""
+
+    models: Models
+    prompts: PromptLibrary
+    journal: Journal | None
+    thread: str
+    run: int
+    node: str
+    place: str
+    """Node and round: the place in the graph, the same after a resume."""
+    settings: RunSettings
+    ledger: Ledger
+    emit: Callable[[Event], None]
+    records: dict[str, CallRecord] = field(default_factory=dict)
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")).hexdigest()[
+        :24
+    ]
+
+
+def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
+    """Make one call.
+
+    Raises:
+        BudgetSpentError: a ceiling leaves no room.
+        ModelError: the model cannot be reached or refuses.
+    """
+    prompt = scope.prompts.get(request.role)
+    client = scope.models.of(prompt)
+    messages = prompt.render(request.inputs, request.shape, shots=scope.settings.shots)
+    problem = ""
+    for repair in (False, True):
+        try:
+            raw, record, replayed = yield from _reply(request, scope, prompt, client, messages, repair=repair)
+        except BudgetSpentError:
+            if not repair:
+                raise
+            # The first reply was paid for; without room for a repair its fallback stands.
+            break
+        try:
+            value = prompt.kind.parse(raw["text"], request.shape)
+        except BadReplyError as error:
+            problem = str(error)
+            scope.emit(_called(record, replayed=replayed, problem=problem))
+            messages = [
+                *messages,
+                ("assistant", raw["text"][:4000] or "(empty)"),
+                ("user", f"That reply cannot be used: {problem}. {prompt.kind.instruction(request.shape)}"),
+            ]
+            continue
+        scope.emit(_called(record, replayed=replayed, problem=""))
+        return Asked(value, fell_back=False)
+    last = next(reversed(scope.records.values()))
+    last["fallback"] = True
+    scope.emit(_called(last, replayed=False, problem=f"fallback taken: {problem}"))
+    return Asked(request.fallback, fell_back=True)
+
+
+def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
+    return Called(
+        type="called",
+        role=record["role"],
+        model=record["model"],
+        seconds=record["seconds"],
+        input_tokens=record["input_tokens"],
+        output_tokens=record["output_tokens"],
+        replayed=replayed,
+        problem=problem,
+    )
+
+
+def _options(request: Ask, scope: CallScope, prompt: Prompt) -> CallOptions:
+    settings = scope.settings
+    temperature = request.temperature
+    if temperature is None:
+        explore = prompt.stage == "explore"
+        temperature = settings.temperature_explore if explore else settings.temperature_reason
+    left = scope.ledger.time_left()
+    return CallOptions(
+        temperature=temperature,
+        schema=prompt.kind.schema(request.shape),
+        max_output_tokens=settings.max_output_tokens,
+        timeout=settings.call_timeout if left is None else max(0.1, min(settings.call_timeout, left)),
+    )
+
+
+def _reply(
+    request: Ask,
+    scope: CallScope,
+    prompt: Prompt,
+    client: ChatClient,
+    messages: Sequence[Message],
+    *,
+    repair: bool,
+) -> Flow[tuple[RawReply, CallRecord, bool]]:
+    options = _options(request, scope, prompt)
+    identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
+    parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
+    key = _digest([identity, messages, parameters])
+    price_in, price_out = scope.models.price(client) or (0.0, 0.0)
+    raw: RawReply | None = None
+    journal = scope.journal
+    if journal is not None:
+        raw = yield Blocking(lambda: journal.get(scope.thread, key))
+    replayed = raw is not None
+    if raw is not None:
+        tokens = raw["input_tokens"] + raw["output_tokens"]
+        cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
+        scope.ledger.replay(attempts=raw["attempts"], tokens=tokens, cost=cost)
+    else:
+        raw = yield from _request(request, scope, client, messages, options, (price_in, price_out))
+        if journal is not None:
+            kept = raw
+            yield Blocking(lambda: journal.put(scope.thread, key, kept))
+    record = CallRecord(
+        id=key,
+        role=request.role,
+        node=scope.node,
+        model=raw["model"],
+        attempts=raw["attempts"],
+        input_tokens=raw["input_tokens"],
+        output_tokens=raw["output_tokens"],
+        cost=raw["input_tokens"] * price_in + raw["output_tokens"] * price_out,
+        seconds=raw["seconds"],
+        repair=repair,
+        fallback=False,
+    )
+    scope.records[key] = record
+    return raw, record, replayed
+
+
+def _request(
+    request: Ask,
+    scope: CallScope,
+    client: ChatClient,
+    messages: Sequence[Message],
+    options: CallOptions,
+    prices: tuple[float, float],
+) -> Flow[RawReply]:
+    characters = sum(len(text) for _, text in messages)
+    began = time.monotonic()
+    attempts = 0
+    failures = 0
+    while True:
+        # A retried attempt takes room of its own: it may be billed, and it counts.
+        reserved = scope.ledger.reserve(
+            characters=characters, spare=request.spare, price_in=prices[0], price_out=prices[1]
+        )
+        attempts += 1
+        try:
+            reply: Reply = yield CallModel(client, messages, options, request.role)
+        except Exception as error:
+            # Only failures of the request itself are handled; anything else is a bug and rises.
+            failure = classify(error)
+            if failure is None:
+                raise
+            scope.ledger.settle(reserved, tokens=0, cost=0.0)
+            if failure.refused and client.learn_from(failure.message):
+                continue
+            failures += 1
+            if not failure.passing or failures > scope.settings.call_retries:
+                tries = f" after {attempts} attempts" if attempts > 1 else ""
+                raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
+            wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
+            yield Sleep(wait)
+            continue
+        tokens = reply.input_tokens + reply.output_tokens
+        cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
+        scope.ledger.settle(reserved, tokens=tokens, cost=cost)
+        return RawReply(
+            text=reply.text,
+            model=client.name,
+            input_tokens=reply.input_tokens,
+            output_tokens=reply.output_tokens,
+            attempts=attempts,
+            seconds=round(time.monotonic() - began, 4),
+        )

@@ -1,0 +1,187 @@
+"""One chat model behind one small interface, sync and async, whatever LangChain integration it comes from."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.runnables import RunnableConfig
+
+from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.prompts.library import Message
+
+CHARACTERS_PER_TOKEN = 4
+"""Used only where a provider reports no usage."""
+
+_MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
+    "system": SystemMessage,
+    "user": HumanMessage,
+    "assistant": AIMessage,
+}
+
+
+@dataclass(frozen=True)
+class Reply:
+    """What came back from one request."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """How one request is made."""
+
+    temperature: float | None
+    schema: Mapping[str, Any] | None
+    """JSON schema of the reply, None for plain text."""
+    max_output_tokens: int | None
+    timeout: float
+    """Seconds."""
+
+
+def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
+    """Our (role, text) pairs as LangChain messages."""
+    return [_MESSAGE_TYPES[role](content=text) for role, text in messages]
+
+
+def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
+    text = str(message.text)
+    usage = getattr(message, "usage_metadata", None)
+    if usage:
+        return Reply(text, int(usage["input_tokens"]), int(usage["output_tokens"]))
+    characters = sum(len(part) for _, part in sent)
+    return Reply(text, -(-characters // CHARACTERS_PER_TOKEN), -(-len(text) // CHARACTERS_PER_TOKEN))
+
+
+@dataclass
+class ChatClient:
+    """A model with what we have learnt about it: whether it takes a temperature, a schema, a limit on its output.
+
+    Args of the constructor:
+        name: how it is named in usage, manifest and answer.
+        make: makes the LangChain model; called once per event loop, because HTTP clients cannot change loops.
+        openai: whether OpenAI's request fields (`response_format`) are understood.
+    """
+
+    name: str
+    make: Callable[[], BaseChatModel]
+    openai: bool = False
+    takes_temperature: bool = True
+    takes_schema: bool = True
+    takes_limit: bool = True
+    _sync: BaseChatModel | None = field(default=None, repr=False)
+    _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
+        default_factory=weakref.WeakKeyDictionary, repr=False
+    )
+
+    def arguments(self, options: CallOptions) -> dict[str, Any]:
+        """Keyword arguments of the request, as far as this model takes them."""
+        arguments: dict[str, Any] = {}
+        if options.temperature is not None and self.takes_temperature:
+            arguments["temperature"] = options.temperature
+        if not self.openai:
+            return arguments
+        arguments["timeout"] = options.timeout
+        if options.schema is not None and self.takes_schema:
+            form = {"name": "reply", "strict": True, "schema": options.schema}
+            # In extra_body the provider sees it and LangChain's slower parsing path does not.
+            arguments["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": form}}
+        if options.max_output_tokens is not None and self.takes_limit:
+            arguments["max_tokens"] = options.max_output_tokens
+        return arguments
+
+    def learn_from(self, problem: str) -> bool:
+        """After a refused request: drop the parameter the refusal names. True if trying again makes sense."""
+        text = problem.casefold()
+        if self.takes_temperature and "temperature" in text:
+            self.takes_temperature = False
+            return True
+        if self.takes_schema and any(
+            word in text for word in ("response_format", "json_schema", "structured", "schema")
+        ):
+            self.takes_schema = False
+            return True
+        if self.takes_limit and "max_tokens" in text:
+            self.takes_limit = False
+            return True
+        return False
+
+    def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
+        """Send one request and wait for it."""
+        if self._sync is None:
+            self._sync = self.make()
+        return _read(self._sync.invoke(to_messages(messages), config, **self.arguments(options)), messages)
+
+    async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
+        """Send one request without blocking the loop."""
+        loop = asyncio.get_running_loop()
+        model = self._by_loop.get(loop)
+        if model is None:
+            # Making a client reads certificates from disk, which must not block the loop.
+            model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
+        call = model.ainvoke(to_messages(messages), config, **self.arguments(options))
+        async with asyncio.timeout(options.timeout):
+            return _read(await call, messages)
+
+
+def client_for(model: str | BaseChatModel) -> ChatClient:
+    """A client for a model named "provider:name" or given as an object.
+
+    Raises:
+        ModelError: the provider's package or key is missing, or the name cannot be understood.
+    """
+    if isinstance(model, BaseChatModel):
+        kind = type(model).__name__
+        name = (
+            getattr(model, "model_name", None) or getattr(model, "model", None) or getattr(model, "name", None) or kind
+        )
+        openai = any(base.__name__ == "BaseChatOpenAI" for base in type(model).__mro__)
+        return ChatClient(str(name), lambda: model, openai=openai)
+    provider, _, name = model.partition(":")
+    if not name:
+        raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")
+    if provider == "openai":
+        return ChatClient(model, lambda: _openai(name), openai=True)
+
+    def make() -> BaseChatModel:
+        from langchain.chat_models import init_chat_model
+
+        try:
+            made = init_chat_model(model)
+        except ImportError as error:
+            raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
+        except ValueError as error:
+            raise ModelError(f"model '{model}' cannot be set up: {str(error).splitlines()[0]}") from None
+        if hasattr(made, "max_retries"):
+            made.max_retries = 0
+        return made
+
+    return ChatClient(model, make)
+
+
+def _openai(name: str) -> BaseChatModel:
+    if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
+        raise ModelError("model 'openai:…' needs OPENAI_API_KEY (or OPENAI_BASE_URL of a server that takes none)")
+    import httpx
+    from langchain_openai import ChatOpenAI
+    from pydantic import SecretStr
+
+    # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
+    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
+    return ChatOpenAI(
+        model=name,
+        api_key=SecretStr(os.environ.get("OPENAI_API_KEY") or "none"),
+        max_retries=0,
+        use_responses_api=False,
+        stream_usage=True,
+        http_client=httpx.Client(limits=limits),
+        http_async_client=httpx.AsyncClient(limits=limits),
+    )

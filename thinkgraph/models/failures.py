@@ -1,0 +1,82 @@
+"""Which failures of a model call can pass, and which cannot. LangGraph's default retries 400s and misses httpx 429s."""
+
+from __future__ import annotations
+
+import email.utils
+import time
+from dataclasses import dataclass
+from typing import Any
+
+_PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
+_PASSING_NAMES = ("timeout", "connection", "connect", "readerror", "remoteprotocol", "apiconnection", "overloaded")
+MAX_WAIT = 60.0
+"""Longest wait before a retry, in seconds, whatever Retry-After asks for."""
+
+
+@dataclass(frozen=True)
+class Failure:
+    """What is known about a failed request."""
+
+    message: str
+    """One line."""
+    passing: bool
+    """Whether the same request may succeed later."""
+    refused: bool
+    """Whether the server understood the request and refused its form (400, 422): a parameter may be at fault."""
+    retry_after: float | None
+    """Seconds the server asked to wait."""
+
+
+def _status(error: BaseException) -> int | None:
+    for holder in (error, getattr(error, "response", None)):
+        for name in ("status_code", "status", "http_status"):
+            value = getattr(holder, name, None)
+            if isinstance(value, int):
+                return value
+    return None
+
+
+def _retry_after(error: BaseException) -> float | None:
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
+    value = headers.get("retry-after") if headers is not None and hasattr(headers, "get") else None
+    if value is None:
+        return None
+    try:
+        return max(0.0, min(float(value), MAX_WAIT))
+    except ValueError:
+        pass
+    try:
+        moment = email.utils.parsedate_to_datetime(value).timestamp()
+    except (ValueError, TypeError):
+        return None
+    return max(0.0, min(moment - time.time(), MAX_WAIT))
+
+
+def classify(error: Exception) -> Failure | None:
+    """What a failed model request means; None if the exception does not come from the request (a bug: let it rise)."""
+    text = " ".join(str(error).split())[:300] or type(error).__name__
+    status = _status(error)
+    if status is not None:
+        message = f"HTTP {status}: {text}" if str(status) not in text else text
+        return Failure(message, status in _PASSING_STATUS, status in {400, 422}, _retry_after(error))
+    # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
+    names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
+    if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
+        cause = getattr(error, "__cause__", None)
+        detail = f"{text} ({cause})" if cause and str(cause) and str(cause) not in text else text
+        return Failure(f"{type(error).__name__}: {detail}", passing=True, refused=False, retry_after=None)
+    module = type(error).__module__.partition(".")[0]
+    if module in {
+        "openai",
+        "httpx",
+        "httpcore",
+        "anthropic",
+        "google",
+        "ollama",
+        "mistralai",
+        "groq",
+        "cohere",
+        "json",
+    }:
+        return Failure(f"{type(error).__name__}: {text}", passing=False, refused=False, retry_after=None)
+    return None

@@ -1,0 +1,164 @@
+"""The journal: every reply is committed, raw, before it is parsed, so that no paid call is ever repeated.
+
+LangGraph keeps what finished nodes wrote; a reply that arrived just before a kill is lost to it. The journal keys replies
+by (thread, run, role, place in the graph, sample number, hash of messages, model and parameters): a resumed run finds them,
+a new question on the same thread does not.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Protocol, runtime_checkable
+
+from langgraph.store.base import BaseStore
+from typing_extensions import TypedDict
+
+from thinkgraph.errors import RunError
+
+
+class RawReply(TypedDict):
+    """A reply as it came, with what it cost."""
+
+    text: str
+    model: str
+    input_tokens: int
+    output_tokens: int
+    attempts: int
+    seconds: float
+
+
+@runtime_checkable
+class Journal(Protocol):
+    """Where replies are kept. Implementations are blocking and safe to call from several threads."""
+
+    def get(self, thread: str, key: str) -> RawReply | None:
+        """The reply kept under this key, or None."""
+        ...
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        """Keep a reply; returns only when it would survive the death of this process."""
+        ...
+
+    def forget(self, thread: str) -> None:
+        """Drop every reply of a thread."""
+        ...
+
+
+class MemoryJournal:
+    """A journal for tests and for runs in one process."""
+
+    def __init__(self) -> None:
+        self._replies: dict[tuple[str, str], RawReply] = {}
+
+    def get(self, thread: str, key: str) -> RawReply | None:
+        """See Journal."""
+        return self._replies.get((thread, key))
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        """See Journal."""
+        self._replies[thread, key] = reply
+
+    def forget(self, thread: str) -> None:
+        """See Journal."""
+        for place in [place for place in self._replies if place[0] == thread]:
+            del self._replies[place]
+
+
+class SqliteJournal:
+    """A journal in a SQLite file; several processes may share it."""
+
+    def __init__(self, path: str | Path) -> None:
+        """Open or create the file.
+
+        Raises:
+            RunError: the file cannot be opened or is not a journal.
+        """
+        self._path = Path(path)
+        self._lock = threading.Lock()
+        try:
+            self._db = sqlite3.connect(self._path, timeout=30, check_same_thread=False, isolation_level=None)
+            self._db.execute("PRAGMA journal_mode=WAL")
+            # A killed process loses nothing in WAL mode; only a power cut could take the last replies.
+            self._db.execute("PRAGMA synchronous=NORMAL")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS reply (thread TEXT, key TEXT, at REAL, body TEXT, PRIMARY KEY (thread, key))"
+                " WITHOUT ROWID"
+            )
+        except sqlite3.Error as error:
+            raise RunError(f"cannot open the journal {self._path}: {error}") from None
+
+    @contextlib.contextmanager
+    def _using(self) -> Iterator[sqlite3.Connection]:
+        with self._lock:
+            try:
+                yield self._db
+            except sqlite3.Error as error:
+                raise RunError(f"cannot use the journal {self._path}: {error}") from None
+
+    def get(self, thread: str, key: str) -> RawReply | None:
+        """See Journal."""
+        with self._using() as db:
+            row = db.execute("SELECT body FROM reply WHERE thread = ? AND key = ?", (thread, key)).fetchone()
+        return _read(row[0]) if row else None
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        """See Journal."""
+        body = json.dumps(reply, ensure_ascii=False)
+        with self._using() as db:
+            db.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?)", (thread, key, time.time(), body))
+
+    def forget(self, thread: str) -> None:
+        """See Journal."""
+        with self._using() as db:
+            db.execute("DELETE FROM reply WHERE thread = ?", (thread,))
+
+    def close(self) -> None:
+        """Close the file."""
+        with self._lock:
+            self._db.close()
+
+
+class StoreJournal:
+    """A journal in LangGraph's store (`langgraph.store`), for servers and embedded use."""
+
+    def __init__(self, store: BaseStore) -> None:
+        self._store = store
+
+    def get(self, thread: str, key: str) -> RawReply | None:
+        """See Journal."""
+        item = self._store.get(("thinkgraph", "journal", _label(thread)), key)
+        return _read(item.value["body"]) if item else None
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        """See Journal."""
+        self._store.put(("thinkgraph", "journal", _label(thread)), key, {"body": json.dumps(reply)}, index=False)
+
+    def forget(self, thread: str) -> None:
+        """See Journal."""
+        space = ("thinkgraph", "journal", _label(thread))
+        while items := self._store.search(space, limit=100):
+            for item in items:
+                self._store.delete(space, item.key)
+
+
+def _label(thread: str) -> str:
+    # LangGraph's namespaces refuse periods and empty labels.
+    return thread.replace(".", "_") or "_"
+
+
+def _read(body: str) -> RawReply:
+    value: Any = json.loads(body)
+    return RawReply(
+        text=str(value["text"]),
+        model=str(value["model"]),
+        input_tokens=int(value["input_tokens"]),
+        output_tokens=int(value["output_tokens"]),
+        attempts=int(value["attempts"]),
+        seconds=float(value["seconds"]),
+    )

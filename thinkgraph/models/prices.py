@@ -1,0 +1,62 @@
+"""The price table: what a token costs, where we know it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from functools import cache
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from thinkgraph.errors import UsageError
+
+Prices = Mapping[str, tuple[float, float]]
+"""Model name to US dollars per million input and output tokens."""
+
+
+@cache
+def builtin_prices() -> Prices:
+    """The table that ships with the package."""
+    return _check(
+        yaml.safe_load(resources.files("thinkgraph.models").joinpath("prices.yaml").read_text("utf-8")), "prices"
+    )
+
+
+def load_prices(path: str | Path) -> Prices:
+    """Read a table of one's own (YAML or JSON: `model: [input, output]` per million tokens).
+
+    Raises:
+        UsageError: the file cannot be read or has another form.
+    """
+    try:
+        value = yaml.safe_load(Path(path).read_text("utf-8"))
+    except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
+        raise UsageError(f"cannot read the price table {path}: {str(error).splitlines()[0]}") from None
+    return _check(value, str(path))
+
+
+def _check(value: Any, where: str) -> Prices:
+    table: dict[str, tuple[float, float]] = {}
+    for model, pair in value.items() if isinstance(value, dict) else [(where, value)]:
+        fits = isinstance(pair, list | tuple) and len(pair) == 2  # noqa: PLR2004 - input and output
+        if not fits or not all(isinstance(price, int | float) and price >= 0 for price in pair):
+            raise UsageError(
+                f"{where}: the price of {model!r} must be [input, output] in US dollars per million tokens"
+            )
+        table[str(model)] = (float(pair[0]), float(pair[1]))
+    return table
+
+
+def price_of(model: str, prices: Prices) -> tuple[float, float] | None:
+    """US dollars per input and output TOKEN; None where the table does not know the model.
+
+    A provider prefix ("openai:") and a dated suffix ("-2024-07-18") are ignored; the longest matching name wins.
+    """
+    name = model.rpartition(":")[2]
+    known = [entry for entry in prices if name == entry or name.startswith(entry + "-20") or model == entry]
+    if not known:
+        return None
+    price_in, price_out = prices[max(known, key=len)]
+    return price_in / 1e6, price_out / 1e6

@@ -1,0 +1,81 @@
+"""Which model answers which role. Nodes never know."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Mapping
+
+from langchain_core.language_models import BaseChatModel
+
+from thinkgraph.errors import UsageError
+from thinkgraph.models.client import ChatClient, client_for
+from thinkgraph.models.prices import Prices, builtin_prices, price_of
+from thinkgraph.prompts.library import Prompt
+
+ModelSpec = str | BaseChatModel | Mapping[str, str | BaseChatModel]
+"""One model for all roles, or models by role ("tog2.reason"), stage ("explore", "reason") and "default"."""
+
+OFFLINE = "offline"
+
+
+class Models:
+    """Resolves roles to clients; one client per distinct model, made on first use."""
+
+    def __init__(
+        self,
+        spec: ModelSpec,
+        *,
+        offline: Callable[[], BaseChatModel],
+        prices: Prices | None = None,
+    ) -> None:
+        """Check the specification without loading anything.
+
+        Args:
+            spec: see ModelSpec; "offline" names the model without weights that ships with the package.
+            offline: makes that model (it needs the knowledge's encoder, which this layer does not know).
+            prices: additions to the built-in price table.
+
+        Raises:
+            UsageError: a mapping without "default", or a name of a wrong form.
+        """
+        table: dict[str, str | BaseChatModel] = (
+            {str(key): value for key, value in spec.items()} if isinstance(spec, Mapping) else {"default": spec}
+        )
+        if "default" not in table:
+            raise UsageError("models by role need a 'default' entry too")
+        self._offline = offline
+        self._prices = {**builtin_prices(), **(prices or {})}
+        self._lock = threading.Lock()
+        self._clients: dict[int | str, ChatClient] = {}
+        self._table = table
+        for model in table.values():
+            self._client(model)
+
+    def _client(self, model: str | BaseChatModel) -> ChatClient:
+        key: int | str = model if isinstance(model, str) else id(model)
+        with self._lock:
+            client = self._clients.get(key)
+            if client is None:
+                client = ChatClient(OFFLINE, self._offline) if model == OFFLINE else client_for(model)
+                self._clients[key] = client
+        return client
+
+    def of(self, prompt: Prompt) -> ChatClient:
+        """The client that answers a prompt: by role, then by stage, then the default."""
+        for key in (prompt.role, prompt.role.partition(".")[0], prompt.stage, "default"):
+            if key in self._table:
+                return self._client(self._table[key])
+        raise AssertionError("checked when made")
+
+    @property
+    def default(self) -> str:
+        """Name of the default model."""
+        return self._client(self._table["default"]).name
+
+    def price(self, client: ChatClient) -> tuple[float, float] | None:
+        """US dollars per input and output token, None where unknown."""
+        return price_of(client.name, self._prices)
+
+    def unpriced(self) -> list[str]:
+        """Names of the models without a price: a ceiling on money cannot be kept with them."""
+        return sorted({c.name for c in self._clients.values() if self.price(c) is None})

@@ -1,0 +1,72 @@
+"""The entry transition of every method: check the question, reset what the thread still holds, write the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langgraph.types import Overwrite
+
+from thinkgraph.errors import UnfinishedRunError, UsageError
+from thinkgraph.nodes.driver import NodeFunction, Update
+from thinkgraph.state.events import Started
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools import requests as ask
+from thinkgraph.tools.requests import Steps
+
+
+def check_question(question: object, settings: RunSettings) -> str:
+    """The question, stripped.
+
+    Raises:
+        UsageError: no text, or too long.
+    """
+    if not isinstance(question, str) or not question.strip():
+        raise UsageError("the question is empty: ask something")
+    text = question.strip()
+    if len(text) > settings.max_question:
+        raise UsageError(
+            f"the question has {len(text):,} characters, more than the {settings.max_question:,} allowed (max_question)"
+        )
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def begin(method: str, roles: Callable[[Any], Sequence[str]], fresh: Callable[[], Update]) -> NodeFunction:
+    """The entry transition.
+
+    Args:
+        method: the method's registered name.
+        roles: the roles that a run with given settings may call.
+        fresh: the method's own channels as a new run finds them.
+    """
+
+    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+        question = check_question(state.get("question"), settings)
+        old = state.get("manifest")
+        if old and not state.get("answer") and settings.on_unfinished == "refuse":
+            raise UnfinishedRunError(
+                "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
+            )
+        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, roles(settings))
+        yield from ask.emit(
+            Started(
+                type="started",
+                method=method,
+                question=question,
+                models=sorted(set(manifest["models"].values())),
+                knowledge=manifest["knowledge"],
+            )
+        )
+        return {
+            "question": question,
+            "manifest": manifest,
+            "round": 0,
+            "evidence": Overwrite({}),
+            "pruned": Overwrite([]),
+            "stopped": Overwrite(""),
+            "draft": None,
+            "answer": None,
+            **fresh(),
+        }
+
+    return run

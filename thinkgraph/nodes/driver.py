@@ -1,0 +1,287 @@
+"""The two drivers that carry out what nodes ask for, and everything that happens once for all nodes.
+
+A node is a generator function `node(state, settings)` that yields requests (tools/requests.py) and returns its state
+update. Here it becomes a LangGraph node with a sync and an async path over the same core: manifest check, budget,
+journal, usage records, events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import time
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+from langchain_core.runnables import RunnableConfig, RunnableLambda
+from langchain_core.runnables.config import merge_configs
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from thinkgraph.errors import ThinkGraphError
+from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
+from thinkgraph.models.calls import Ask, CallScope, ask
+from thinkgraph.models.journal import Journal, StoreJournal
+from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep
+from thinkgraph.state.answer import merge_pruned
+from thinkgraph.state.events import Event, Stopped
+from thinkgraph.state.evidence import merge_evidence
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import WorkRecord
+from thinkgraph.tools.deps import Deps
+from thinkgraph.tools.manifest import settings_of
+from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.requests import Emit, Fetch, Steps, Together
+
+T = TypeVar("T")
+Update = dict[str, Any]
+NodeFunction = Callable[[Any, Any], Steps[Update]]
+
+_WORKERS = 64
+"""Threads that carry out blocking requests under the async driver, for all runs of the process."""
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
+
+
+def _carry_out(steps: Steps[T], scope: CallScope, deps: Deps) -> Flow[T]:
+    """Turn a node's requests into operations; failures of a request are thrown into the node."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            request = steps.throw(failure) if failure is not None else steps.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            if isinstance(request, Ask):
+                answer = yield from ask(request, scope)
+            elif isinstance(request, Emit):
+                scope.emit(request.event)
+            elif isinstance(request, Together):
+                answer = yield Gather([_carry_out(part, scope, deps) for part in request.parts])
+            else:
+                answer = yield Blocking(functools.partial(_fetch, request, deps))
+        except (BudgetSpentError, ThinkGraphError) as error:
+            failure = error
+
+
+def _fetch(request: Fetch[T], deps: Deps) -> T:
+    return request.run(deps)
+
+
+def _node_flow(
+    function: NodeFunction, state: Mapping[str, Any], deps: Deps, scope: CallScope, meter: Meter, *, entry: bool
+) -> Flow[Update]:
+    began = time.time()
+    try:
+        update = yield from _carry_out(function(state, scope.settings), scope, deps)
+    except BudgetSpentError as spent:
+        # The node did not handle it: the run goes to its closing node with what it has.
+        scope.emit(Stopped(type="stopped", reason=spent.reason))
+        update = {"stopped": spent.reason}
+    work = WorkRecord(
+        node=scope.node,
+        started=began,
+        ended=time.time(),
+        store_round_trips=meter.store_round_trips,
+        encoder_texts=meter.encoder_texts,
+    )
+    records, worked = scope.records, {scope.place: work}
+    if entry:
+        # A new question never inherits what the thread's last one used.
+        return {**update, "calls": Overwrite(records), "work": Overwrite(worked)}
+    return {**update, "calls": records, "work": worked}
+
+
+def _run_op(op: Op, config: RunnableConfig) -> Any:
+    if isinstance(op, Blocking):
+        return op.function()
+    if isinstance(op, CallModel):
+        return op.client.invoke(op.messages, op.options, _call_config(config, op.role))
+    if isinstance(op, Sleep):
+        time.sleep(op.seconds)
+        return None
+    with ThreadPoolExecutor(max(1, len(op.flows))) as pool:
+        futures = [
+            pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
+        ]
+    return [future.result() for future in futures]
+
+
+async def _arun_op(op: Op, config: RunnableConfig) -> Any:
+    if isinstance(op, Blocking):
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_pool(), functools.partial(context.run, op.function))
+    if isinstance(op, CallModel):
+        return await op.client.ainvoke(op.messages, op.options, _call_config(config, op.role))
+    if isinstance(op, Sleep):
+        await asyncio.sleep(op.seconds)
+        return None
+    results = await asyncio.gather(*(adrive(flow, config) for flow in op.flows), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return list(results)
+
+
+def _call_config(config: RunnableConfig, role: str) -> RunnableConfig:
+    # "nostream" keeps the JSON of internal calls out of token streams.
+    return merge_configs(config, {"tags": ["nostream", role], "run_name": role})
+
+
+def drive(flow: Flow[T], config: RunnableConfig) -> T:
+    """Run a flow in this thread."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            op = flow.throw(failure) if failure is not None else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            answer = _run_op(op, config)
+        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+            failure = error
+
+
+async def adrive(flow: Flow[T], config: RunnableConfig) -> T:
+    """Run a flow on this event loop."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            op = flow.throw(failure) if failure is not None else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            answer = await _arun_op(op, config)
+        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+            failure = error
+
+
+class NodeRunner:
+    """Makes LangGraph nodes of one method out of node functions."""
+
+    def __init__(self, deps: Deps, schema: type[RunSettings], defaults: Mapping[str, Any]) -> None:
+        """Bind what all nodes of a graph share.
+
+        Args:
+            deps: knowledge, models, prompts.
+            schema: the method's settings class.
+            defaults: settings given when the graph was built.
+        """
+        self._deps = deps
+        self._schema = schema
+        self._defaults = dict(defaults)
+
+    def node(self, name: str, function: NodeFunction, *, entry: bool = False) -> RunnableLambda[Any, Update]:
+        """A LangGraph node that runs `function` in both modes.
+
+        Args:
+            name: the node's name, part of journal keys.
+            function: the transition.
+            entry: it starts a new run: whatever manifest and usage the thread still holds belong to an earlier one.
+        """
+
+        def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Flow[Update], Meter]:
+            runtime = get_runtime(self._schema)
+            manifest = None if entry else state["manifest"]
+            settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
+            meter = Meter()
+            known = {} if entry else state
+            scope = self._scope(name, known, settings, config, runtime.stream_writer, runtime.store)
+            return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
+
+        def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
+            flow, meter = start(state, config)
+            token = current_meter.set(meter)
+            try:
+                return drive(flow, config)
+            finally:
+                current_meter.reset(token)
+
+        async def arun(state: Mapping[str, Any], config: RunnableConfig) -> Update:
+            flow, meter = start(state, config)
+            token = current_meter.set(meter)
+            try:
+                return await adrive(flow, config)
+            finally:
+                current_meter.reset(token)
+
+        return RunnableLambda(run, arun, name=name)
+
+    def _scope(
+        self,
+        name: str,
+        state: Mapping[str, Any],
+        settings: RunSettings,
+        config: RunnableConfig,
+        writer: Callable[[Event], None],
+        store: Any,
+    ) -> CallScope:
+        thread = str(config.get("configurable", {}).get("thread_id") or "")
+        journal: Journal | None = self._deps.journal
+        if journal is None and store is not None:
+            journal = StoreJournal(store)
+        quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
+        manifest = state.get("manifest")
+        part = state.get("part", "")
+        return CallScope(
+            models=self._deps.models,
+            prompts=self._deps.prompts,
+            # Without a thread nothing can be resumed, and keys would collide between runs.
+            journal=journal if thread else None,
+            thread=thread,
+            run=manifest["run"] if manifest else 0,
+            node=name,
+            place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
+            settings=settings,
+            ledger=Ledger(quota, settings),
+            emit=writer,
+        )
+
+
+_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {"evidence": merge_evidence, "pruned": merge_pruned}
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Overwrite) else value
+
+
+def chain(*functions: NodeFunction) -> NodeFunction:
+    """One node out of several transitions that need no checkpoint between them: each sees the updates of those before.
+
+    Keys that start with an underscore pass from one to the next and never reach state. A transition that sets `draft`
+    ends the chain: the run has its answer.
+    """
+
+    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+        view: Update = dict(state)
+        merged: Update = {}
+        for function in functions:
+            update = yield from function(view, settings)
+            for key, value in update.items():
+                reduce = _REDUCERS.get(key)
+                view[key] = (
+                    reduce(view.get(key), value) if reduce and not isinstance(value, Overwrite) else _plain(value)
+                )
+                known = merged.get(key)
+                if reduce and known is not None and not isinstance(value, Overwrite):
+                    both = reduce(_plain(known), value)
+                    merged[key] = Overwrite(both) if isinstance(known, Overwrite) else both
+                else:
+                    merged[key] = value
+            if merged.get("draft"):
+                break
+        return {key: value for key, value in merged.items() if not key.startswith("_")}
+
+    return run

@@ -1,0 +1,94 @@
+"""The one kind of answer that every method gives: a plain dict, the same in Python and from a server."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.usage import Usage
+
+Status = Literal["grounded", "partial", "memory", "unknown"]
+"""`grounded`: the evidence holds the answer. `partial`: a best effort from incomplete evidence. `memory`: the model's own
+knowledge, not supported by evidence. `unknown`: no answer."""
+
+
+class CitedPassage(TypedDict):
+    """A stretch of a passage that the answer stands on."""
+
+    id: str
+    title: str
+    section: str
+    start: int
+    end: int
+    text: str
+    """Characters start to end of the passage."""
+    score: float
+
+
+class CitedPath(TypedDict):
+    """A chain of triples that the answer stands on, from a topic entity onward."""
+
+    text: str
+    """The path in the grammar of prompts/lines.py, for people."""
+    triples: list[str]
+    """Ids of its triples, all of which are in `Evidence.triples`."""
+    score: float
+
+
+class Evidence(TypedDict):
+    """What an answer stands on. Everything here was fetched by id from the stores when the answer was made."""
+
+    triples: list[Triple]
+    passages: list[CitedPassage]
+    paths: list[CitedPath]
+
+
+class PrunedNote(TypedDict):
+    """What one prune left behind: a count, and the last few with the reason."""
+
+    round: int
+    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches"]
+    kept: int
+    dropped: int
+    examples: list[str]
+
+
+class Answer(TypedDict):
+    """What a run returns."""
+
+    question: str
+    text: str
+    """One line for a person; says so where there is no answer."""
+    answers: list[str]
+    """The answers as separate strings; empty where there is none."""
+    status: Status
+    reason: str
+    """Why the status is what it is, in one line."""
+    evidence: Evidence
+    usage: Usage
+    pruned: list[PrunedNote]
+    rounds: int
+    """Depth reached: 0 where the first look was enough."""
+    method: str
+    model: str
+    """Name of the model that wrote the answer."""
+
+
+class Draft(TypedDict):
+    """An answer as the deciding node leaves it for the closing node: ids only."""
+
+    answers: list[str]
+    status: Status
+    reason: str
+    cited: list[str]
+    """Ids of evidence items."""
+
+
+MAX_PRUNED_NOTES = 32
+
+
+def merge_pruned(old: list[PrunedNote] | None, new: list[PrunedNote] | None) -> list[PrunedNote]:
+    """Reducer: the newest notes, bounded. The full lists go out as events."""
+    return [*(old or []), *(new or [])][-MAX_PRUNED_NOTES:]

@@ -1,0 +1,98 @@
+"""Progress as a stream of typed events (`stream_mode="custom"`)."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from typing_extensions import TypedDict
+
+
+class Scored(TypedDict):
+    """A label with its score, for people."""
+
+    label: str
+    score: float
+
+
+class Started(TypedDict):
+    """The run begins."""
+
+    type: Literal["started"]
+    method: str
+    question: str
+    models: list[str]
+    knowledge: str
+
+
+class Linked(TypedDict):
+    """Mentions of the question were linked to entities."""
+
+    type: Literal["linked"]
+    candidates: list[Scored]
+
+
+class Pruned(TypedDict):
+    """A prune kept some and dropped others."""
+
+    type: Literal["pruned"]
+    what: str
+    round: int
+    kept: list[Scored]
+    dropped: list[Scored]
+    reason: str
+
+
+class Retrieved(TypedDict):
+    """Knowledge was fetched and ranked."""
+
+    type: Literal["retrieved"]
+    round: int
+    entities: int
+    triples: int
+    passages: int
+    ranked: int
+    """Texts that were scored exactly."""
+    best: list[str]
+
+
+class Reasoned(TypedDict):
+    """The model judged the evidence."""
+
+    type: Literal["reasoned"]
+    round: int
+    sufficient: bool
+    answers: list[str]
+    clues: str
+    query: str
+
+
+class Called(TypedDict):
+    """A model call came back (or was replayed from the journal)."""
+
+    type: Literal["called"]
+    role: str
+    model: str
+    seconds: float
+    input_tokens: int
+    output_tokens: int
+    replayed: bool
+    problem: str
+    """Empty, or why the reply had to be repaired or replaced by the fallback."""
+
+
+class Stopped(TypedDict):
+    """A ceiling was reached."""
+
+    type: Literal["stopped"]
+    reason: str
+
+
+class Answered(TypedDict):
+    """The run is done."""
+
+    type: Literal["answered"]
+    status: str
+    text: str
+
+
+Event = Started | Linked | Pruned | Retrieved | Reasoned | Called | Stopped | Answered

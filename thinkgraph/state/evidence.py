@@ -1,0 +1,56 @@
+"""Evidence as state holds it: ids and scores only. Texts are read from the stores when a prompt or an answer is built."""
+
+from __future__ import annotations
+
+from typing import Literal, NotRequired
+
+from typing_extensions import TypedDict
+
+MAX_EVIDENCE = 96
+"""Hard cap on the evidence items a run keeps; the lowest scores of the earliest rounds go first."""
+
+
+class Path(TypedDict):
+    """A chain of triples from a topic entity: P of ToG-2 section 3.2.1."""
+
+    start: str
+    """Id of the entity it starts from."""
+    triples: list[str]
+    """Ids of the triples walked, in order; empty for a topic entity itself."""
+
+
+class EvidenceItem(TypedDict):
+    """One thing that may be shown to the model as evidence: a path with the tails of its last hop, or a chunk of text."""
+
+    id: str
+    kind: Literal["path", "chunk"]
+    score: float
+    round: int
+    path: NotRequired[Path]
+    """Path: the hops before the last one. Chunk: the path that led to its entity, for the order of lines."""
+    tails: NotRequired[list[str]]
+    """Path: ids of the triples that share the last hop's entity, relation and direction."""
+    total: NotRequired[int]
+    """Path: how many such triples the graph holds."""
+    passage: NotRequired[str]
+    """Chunk: id of its passage."""
+    start: NotRequired[int]
+    """Chunk: offset of its first character in the passage."""
+    end: NotRequired[int]
+    """Chunk: offset after its last character."""
+    entity: NotRequired[str]
+    """Chunk: id of the entity whose document it is."""
+
+
+def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:
+    """Reducer: items by id, the better score wins; never more than MAX_EVIDENCE."""
+    merged = dict(old or {})
+    for key, item in (new or {}).items():
+        known = merged.get(key)
+        # Seen again: it belongs to the newest round's context too, and keeps the better score.
+        merged[key] = item if known is None else {**item, "score": max(item["score"], known["score"])}
+    if len(merged) <= MAX_EVIDENCE:
+        return merged
+    best = sorted(merged.values(), key=lambda item: (-item["score"], -item["round"], item["id"]))[:MAX_EVIDENCE]
+    keep = {item["id"] for item in best}
+    return {key: item for key, item in merged.items() if key in keep}

@@ -1,0 +1,100 @@
+"""Settings that all methods share, validated wherever we see them: command line, Python, LangGraph context, server."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, ClassVar, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+
+from thinkgraph.errors import SettingsError
+
+S = TypeVar("S", bound="RunSettings")
+
+RankerName = Literal["dense", "cross-encoder", "bm25", "llm"]
+
+
+class RunSettings(BaseModel):
+    """Settings of one run. Unknown names and values out of range are refused."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    paper: ClassVar[Mapping[str, Any]] = {"own_knowledge": True}
+    """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours."""
+
+    preset: Literal["default", "paper"] = Field("default", description="`paper`: every departure of ours turned back.")
+    task: Literal["question", "fact", "truth"] = Field(
+        "question", description="`fact`: verify a claim (SUPPORTS, REFUTES, NOT ENOUGH INFO); `truth`: true or false."
+    )
+    own_knowledge: bool = Field(
+        False, description="May the answer come from the model's memory? Off: `unknown` instead."
+    )
+    max_calls: int | None = Field(
+        100, ge=1, le=10_000, description="Ceiling on model calls, repairs and retries included."
+    )
+    max_tokens: int | None = Field(None, ge=1, description="Ceiling on input and output tokens together.")
+    max_cost: float | None = Field(None, gt=0, description="Ceiling in US dollars, by the price table.")
+    max_seconds: float | None = Field(None, gt=0, description="Ceiling on active time; pauses do not count.")
+    call_timeout: float = Field(120.0, gt=0, le=3600, description="Seconds a single model call may take.")
+    call_retries: int = Field(3, ge=0, le=10, description="How often a call that can pass later is tried again.")
+    max_output_tokens: int | None = Field(None, ge=16, description="Limit on a reply's length, sent to the provider.")
+    temperature_explore: float = Field(0.4, ge=0, le=2, description="Temperature of calls that explore.")
+    temperature_reason: float = Field(0.0, ge=0, le=2, description="Temperature of calls that reason.")
+    shots: int = Field(2, ge=0, le=8, description="Worked examples per prompt.")
+    explain: bool = Field(
+        False, description="Ask for a sentence of explanation with every choice (costs output tokens)."
+    )
+    seed: int = Field(0, ge=0, le=2**31 - 1, description="The only source of randomness of ours.")
+    max_question: int = Field(8000, ge=1, le=100_000, description="Longest question taken, in characters.")
+    evidence_tokens: int = Field(
+        4000, ge=100, le=1_000_000, description="Bound on the evidence in one prompt, in tokens."
+    )
+    on_unfinished: Literal["replace", "refuse"] = Field(
+        "replace", description="What a new question does on a thread whose run is not finished."
+    )
+
+    @model_validator(mode="before")
+    @classmethod
+    def _apply_preset(cls, data: Any) -> Any:
+        if isinstance(data, Mapping) and data.get("preset") == "paper":
+            return {**cls.paper, **data}
+        return data
+
+
+def one_line_fault(error: ValidationError) -> str:
+    """The first fault of a validation error as one line that says what to do."""
+    fault = error.errors()[0]
+    name = ".".join(str(part) for part in fault["loc"]) or "settings"
+    if fault["type"] == "extra_forbidden":
+        return f"there is no setting '{name}'"
+    return f"setting '{name}': {fault['msg']} (given: {fault['input']!r:.80})"
+
+
+def explicit(settings: RunSettings | Mapping[str, Any] | None) -> dict[str, Any]:
+    """The values that were set on purpose, defaults left out."""
+    if settings is None:
+        return {}
+    if isinstance(settings, RunSettings):
+        return settings.model_dump(exclude_unset=True)
+    return dict(settings)
+
+
+def resolve_settings(schema: type[S], *layers: RunSettings | Mapping[str, Any] | None) -> S:
+    """One validated settings object from layers, later ones winning.
+
+    Args:
+        schema: the method's settings class.
+        layers: for example the build's defaults, then the run's context; None adds nothing.
+
+    Raises:
+        SettingsError: an unknown name or a value out of range.
+    """
+    merged: dict[str, Any] = {}
+    for layer in layers:
+        merged.update(explicit(layer))
+    try:
+        return schema.model_validate(merged)
+    except ValidationError as error:
+        known = ", ".join(sorted(schema.model_fields))
+        hint = f"; known: {known}" if error.errors()[0]["type"] == "extra_forbidden" else ""
+        raise SettingsError(one_line_fault(error) + hint) from None

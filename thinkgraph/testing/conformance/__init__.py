@@ -1,0 +1,1 @@
+"""Suites that check an implementation of a knowledge protocol, one per protocol."""

@@ -1,0 +1,255 @@
+"""Graph and text stores in memory: for tests, and for graphs small enough to be written down in Python."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import random
+import unicodedata
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+
+from thinkgraph.state.knowledge import (
+    Direction,
+    Entity,
+    GraphInfo,
+    Match,
+    Neighbours,
+    Passage,
+    PassageHit,
+    Relation,
+    Step,
+    TextInfo,
+    Triple,
+)
+
+Row = tuple[str, str, str] | tuple[str, str, str, Mapping[str, str]]
+
+
+def _norm(name: str) -> str:
+    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
+
+
+def _digest(value: object) -> str:
+    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True).encode()).hexdigest()[:16]
+
+
+class MemoryGraphStore:
+    """A graph of (subject, relation, object[, qualifiers]) rows; ids are the names given."""
+
+    def __init__(
+        self,
+        rows: Iterable[Row],
+        *,
+        literals: Iterable[str] = (),
+        labels: Mapping[str, str] | None = None,
+        descriptions: Mapping[str, str] | None = None,
+        aliases: Mapping[str, Sequence[str]] | None = None,
+        name: str = "memory",
+    ) -> None:
+        """Hold the graph.
+
+        Args:
+            rows: the triples; equal rows are kept once.
+            literals: relations whose objects are literal values.
+            labels: label by id, where it is not the id.
+            descriptions: one line by id.
+            aliases: other names by id.
+            name: for traces.
+        """
+        self._name = name
+        self._labels = dict(labels or {})
+        self._descriptions = dict(descriptions or {})
+        self._aliases = {key: list(names) for key, names in (aliases or {}).items()}
+        values = frozenset(literals)
+        self._triples: dict[str, Triple] = {}
+        self._touching: dict[str, list[Triple]] = defaultdict(list)
+        self._entities: dict[str, Entity] = {}
+        for row in rows:
+            subject, relation, value = row[0], row[1], row[2]
+            qualifiers = row[3] if len(row) == 4 else {}  # noqa: PLR2004 - the fourth is optional
+            pairs = [[key, text] for key, text in qualifiers.items()]
+            literal = relation in values
+            end = f'"{value}"' if literal else value
+            key = "m" + _digest([subject, relation, end, pairs])
+            if key in self._triples:
+                continue
+            triple = Triple(
+                id=key,
+                subject=subject,
+                relation=relation,
+                object=end,
+                subject_label=self._label(subject),
+                relation_label=relation.replace("_", " "),
+                object_label=value if literal else self._label(value),
+                literal=literal,
+                qualifiers=pairs,
+            )
+            self._triples[key] = triple
+            self._add(subject, self._label(subject), literal=False)
+            self._add(end, triple["object_label"], literal=literal)
+            self._touching[subject].append(triple)
+            if end != subject:
+                self._touching[end].append(triple)
+
+    def _label(self, key: str) -> str:
+        return self._labels.get(key, key)
+
+    def _add(self, key: str, label: str, *, literal: bool) -> None:
+        self._entities.setdefault(
+            key, Entity(id=key, label=label, type="", description=self._descriptions.get(key, ""), literal=literal)
+        )
+
+    def info(self) -> GraphInfo:
+        """See GraphStore."""
+        literals = sum(entity["literal"] for entity in self._entities.values())
+        return GraphInfo(
+            name=self._name,
+            fingerprint=_digest([sorted(self._triples), self._labels, self._descriptions, self._aliases]),
+            entities=len(self._entities) - literals,
+            literals=literals,
+            triples=len(self._triples),
+            relations=len({triple["relation"] for triple in self._triples.values()}),
+        )
+
+    def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
+        """See GraphStore."""
+        return [self._lookup(_norm(name))[:limit] for name in names]
+
+    def _lookup(self, wanted: str) -> list[Match]:
+        found: list[Match] = []
+        for entity in self._entities.values():
+            if entity["literal"]:
+                continue
+            if _norm(entity["label"]) == wanted:
+                found.append(Match(entity=entity, name=entity["label"], method="exact", score=1.0))
+                continue
+            alias = next((name for name in self._aliases.get(entity["id"], ()) if _norm(name) == wanted), None)
+            if alias is not None:
+                found.append(Match(entity=entity, name=alias, method="alias", score=1.0))
+        found.sort(key=lambda m: (m["method"] != "exact", -len(self._touching[m["entity"]["id"]]), m["entity"]["id"]))
+        return found
+
+    def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
+        """See GraphStore."""
+        return [self._search(text, fuzzy=fuzzy)[:limit] for text in texts]
+
+    def _search(self, text: str, *, fuzzy: bool) -> list[Match]:
+        from rapidfuzz.fuzz import ratio
+
+        found: list[Match] = []
+        words = set(_norm(text).split())
+        for entity in self._entities.values():
+            best, name = 0.0, ""
+            for candidate in [] if entity["literal"] else [entity["label"], *self._aliases.get(entity["id"], ())]:
+                parts = set(_norm(candidate).split())
+                likeness = (
+                    ratio(_norm(text), _norm(candidate)) / 100
+                    if fuzzy
+                    else len(words & parts) / len(words | parts or {""})
+                )
+                if likeness > best:
+                    best, name = likeness, candidate
+            if best > (0.6 if fuzzy else 0.0):
+                method = "fuzzy" if fuzzy else "fulltext"
+                found.append(Match(entity=entity, name=name, method=method, score=min(best, 0.99)))  # type: ignore[typeddict-item]
+        return sorted(found, key=lambda match: (-match["score"], match["entity"]["id"]))
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """See GraphStore."""
+        return [self._entities.get(key) for key in ids]
+
+    def triples(self, ids: Sequence[str]) -> list[Triple | None]:
+        """See GraphStore."""
+        return [self._triples.get(key) for key in ids]
+
+    def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
+        """See GraphStore."""
+        return [self._relations(key) for key in ids]
+
+    def _relations(self, key: str) -> list[Relation]:
+        counts: Counter[tuple[str, Direction]] = Counter()
+        for triple in self._touching.get(key, ()):
+            if triple["subject"] == key:
+                counts[triple["relation"], "out"] += 1
+            if triple["object"] == key:
+                counts[triple["relation"], "in"] += 1
+        return [
+            Relation(entity=key, name=name, label=name.replace("_", " "), direction=direction, count=count)
+            for (name, direction), count in sorted(counts.items(), key=lambda item: (item[1], item[0]))
+        ]
+
+    def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
+        """See GraphStore."""
+        out = []
+        for step in steps:
+            end = "subject" if step["direction"] == "out" else "object"
+            every = [
+                triple
+                for triple in self._touching.get(step["entity"], ())
+                if triple["relation"] == step["relation"] and triple[end] == step["entity"]  # type: ignore[literal-required]
+            ]
+            out.append(_bounded(every, limit, [step["entity"], step["relation"], step["direction"], seed]))
+        return out
+
+    def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
+        """See GraphStore."""
+        return [_bounded(self._touching.get(key, []), limit, [key, seed]) for key in ids]
+
+    def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
+        """See GraphStore."""
+        inside = set(ids)
+        every = {
+            t["id"]: t for key in ids for t in self._touching.get(key, ()) if {t["subject"], t["object"]} <= inside
+        }
+        return list(every.values())[:limit]
+
+
+def _bounded(every: Sequence[Triple], limit: int, salt: object) -> Neighbours:
+    if len(every) <= limit:
+        return Neighbours(triples=list(every), total=len(every))
+    chosen = random.Random(_digest(salt)).sample(range(len(every)), limit)  # noqa: S311 - a sample, not a secret
+    return Neighbours(triples=[every[at] for at in sorted(chosen)], total=len(every))
+
+
+class MemoryTextStore:
+    """Passages in memory, compared by shared words."""
+
+    def __init__(self, passages: Iterable[Passage], *, name: str = "memory") -> None:
+        """Hold the passages; ids must be unique."""
+        self._name = name
+        self._passages = {passage["id"]: passage for passage in passages}
+        self._by_entity: dict[str, list[str]] = defaultdict(list)
+        for passage in self._passages.values():
+            for entity in passage["entities"]:
+                self._by_entity[entity].append(passage["id"])
+
+    def info(self) -> TextInfo:
+        """See TextStore."""
+        return TextInfo(
+            name=self._name,
+            fingerprint=_digest(list(self._passages.values())),
+            passages=len(self._passages),
+            entities=len(self._by_entity),
+        )
+
+    def passages(self, ids: Sequence[str]) -> list[Passage | None]:
+        """See TextStore."""
+        return [self._passages.get(key) for key in ids]
+
+    def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
+        """See TextStore."""
+        return self._ranked({key for entity in entities for key in self._by_entity.get(entity, ())}, query)[:limit]
+
+    def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
+        """See TextStore."""
+        return [self._ranked(set(self._passages), query)[:limit] for query in queries]
+
+    def _ranked(self, keys: set[str], query: str) -> list[PassageHit]:
+        wanted = set(_norm(query).split())
+        hits = []
+        for key in sorted(keys):
+            passage = self._passages[key]
+            words = set(_norm(f"{passage['title']} {passage['section']} {passage['text']}").split())
+            hits.append(PassageHit(passage=passage, score=len(wanted & words) / (len(wanted) or 1)))
+        return sorted(hits, key=lambda hit: -hit["score"])

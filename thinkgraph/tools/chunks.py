@@ -1,0 +1,36 @@
+"""Cutting passages into chunks with offsets (ToG-2 section 3.2.2)."""
+
+from __future__ import annotations
+
+import re
+
+_BREAK = re.compile(r"(?:[.!?。！？;:]['\")\]]*\s+|\n+|[。！？])")
+
+
+def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
+    """Offsets (start, end) in characters of chunks of at most `size`, cut at sentence ends where there are any.
+
+    Args:
+        text: the passage.
+        size: longest chunk.
+        overlap: about how many characters a chunk repeats of the one before; less than `size`.
+    """
+    if len(text) <= size:
+        return [(0, len(text))] if text else []
+    overlap = min(overlap, size // 2)
+    spans = []
+    start = 0
+    while start < len(text):
+        end = min(start + size, len(text))
+        if end < len(text):
+            # The last sentence end in the second half of the window; else the last white space; else a hard cut.
+            stops = [found.end() for found in _BREAK.finditer(text, start + size // 2, end)]
+            space = text.rfind(" ", start + size // 2, end)
+            end = stops[-1] if stops else (space + 1 if space > 0 else end)
+        spans.append((start, end))
+        if end >= len(text):
+            break
+        start = max(end - overlap, start + 1)
+        space = text.find(" ", start, end)
+        start = space + 1 if 0 <= space < end - 1 else start
+    return spans

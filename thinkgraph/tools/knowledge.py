@@ -1,0 +1,263 @@
+"""What a method answers from: a graph, perhaps texts about its entities, and how to find entities in a question."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import threading
+from collections.abc import Callable
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools import kb_files
+from thinkgraph.tools.progress import Progress, no_progress
+
+if TYPE_CHECKING:
+    from thinkgraph.tools.protocols import Embedder, GraphStore, Linker, TextStore
+
+T = TypeVar("T")
+
+WORLD = "world"
+"""The spec of the knowledge base that comes with the package."""
+
+Opener = Callable[..., "Knowledge"]
+OPENERS: dict[str, Opener] = {}
+"""What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`."""
+
+_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl")
+
+
+class Knowledge:
+    """A knowledge base, opened. Parts are made when they are first asked for; none can be exchanged afterwards.
+
+    Safe to share between threads. Close it, or use it as a context manager.
+    """
+
+    name: str
+    """For people."""
+    fingerprint: str
+    """Changes whenever the content does."""
+    folder: Path | None
+    """Where it lies, None if it was put together from stores."""
+    _makers: dict[str, Callable[[], Any]]
+    _parts: dict[str, Any]
+    _lock: threading.RLock
+    _closed: bool
+
+    def __init__(
+        self,
+        *,
+        graph: GraphStore,
+        text: TextStore | None = None,
+        linker: Linker | None = None,
+        embedder: Embedder | None = None,
+        name: str | None = None,
+    ) -> None:
+        """Put together stores of your own.
+
+        Args:
+            graph: the graph.
+            text: passages about its entities.
+            linker: finds entities in texts; by default the standard one over `graph`.
+            embedder: encodes texts for ranking and linking; by default the bundled one, loaded when first used.
+            name: by default the graph's.
+        """
+        info = graph.info()
+        prints = [info["fingerprint"], text.info()["fingerprint"] if text is not None else ""]
+        self._setup(
+            name or info["name"],
+            hashlib.blake2b("\0".join(prints).encode(), digest_size=16).hexdigest(),
+            graph=lambda: graph,
+            text=lambda: text,
+            linker=(lambda: linker) if linker is not None else self._standard_linker,
+            embedder=lambda: embedder if embedder is not None else _load_embedder(None),
+        )
+
+    def _setup(self, name: str, fingerprint: str, *, folder: Path | None = None, **parts: Callable[[], Any]) -> None:
+        state = {"name": name, "fingerprint": fingerprint, "folder": folder}
+        self.__dict__.update(state, _makers=parts, _parts={}, _lock=threading.RLock(), _closed=False)
+
+    def __setattr__(self, name: str, value: object) -> None:
+        raise AttributeError(f"a Knowledge cannot be changed ({name}); make another one")
+
+    def __repr__(self) -> str:
+        return f"<Knowledge {self.name!r} {self.fingerprint[:8]}>"
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    @property
+    def graph(self) -> GraphStore:
+        """The graph."""
+        return cast("GraphStore", self._part("graph"))
+
+    @property
+    def text(self) -> TextStore | None:
+        """The passages, or None. Opening them loads no model; the first search does."""
+        return cast("TextStore | None", self._part("text"))
+
+    @property
+    def linker(self) -> Linker:
+        """Finds entities in texts."""
+        return cast("Linker", self._part("linker"))
+
+    @property
+    def embedder(self) -> Embedder:
+        """The encoder that the passages' vectors were made with, or the bundled one where there are none."""
+        return cast("Embedder", self._part("embedder"))
+
+    def close(self) -> None:
+        """Close the parts that can be closed; closing twice is no error."""
+        with self._lock:
+            self.__dict__["_closed"] = True
+            for part in self._parts.values():
+                if callable(close := getattr(part, "close", None)):
+                    close()
+
+    def _part(self, name: str) -> Any:
+        if name not in self._parts:
+            with self._lock:
+                if name not in self._parts:
+                    if self._closed:
+                        raise KnowledgeError(f"the knowledge base {self.name} is closed; open it again")
+                    self._parts[name] = self._makers[name]()
+        return self._parts[name]
+
+    def _standard_linker(self) -> Linker:
+        from thinkgraph.tools.linking import StandardLinker
+
+        if self.text is None:
+            # Nothing else needs a model then, and names alone link well: none is loaded for linking's sake.
+            return cast("Linker", StandardLinker(self.graph))
+        from thinkgraph.tools.vector_index import EntityIndex
+
+        index = EntityIndex(self.graph.info()["fingerprint"], self.embedder)
+        return cast("Linker", StandardLinker(self.graph, embedder=self.embedder, entity_index=index))
+
+    @classmethod
+    def open(cls, spec: str | Path, *, embedder: Embedder | None = None, progress: Progress = no_progress) -> Knowledge:
+        """Open a knowledge base.
+
+        Args:
+            spec: "world" for the one that comes with the package (built into the user's cache when first opened), the
+                folder of one built with `thinkgraph kb build`, or `scheme://…` for a server.
+            embedder: the encoder the vectors were made with, where it has no name that loads it.
+            progress: told of the building of "world".
+
+        Raises:
+            KnowledgeError: there is none, or it is damaged, incomplete or of another format version.
+        """
+        if isinstance(spec, str):
+            if spec == WORLD:
+                return cls._open_folder(world_folder(progress), embedder)
+            if found := _SCHEME.match(spec):
+                opener = OPENERS.get(found[1].lower())
+                if opener is None:
+                    known = ", ".join(f"{scheme}://" for scheme in sorted(OPENERS)) or "none in this release"
+                    raise KnowledgeError(f"{found[1]}:// is no kind of knowledge base that is known (known: {known})")
+                return opener(spec, embedder=embedder)
+            if not spec.strip():
+                raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
+        return cls._open_folder(Path(spec).expanduser(), embedder)
+
+    @classmethod
+    def _open_folder(cls, folder: Path, embedder: Embedder | None) -> Knowledge:
+        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+        manifest = kb_files.read_manifest(folder)
+        graph = SqliteGraphStore(folder / kb_files.GRAPH)
+        self = cls.__new__(cls)
+
+        def make_embedder() -> Embedder:
+            if embedder is not None:
+                return embedder
+            model = manifest["embedder"]
+            if model is not None and model["spec"] is None:
+                raise KnowledgeError(
+                    f"{folder} was built with an embedder of yours ({model['name']}); pass it: "
+                    "Knowledge.open(folder, embedder=…)"
+                )
+            return _load_embedder(model["spec"] if model else None)
+
+        def make_text() -> TextStore | None:
+            if manifest["text"] is None:
+                return None
+            from thinkgraph.tools.sqlite_text import SqliteTextStore
+
+            return cast("TextStore", SqliteTextStore(folder / kb_files.TEXT, self.embedder))
+
+        self._setup(
+            manifest["name"],
+            manifest["fingerprint"],
+            folder=folder,
+            graph=lambda: graph,
+            text=make_text,
+            linker=self._standard_linker,
+            embedder=make_embedder,
+        )
+        # Open already, so that a damaged graph is found now and close() closes it.
+        self._parts["graph"] = graph
+        return self
+
+
+def world_folder(progress: Progress = no_progress) -> Path:
+    """The folder of the bundled knowledge base in the user's cache, built there if it is not yet.
+
+    Raises:
+        KnowledgeError: the cache cannot be written, or the package has no such data.
+    """
+    from importlib.resources import as_file, files
+
+    from thinkgraph.tools.cache import cache_folder, file_lock
+
+    with as_file(files("thinkgraph").joinpath("data", WORLD)) as data:
+        paths = {name: data / name for name in _WORLD_FILES}
+        if not paths["triples.tsv"].is_file():
+            raise KnowledgeError('this installation has no "world" knowledge base; install thinkgraph again')
+        folder: Path = cache_folder("kb", f"{WORLD}-{_world_key(list(paths.values()))}")
+        if kb_files.is_knowledge_base(folder):
+            return folder
+        # Several processes may open it for the first time at once: one builds, the others wait for it.
+        with file_lock(folder.with_name(f"{folder.name}.first"), timeout=3600):
+            if not kb_files.is_knowledge_base(folder):
+                from thinkgraph.ingest.build import build_kb
+                from thinkgraph.ingest.readers import read_triples
+                from thinkgraph.ingest.rejects import Rejects
+
+                values = [paths["literals.tsv"]] if paths["literals.tsv"].is_file() else []
+                build_kb(
+                    folder,
+                    triples=[paths["triples.tsv"], *values],
+                    literal_relations={row[1] for path in values for row in read_triples(path, Rejects(strict=True))},
+                    entities=paths["entities.tsv"] if paths["entities.tsv"].is_file() else None,
+                    aliases=paths["aliases.json"] if paths["aliases.json"].is_file() else None,
+                    passages=[paths["passages.jsonl"]] if paths["passages.jsonl"].is_file() else [],
+                    name=WORLD,
+                    progress=progress,
+                )
+        return folder
+
+
+def _world_key(paths: list[Path]) -> str:
+    from thinkgraph.tools.graph_schema import GRAPH_FORMAT
+
+    digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {kb_files.BUILDER_VERSION}".encode(), digest_size=8)
+    for path in paths:
+        content = path.read_bytes() if path.is_file() else b""
+        digest.update(f"\0{path.name} {len(content)}\0".encode() + content)
+    return digest.hexdigest()
+
+
+def _load_embedder(spec: str | None) -> Embedder:
+    from thinkgraph.tools.embeddings import load_embedder
+
+    embedder: Embedder = load_embedder(spec)
+    return embedder

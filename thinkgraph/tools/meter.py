@@ -1,0 +1,46 @@
+"""What the knowledge side of a run costs: texts encoded and round trips to stores, counted where they happen.
+
+A driver sets `current_meter` around the work it wants to account for; stores and encoders add to it. A context variable
+reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread` and LangChain do).
+"""
+
+from __future__ import annotations
+
+from contextvars import ContextVar
+from dataclasses import dataclass, field
+from threading import Lock
+
+
+@dataclass
+class Meter:
+    """Counts of one run or one request; safe to add to from several threads."""
+
+    encoder_texts: int = 0
+    """Texts that an encoder really encoded (a cached vector costs nothing)."""
+    store_round_trips: int = 0
+    """Logical round trips to graph and text stores, however long their lists were."""
+    _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
+
+    def add(self, *, encoder_texts: int = 0, store_round_trips: int = 0) -> None:
+        """Add to the counts."""
+        with self._lock:
+            self.encoder_texts += encoder_texts
+            self.store_round_trips += store_round_trips
+
+
+current_meter: ContextVar[Meter | None] = ContextVar("thinkgraph_meter", default=None)
+"""The meter of the work at hand; None where nobody counts."""
+
+
+def count_encoded(n: int) -> None:
+    """Count `n` texts encoded."""
+    meter = current_meter.get()
+    if meter is not None:
+        meter.add(encoder_texts=n)
+
+
+def count_round_trip(n: int = 1) -> None:
+    """Count `n` logical round trips to a store."""
+    meter = current_meter.get()
+    if meter is not None:
+        meter.add(store_round_trips=n)

@@ -1,0 +1,58 @@
+"""How names are compared: one normal form for equality, one folded form for words and spelling."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+
+_WORD = re.compile(r"[^\W_]+")
+_MARKS = dict.fromkeys(range(0x300, 0x370))
+_CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
+
+
+def normal_name(text: str) -> str:
+    """The form in which two names are equal: NFKC, case folded, white space collapsed. Accents count."""
+    if text.isascii():
+        return " ".join(text.lower().split())
+    # Folding can undo the composition (as for U+0345), so the result is composed again.
+    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
+
+
+def folded(text: str) -> str:
+    """The normal name without Latin, Greek and Cyrillic accents; other scripts keep their marks, which are vowels."""
+    name = normal_name(text)
+    if name.isascii():
+        return name
+    bare = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).translate(_MARKS))
+    # A lone surrogate has no UTF-8 form, so SQLite could not be asked for it.
+    return bare.encode("utf-8", "replace").decode("utf-8")
+
+
+def words(text: str) -> list[str]:
+    """The words of the folded name, in order, repetitions kept; punctuation and underscores separate."""
+    name = folded(text)
+    if name.isascii():
+        return _WORD.findall(name)
+    # Marks (Indic vowel signs) are part of a word, though the regular expression's \w leaves them out.
+    return "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in name).split()
+
+
+def trigrams(text: str) -> list[str]:
+    """The distinct runs of three characters of the folded name with one space on each side, in order."""
+    padded = f" {folded(text)} ".replace("\0", " ")
+    return list(dict.fromkeys(padded[i : i + 3] for i in range(len(padded) - 2)))
+
+
+def key_label(key: str) -> str:
+    """The label of an entity that was given none: its key with underscores shown as spaces."""
+    return " ".join(key.replace("_", " ").split()) or key
+
+
+def relation_label(name: str) -> str:
+    """The label of a relation that was given none (`shares_border_with` and `sharesBorderWith` read alike)."""
+    label = " ".join(name.replace("_", " ").split()) or name
+    if name.isascii() and name.isalnum() and not name.isupper():
+        parts = _CAMEL.split(name)
+        if len(parts) > 1:
+            return " ".join(part if part.isupper() else part.lower() for part in parts)
+    return label

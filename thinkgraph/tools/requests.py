@@ -1,0 +1,190 @@
+"""What nodes ask for. A node is a generator: `edges = yield from relations(ids)`; only its driver does I/O.
+
+Each function here is one request. Store requests cost one logical round trip; `pick`, `score`, `judge` and the others cost
+one model call; `emit` is free; `together` carries requests out side by side.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar, cast
+
+from thinkgraph.models.calls import Ask, Asked
+from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.state.base import Manifest
+from thinkgraph.state.events import Event
+from thinkgraph.state.knowledge import (
+    Entity,
+    Link,
+    Neighbours,
+    Passage,
+    PassageHit,
+    Relation,
+    Step,
+    Triple,
+)
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.deps import Deps
+from thinkgraph.tools.manifest import make_manifest
+
+T = TypeVar("T")
+
+
+class Fetch(ABC, Generic[T]):
+    """A request that knowledge answers: blocking, carried out in a thread by the async driver."""
+
+    @abstractmethod
+    def run(self, deps: Deps) -> T:
+        """Carry the request out."""
+
+
+@dataclass(frozen=True)
+class Emit:
+    """Tell whoever listens how far the run is."""
+
+    event: Event
+
+
+@dataclass(frozen=True)
+class Together:
+    """Carry out several node parts side by side; the driver sends back their results in order."""
+
+    parts: Sequence[Steps[Any]]
+
+
+Steps = Generator["Fetch[Any] | Ask | Emit | Together", Any, T]
+
+
+@dataclass(frozen=True)
+class _Store(Fetch[T]):
+    """One call of a store method."""
+
+    method: str
+    arguments: tuple[Any, ...]
+    options: Mapping[str, Any]
+
+    def run(self, deps: Deps) -> T:
+        return cast("T", deps.call(self.method, *self.arguments, **self.options))
+
+
+def link(texts: Sequence[str], *, limit: int) -> Steps[list[list[Link]]]:
+    """Entities that each text mentions; see `Linker.link`."""
+    return cast("list[list[Link]]", (yield _Store("linker.link", (texts,), {"limit": limit})))
+
+
+def entities(ids: Sequence[str]) -> Steps[list[Entity | None]]:
+    """See `GraphStore.entities`."""
+    return (yield _Store("graph.entities", (ids,), {})) if ids else []
+
+
+def triples(ids: Sequence[str]) -> Steps[list[Triple | None]]:
+    """See `GraphStore.triples`."""
+    return (yield _Store("graph.triples", (ids,), {})) if ids else []
+
+
+def relations(ids: Sequence[str]) -> Steps[list[list[Relation]]]:
+    """See `GraphStore.relations`."""
+    return (yield _Store("graph.relations", (ids,), {})) if ids else []
+
+
+def neighbours(steps: Sequence[Step], *, limit: int, seed: int) -> Steps[list[Neighbours]]:
+    """See `GraphStore.neighbours`."""
+    return (yield _Store("graph.neighbours", (steps,), {"limit": limit, "seed": seed})) if steps else []
+
+
+def neighbourhood(ids: Sequence[str], *, limit: int, seed: int) -> Steps[list[Neighbours]]:
+    """See `GraphStore.neighbourhood`."""
+    return (yield _Store("graph.neighbourhood", (ids,), {"limit": limit, "seed": seed})) if ids else []
+
+
+def edges_among(ids: Sequence[str], *, limit: int) -> Steps[list[Triple]]:
+    """See `GraphStore.edges_among`."""
+    return (yield _Store("graph.edges_among", (ids,), {"limit": limit})) if ids else []
+
+
+def passages(ids: Sequence[str]) -> Steps[list[Passage | None]]:
+    """See `TextStore.passages`. Without a text store: none."""
+    return (yield _Store("text.passages", (ids,), {})) if ids else []
+
+
+def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Steps[list[PassageHit]]:
+    """See `TextStore.passages_of`. Without a text store: none."""
+    return (yield _Store("text.passages_of", (ids, query), {"limit": limit})) if ids else []
+
+
+@dataclass(frozen=True)
+class _StartRun(Fetch[Manifest]):
+    method: str
+    run_number: int
+    settings: RunSettings
+    roles: Sequence[str]
+
+    def run(self, deps: Deps) -> Manifest:
+        return make_manifest(self.method, self.run_number, self.settings, self.roles, deps)
+
+
+def start_run(method: str, number: int, settings: RunSettings, roles: Sequence[str]) -> Steps[Manifest]:
+    """The manifest of a run that starts now (reading the knowledge's fingerprint may open its files)."""
+    return cast("Manifest", (yield _StartRun(method, number, settings, roles)))
+
+
+@dataclass(frozen=True)
+class _Rank(Fetch[list[float]]):
+    ranker: str
+    query: str
+    texts: Sequence[str]
+
+    def run(self, deps: Deps) -> list[float]:
+        return deps.ranker(self.ranker).score(self.query, self.texts)
+
+
+def rank_texts(ranker: str, query: str, texts: Sequence[str]) -> Steps[list[float]]:
+    """Scores of a ranker that needs no model; see `Ranker.score`."""
+    return (yield _Rank(ranker, query, texts)) if texts else []
+
+
+def emit(event: Event) -> Steps[None]:
+    """Send a progress event."""
+    yield Emit(event)
+
+
+def together(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
+    """Run node parts side by side and return their results in order."""
+    if len(parts) == 1:
+        return [(yield from parts[0])]
+    return (yield Together(parts)) if parts else []
+
+
+def _ask(role: str, inputs: Mapping[str, str], shape: Shape, fallback: Any, options: Mapping[str, Any]) -> Steps[Asked]:
+    return cast("Asked", (yield Ask(role=role, inputs=inputs, shape=shape, fallback=fallback, **options)))
+
+
+def pick(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[int], **options: Any
+) -> Steps[list[int]]:
+    """Numbers of the chosen options, from 1; the fallback where no readable reply came. Options: see `Ask`."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[int]", asked.value)
+
+
+def score(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[tuple[int, float]], **options: Any
+) -> Steps[list[tuple[int, float]]]:
+    """Pairs (number, score 0 to 10) of the options that scored."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[tuple[int, float]]", asked.value)
+
+
+def judge(role: str, inputs: Mapping[str, str], *, shape: Shape, **options: Any) -> Steps[Judgement]:
+    """A judgement of the evidence; the fallback is "not sufficient, no answer"."""
+    nothing = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
+    asked = yield from _ask(role, inputs, shape, nothing, options)
+    return cast("Judgement", asked.value)
+
+
+def text(role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: str, **options: Any) -> Steps[str]:
+    """Plain text."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("str", asked.value)

@@ -1,0 +1,74 @@
+"""Does the evidence that a model was shown hold the answer it gave?"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Sequence
+
+_WORD = re.compile(r"\w+", re.UNICODE)
+_DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
+_SMALL = frozenset(
+    [
+        "a",
+        "an",
+        "and",
+        "are",
+        "as",
+        "at",
+        "be",
+        "by",
+        "for",
+        "from",
+        "in",
+        "is",
+        "it",
+        "its",
+        "of",
+        "on",
+        "or",
+        "that",
+        "the",
+        "to",
+        "was",
+        "were",
+        "with",
+    ]
+)
+ENOUGH = 0.6
+"""Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole."""
+
+
+def fold(text: str) -> str:
+    """Text for comparison: compatibility form, no accents, no case, words separated by one space."""
+    plain = unicodedata.normalize("NFKD", text)
+    plain = "".join(character for character in plain if not unicodedata.combining(character))
+    return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
+
+
+def holds(answer: str, lines: Iterable[str]) -> bool:
+    """Whether the lines hold the answer: as a whole, or most of its content words.
+
+    Yes, no, the labels of fact verification and bare counts are conclusions and stand on their citation alone.
+    """
+    wanted = fold(answer)
+    if not wanted:
+        return False
+    if wanted in _DERIVED or re.fullmatch(r"\d{1,4}", wanted):
+        return True
+    shown = f" {fold(' '.join(lines))} "
+    if f" {wanted} " in shown or (not wanted.isascii() and wanted.replace(" ", "") in shown.replace(" ", "")):
+        return True
+    digits = re.sub(r"\D", "", answer)
+    if digits and digits == re.sub(r"[\s,.'_]", "", answer) and digits in re.sub(r"(?<=\d)[\s,.'_](?=\d)", "", shown):
+        return True
+    words = [word for word in wanted.split() if word not in _SMALL]
+    if not words:
+        return False
+    have = set(shown.split())
+    return sum(word in have for word in words) / len(words) >= ENOUGH
+
+
+def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:
+    """Whether every answer is held. Raises nothing; no answers means False."""
+    return bool(answers) and all(holds(answer, lines) for answer in answers)
