@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import shutil
-import sys
 import textwrap
-from typing import TextIO
+from collections.abc import Callable
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
@@ -48,11 +47,11 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
     return None
 
 
-def show_progress(event: Event, *, stream: TextIO | None = None) -> None:
-    """Print one event on stderr."""
+def show_progress(event: Event, say: Callable[[str], None]) -> None:
+    """Say one event, if people care about it."""
     line = progress_line(event)
     if line is not None:
-        print(f"  {line}", file=stream or sys.stderr, flush=True)
+        say(f"  {line}")
 
 
 def render_answer(answer: Answer) -> str:
