@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 from collections.abc import Callable
@@ -13,7 +12,7 @@ from typing import TYPE_CHECKING, Any, cast
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, model_name, parse_settings
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
-from thinkgraph.cli.show import render_answer, show_progress
+from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
@@ -167,9 +166,9 @@ def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore
 
 def report(answer: Answer, *, as_json: bool) -> int:
     """Print the answer on stdout."""
-    text = json.dumps(answer, ensure_ascii=False) if as_json else render_answer(answer)
-    sys.stdout.write(
-        text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8") + "\n"
-    )
+    if as_json:
+        write_json(answer)
+    else:
+        write_line(render_answer(answer))
     sys.stdout.flush()
     return 0

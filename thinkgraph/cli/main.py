@@ -58,7 +58,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = bool(os.environ.get("THINKGRAPH_DEBUG"))
     try:
         parsed = _parser(command).parse_args(arguments)
-        return int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+        return _run(parsed)
     except ThinkGraphError as error:
         if debug:
             raise
@@ -78,6 +78,13 @@ def main(argv: Sequence[str] | None = None) -> int:
             raise
         name = error.__class__.__name__
         return _fail(f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR)
+
+
+def _run(parsed: argparse.Namespace) -> int:
+    code = int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+    # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
+    sys.stdout.flush()
+    return code
 
 
 def _open_streams() -> bool:

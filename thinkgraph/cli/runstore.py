@@ -24,6 +24,10 @@ if TYPE_CHECKING:
     from thinkgraph.models.journal import SqliteJournal
 
 
+class RunBusyError(RunError):
+    """Another process works on the run."""
+
+
 class RunOptions(TypedDict):
     """What a run was started with, as given on the command line; enough to build its graph again."""
 
@@ -152,7 +156,8 @@ class RunStore:
         """Hold a thread: no other process can work on it meanwhile; freed even if this process is killed.
 
         Raises:
-            RunError: another process holds it, or it cannot be a thread id.
+            RunBusyError: another process holds it.
+            RunError: it cannot be a thread id, or the folder cannot be used.
         """
         if not _THREAD.fullmatch(thread) or len(thread.encode()) > _LONGEST_THREAD:
             raise RunError(f"'{thread[:80]}' cannot be a thread id: use letters, digits, '-' and '_'")
@@ -164,7 +169,7 @@ class RunStore:
             with self.using(name):
                 held = _held(file.fileno(), path)
             if not held:
-                raise RunError(f"run {thread} is being worked on by another process: wait for it, or stop it")
+                raise RunBusyError(f"run {thread} is being worked on by another process: wait for it, or stop it")
             yield
 
     def start(self, thread: str, question: str, options: RunOptions) -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import sys
 import textwrap
 from collections.abc import Callable
 
@@ -52,6 +54,22 @@ def show_progress(event: Event, say: Callable[[str], None]) -> None:
     line = progress_line(event)
     if line is not None:
         say(f"  {line}")
+
+
+def write_line(text: str) -> None:
+    """Print text on stdout; what its encoding lacks becomes '?'."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def write_json(value: object, *, indent: int | None = None) -> None:
+    """Print one JSON value on stdout; what its encoding lacks is escaped, so that nothing is lost."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=indent, default=str)
+    sys.stdout.write(text + "\n")
 
 
 def render_answer(answer: Answer) -> str:
