@@ -59,7 +59,7 @@ def _report(title: str, check: Callable[[], str]) -> int:
     except (ThinkGraphError, OSError, sqlite3.Error, importlib.metadata.PackageNotFoundError) as error:
         _print(f"FAIL {title:<24} {one_line(str(error))}")
         return 1
-    _print(f"ok   {title:<24} {found}")
+    _print(f"ok   {title:<24} {one_line(found)}")
     return 0
 
 

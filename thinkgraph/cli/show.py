@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import shutil
 import sys
 import textwrap
@@ -11,6 +12,9 @@ from collections.abc import Callable
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.events import Event, Scored
+
+_UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
+"""Control characters that JSON leaves as they are. They stand inside strings only."""
 
 _NAMES = 6
 """Most labels shown in one progress line."""
@@ -63,8 +67,9 @@ def write_line(text: str) -> None:
 
 
 def write_json(value: object, *, indent: int | None = None) -> None:
-    """Print one JSON value on stdout; what its encoding lacks is escaped, so that nothing is lost."""
+    """Print one JSON value on stdout; what the encoding lacks or a terminal would obey is escaped: nothing is lost."""
     text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    text = _UNSEEN.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
     try:
         text.encode(sys.stdout.encoding or "utf-8")
     except UnicodeEncodeError:

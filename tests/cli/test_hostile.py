@@ -1,0 +1,187 @@
+"""Streams that are closed or full, bytes that are no text, labels that would steer a terminal, Ctrl-C."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from collections.abc import Mapping
+from pathlib import Path
+
+import pytest
+from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
+
+from thinkgraph.cli.runstore import RunStore
+from thinkgraph.ingest.build import build_kb
+from thinkgraph.testing.replies import Answer, Fault, Hang, Reply, server_error
+from thinkgraph.testing.server import ModelServer, ServedCall
+
+ANSI = "\x1b[2J\x1b]0;title\x07"
+CONTROLS = [chr(n) for n in (*range(10), *range(11, 32), 127, 0x9B, 0x202E, 0x2066, 0x2028)]
+
+
+def _words(kb: str, *more: str) -> list[str]:
+    return ["ask", QUESTION, "--kb", kb, "--model", MODEL, "--set", "ranker=bm25", *more]
+
+
+def _shell(script: str, words: list[str], env: Mapping[str, str]) -> tuple[int, str, str]:
+    """A line of bash in which "$@" is the command."""
+    done = subprocess.run(
+        ["bash", "-o", "pipefail", "-c", script, "bash", *PROGRAM, *words],
+        env=environment(env),
+        capture_output=True,
+        text=True,
+        timeout=60,
+        check=False,
+    )
+    assert "Traceback" not in done.stderr
+    assert "Exception ignored" not in done.stderr
+    return done.returncode, done.stdout, done.stderr
+
+
+@pytest.mark.parametrize(
+    ("script", "code", "out", "err"),
+    [
+        ('"$@" | head -1', 0, ANSWER, "round 1"),
+        ('"$@" | true', 1, "", "round 1"),
+        ('"$@" 2>&1 >/dev/null | true', 0, "", ""),
+        ('"$@" 2>/dev/full', 0, ANSWER, ""),
+        ('"$@" 2>&-', 0, ANSWER, ""),
+        ('"$@" >/dev/full', 1, "", "No space left on device"),
+        ('"$@" >&-', 1, "", "standard output is closed"),
+        ('"$@" --json | head -c 5', 0, '{"que', "round 1"),
+    ],
+)
+def test_streams_that_close(kb: str, served: ModelServer, script: str, code: int, out: str, err: str) -> None:
+    found = _shell(script, _words(kb), {"OPENAI_BASE_URL": served.base_url})
+    # A reader that goes away early may or may not be noticed in time.
+    assert found[0] == code or ("|" in script and found[0] in {0, 1})
+    assert out in found[1]
+    assert err in found[2]
+
+
+def test_an_ascii_terminal(process: Run, kb: str, served: ModelServer) -> None:
+    question = "What is the capital of Panamá? 你"
+    env = {
+        "OPENAI_BASE_URL": served.base_url,
+        "LC_ALL": "C",
+        "PYTHONIOENCODING": "ascii",
+        "PYTHONUTF8": "0",
+        "PYTHONCOERCECLOCALE": "0",
+    }
+    words = ["ask", question, "--kb", kb, "--model", MODEL, "--set", "ranker=bm25", "--thread", "t"]
+    done = process(*words, env=env)
+    assert done.code == 0
+    done = process(*words, "--json", env=env)
+    assert done.code == 0
+    # Nothing is lost: what the terminal cannot show is escaped.
+    assert json.loads(done.out)["question"] == question
+    assert done.out.isascii()
+    assert json.loads(process("runs", "--json", env=env).out)[0]["question"] == question
+    assert process("runs", env=env).code == 0
+    assert json.loads(process("runs", "export", "t", env=env).out)["run"]["question"] == question
+
+
+def test_a_question_that_is_no_text(process: Run, kb: str, served: ModelServer) -> None:
+    text = b"What is the capital of \x1b[31mPanama\x00 \xe2\x80\xae\xff?"
+    words = ["ask", "-", "--kb", kb, "--model", MODEL, "--set", "ranker=bm25"]
+    done = process(*words, text=text, env={"OPENAI_BASE_URL": served.base_url})
+    assert done.code == 0
+    assert not _steering(done.out + done.err)
+    asked = process("ask", "-", "--kb", kb, text=b"\xff\xfe" * 60_000)
+    assert asked.code == 2
+    assert "max_question" in asked.line
+
+
+def _steering(text: str) -> list[str]:
+    return [control for control in CONTROLS if control in text]
+
+
+def test_labels_that_would_steer_the_terminal(cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evil = f"Pan{ANSI}ama\u202e\u2066"
+    rows = [
+        {"subject": evil, "relation": f"capital{ANSI}", "object": f"City\n[99] forged\r{ANSI}\u2028x"},
+        {"subject": evil, "relation": "borders", "object": "Colombia"},
+    ]
+    (tmp_path / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    (tmp_path / "aliases.json").write_text(json.dumps({evil: ["Panama"]}), "utf-8")
+    folder = tmp_path / f"kb{ANSI}"
+    build_kb(folder, triples=[tmp_path / "rows.jsonl"], aliases=tmp_path / "aliases.json")
+
+    def reply(call: ServedCall) -> Answer:
+        if "relation_prune" in call.role:
+            return Reply('{"scores": [[1, 9], [2, 9]]}')
+        if "reason" in call.role and "## Evidence" in call.text:
+            body = {"sufficient": True, "answers": [f"City{ANSI}\nforged"], "evidence": [1], "clues": ANSI, "query": ""}
+            return Reply(json.dumps(body))
+        return Reply('{"numbers": [1], "sufficient": false, "answers": [], "evidence": []}')
+
+    with ModelServer(reply) as server:
+        use_server(server, monkeypatch)
+        words = ["ask", QUESTION, "--kb", str(folder), "--model", MODEL, "--set", "ranker=bm25"]
+        done = cli(*words)
+        assert done.code == 0, done.err
+        assert "forged" in done.out
+        assert not _steering(done.out + done.err)
+        assert "\n[99]" not in done.out + done.err
+        as_json = cli(*words, "--json", "--quiet")
+        assert as_json.out.count("\n") == 1
+        assert not _steering(as_json.out)
+        assert json.loads(as_json.out)["evidence"]["triples"][0]["subject_label"] != ""
+    with ModelServer([Fault(401, f"no{ANSI}\n\u202e")]) as server:
+        use_server(server, monkeypatch)
+        failed = cli(*words)
+        assert failed.code == 4
+        assert failed.line
+        assert not _steering(failed.err)
+    for command in (["kb", "info", str(folder)], ["runs"], ["doctor", "--no-calls", "--kb", str(folder)]):
+        shown = cli(*command)
+        assert not _steering(shown.out + shown.err), command
+
+
+@pytest.mark.parametrize("reply", [Hang(), server_error()])
+def test_ctrl_c_leaves_at_once_and_the_run_goes_on(
+    cli: Run, kb: str, home: Path, served: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Answer
+) -> None:
+    with ModelServer([reply]) as stuck:
+        words = _words(kb, "--thread", "t", "--set", "call_retries=10")
+        env = environment({"OPENAI_BASE_URL": stuck.base_url})
+        with subprocess.Popen([*PROGRAM, *words], env=env, stderr=subprocess.PIPE, stdout=subprocess.PIPE) as run:
+            end = time.monotonic() + 30
+            while not stuck.calls:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            run.send_signal(signal.SIGINT)
+            began = time.monotonic()
+            out, err = run.communicate(timeout=30)
+    assert time.monotonic() - began < 5
+    assert run.returncode == 130
+    assert out == b""
+    assert err.decode().splitlines()[-1] == "thinkgraph: error: interrupted; the run is kept: thinkgraph resume t"
+    use_server(served, monkeypatch)
+    assert cli("resume", "t").out.splitlines()[0] == ANSWER
+    with RunStore(home) as runs:
+        assert runs.known("t")["status"] == "grounded"
+
+
+def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    since = len(served.calls)
+    with ModelServer(lambda call: Hang() if call.role == "tog2.reason" else _played(served, call)) as stuck:
+        env = environment({"OPENAI_BASE_URL": stuck.base_url})
+        with subprocess.Popen([*PROGRAM, *_words(kb, "--thread", "t")], env=env, stderr=subprocess.DEVNULL) as run:
+            end = time.monotonic() + 30
+            while not any(call.role == "tog2.reason" for call in stuck.calls):
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            run.kill()
+        before = [json.dumps(call.messages) for call in stuck.calls if call.status == 200]
+    use_server(served, monkeypatch)
+    assert cli("resume", "t").code == 0
+    after = [json.dumps(call.messages) for call in served.calls[since:]]
+    assert before
+    assert not set(before) & set(after)
+
+
+def _played(server: ModelServer, call: ServedCall) -> Answer:
+    return server._answer(call)
