@@ -268,10 +268,10 @@ def test_only_the_first_header_counts() -> None:
 
 
 def test_hostile_labels_cost_no_more_than_others() -> None:
-    hostile = "(" + ") -[" * 2000 + "]]" * 2000 + ", (" * 2000 + "<-[" * 2000
+    hostile = "(" + ") -[" * 8000 + "]]" * 8000 + ", (" * 8000 + "<-[" * 8000
     relation = Relation(entity="e", name="n", label=hostile, direction="out", count=1)
     triple = a_triple("a", "r", "b", (hostile, hostile, hostile), [(hostile, hostile)], 1)
     began = time.perf_counter()
     rows = [lines.relation_line(relation, hostile), lines.path_line("a", [triple])]
     assert len(prompt_of([*rows, lines.passage_line(hostile, hostile, hostile)])) == 3
-    assert time.perf_counter() - began < 2
+    assert time.perf_counter() - began < 5

@@ -37,7 +37,7 @@ _SPACE = re.compile(r"\s+")
 # What carries the grammar and must not stand inside a label: the start of an arrow, the end of one, the end of a node
 # before another or before qualifiers, the dash before a description, the start of a passage line.
 _ARROW_START = re.compile(r"(?<!\S)(<?-)\[+")
-_ARROW_END = re.compile(r"\]+(->?)(?= \()")
+_ARROW_END = re.compile(r"(?<!\])\]+(->?)(?= \()")
 _NEXT_NODE = re.compile(r"(?<=[)}]), (?=\(|\.\.\. and \d)")
 _OPEN_QUALIFIERS = re.compile(r"(?<=\) )\{")
 _DASH = re.compile(r"(?<!\S)--(?!\S)")
