@@ -142,6 +142,9 @@ class ChatClient:
         loop = asyncio.get_running_loop()
         model = self._by_loop.get(loop)
         if model is None:
+            for gone in [known for known in list(self._by_loop) if known.is_closed()]:
+                # A model's connections may hold on to their loop, which then never goes by itself.
+                self._by_loop.pop(gone, None)
             # Making a client reads certificates from disk, which must not block the loop.
             model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
         call = model.ainvoke(to_messages(messages), config, **self.arguments(options))
