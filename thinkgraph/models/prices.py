@@ -45,7 +45,9 @@ def check_prices(value: Any, where: str) -> Prices:
         UsageError: it has another.
     """
     table: dict[str, tuple[float, float]] = {}
-    for model, pair in value.items() if isinstance(value, dict) else [(where, value)]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: a price table has one line 'model: [input, output]' for each model")
+    for model, pair in value.items():
         fits = isinstance(pair, list | tuple) and len(pair) == 2  # noqa: PLR2004 - input and output
         if not fits or not all(isinstance(price, int | float) and 0 <= price < math.inf for price in pair):
             raise UsageError(
