@@ -105,7 +105,7 @@ def test_messages_and_arguments_reach_the_model() -> None:
     reply = ChatClient("m", lambda: model).invoke([("system", "a"), ("user", "b"), ("assistant", "c")], FULL, {})
     (messages, arguments) = model.seen[0]
     assert [(m.type, m.content) for m in messages] == [("system", "a"), ("human", "b"), ("ai", "c")]
-    assert arguments == {"temperature": 0.4}
+    assert arguments == {"temperature": 0.4, "stop": None}
     assert reply.text == "words"
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import datetime
+import datetime as dt
 import email.utils
 import json
 import urllib.error
@@ -105,9 +105,7 @@ def test_a_bug_is_no_failure_of_the_request(error: Exception) -> None:
 
 
 def in_a_while(seconds: float) -> str:
-    return email.utils.format_datetime(
-        datetime.datetime.now(datetime.UTC) + datetime.timedelta(seconds=seconds), usegmt=True
-    )
+    return email.utils.format_datetime(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds), usegmt=True)
 
 
 @pytest.mark.parametrize(
@@ -156,9 +154,8 @@ def test_the_message_is_one_short_line_with_its_cause() -> None:
     assert failure is not None
     assert failure.message.startswith("HTTP 500: line one x")
     assert len(failure.message) < 400
-    try:
-        raise openai.APIConnectionError(request=REQUEST) from OSError("name or service not known")  # type: ignore[arg-type]
-    except openai.APIConnectionError as error:
-        said = classify(error)
+    error = openai.APIConnectionError(request=REQUEST)  # type: ignore[arg-type]
+    error.__cause__ = OSError("name or service not known")
+    said = classify(error)
     assert said is not None
     assert "name or service not known" in said.message
