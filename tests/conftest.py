@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,9 +23,8 @@ settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)
-def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs go to a folder of the test; no key or model of the developer's environment is seen."""
     monkeypatch.setenv("THINKGRAPH_HOME", str(tmp_path_factory.mktemp("home")))
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", "THINKGRAPH_MODEL", "THINKGRAPH_KB", "THINKGRAPH_PROMPTS"):
         monkeypatch.delenv(name, raising=False)
-    yield

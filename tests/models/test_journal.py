@@ -9,6 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -62,14 +63,33 @@ def test_any_text_is_kept(journal: Journal, text: str) -> None:
 
 @pytest.mark.parametrize("other", ["ab", "a_b", "a.b", "A", "a%2Eb", ""])
 def test_forgetting_a_thread_leaves_the_others(journal: Journal, other: str) -> None:
-    for name in ("a", other):
-        for number in range(120):
-            journal.put(name, f"k{number}", reply(name))
+    for number in range(102):  # more than one page of a store's
+        journal.put("a", f"k{number}", reply("a"))
+    journal.put(other, "k101", reply(other))
     journal.forget("a")
     assert journal.get("a", "k0") is None
-    assert journal.get("a", "k119") is None
-    assert journal.get(other, "k119") == reply(other)
+    assert journal.get("a", "k101") is None
+    assert journal.get(other, "k101") == reply(other)
     journal.forget("a")
+
+
+class ByBeginning(InMemoryStore):
+    """A store that compares namespaces as text, as the protocol's word "prefix" allows."""
+
+    def search(self, prefix: tuple[str, ...], /, *, limit: int = 10, offset: int = 0, **_: Any) -> list[Any]:
+        spaces = [space for space in self.list_namespaces() if ".".join(space).startswith(".".join(prefix))]
+        items = [item for space in spaces for item in super(ByBeginning, self).search(space, limit=1000)]
+        return items[offset : offset + limit]
+
+
+def test_forgetting_ends_with_a_store_that_finds_more_than_it_was_asked_for() -> None:
+    journal = StoreJournal(ByBeginning())
+    for name in ("ab", "a", "abc"):
+        for number in range(102):
+            journal.put(name, f"k{number}", reply(name))
+    journal.forget("a")
+    found = [[journal.get(name, f"k{number}") is None for number in range(102)] for name in ("ab", "a", "abc")]
+    assert found == [[False] * 102, [True] * 102, [False] * 102]
 
 
 def test_threads_with_like_names_are_apart(journal: Journal) -> None:

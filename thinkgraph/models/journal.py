@@ -150,7 +150,7 @@ class StoreJournal:
                 if tuple(item.namespace) == space:
                     self._store.delete(space, item.key)
                 else:
-                    # SQL stores compare namespaces by their beginning: "a" finds "ab" too.
+                    # A store may compare namespaces as text, by their beginning: "a" then finds "ab" too.
                     skipped += 1
 
 
