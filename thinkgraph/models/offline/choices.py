@@ -21,7 +21,9 @@ def pick_topics(question_text: str, options: Sequence[Item], similarity: Similar
     chosen: list[int] = []
     covered: set[int] = set()
     for mention in mentions:
-        if all(weight(question.words[place]) < 1 for place in mention.places) and not _capitalised(question_text, mention.label):
+        if all(weight(question.words[place]) < 1 for place in mention.places) and not _capitalised(
+            question_text, mention.label
+        ):
             continue  # an ordinary word that happens to be a name
         same = [item for item in options if item.label == mention.label]
         chosen += _best_namesakes(question_text, same, similarity)
@@ -31,7 +33,7 @@ def pick_topics(question_text: str, options: Sequence[Item], similarity: Similar
         similarity.warm([question_text, *(item.text for item in options)])
         scored = [(_loosely(question, question_text, item, similarity), -item.number) for item in options]
         best = max(scored, default=(0.0, 0))
-        chosen = [-number for score, number in scored if score >= max(0.35, best[0] - 0.03)][:2]  # noqa: PLR2004
+        chosen = [-number for score, number in scored if score >= max(0.35, best[0] - 0.03)][:2]
     return chosen
 
 
@@ -90,7 +92,9 @@ def _direction(question: QuestionWords, entity: str, name: str, *, outgoing: boo
     place = next((n for n, w in enumerate(question.words) if any(nearness(w, p) >= 1 for p in tokens(name))), -1)
     if not at or place < 0:
         return 0.0
-    backwards = bool({"whose", "has", "have", "with"} & set(question.words[max(0, place - 3) : place])) and place < min(at)
+    backwards = bool({"whose", "has", "have", "with"} & set(question.words[max(0, place - 3) : place])) and place < min(
+        at
+    )
     return -1.0 if backwards and outgoing else 0.5 if backwards or outgoing else 0.0
 
 

@@ -78,7 +78,10 @@ def _extreme_used(finder: PathFinder, path: Path) -> bool:
     places = finder.question.extreme_places()
     named = any(finder.fit(relation).get(place) for relation, _ in path.edges for place in places)
     picked = any(
-        len(ends.rank) > 1 for edges in finder.shown.edges.values() for edge, ends in edges.items() if edge in path.edges
+        len(ends.rank) > 1
+        for edges in finder.shown.edges.values()
+        for edge, ends in edges.items()
+        if edge in path.edges
     )
     return named or picked
 

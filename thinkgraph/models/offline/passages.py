@@ -15,14 +15,16 @@ _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)")
 _NAME = re.compile(r"[^\W\d_a-z][\w'\u2019.-]*(?:\s+(?:of|the|de|la|da|von|al|and)?\s*[^\W\d_a-z][\w'\u2019.-]*)*")
 _QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201d\u00bb]{1,80})[\"\u201d\u00bb]")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTHS})(?: \d{{4}})?|\b(?:{_MONTHS}) \d{{1,2}}(?:, \d{{4}})?|\b\d{{4}}-\d\d-\d\d")
+_DATE = re.compile(
+    rf"\b\d{{1,2}} (?:{_MONTHS})(?: \d{{4}})?|\b(?:{_MONTHS}) \d{{1,2}}(?:, \d{{4}})?|\b\d{{4}}-\d\d-\d\d"
+)
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
 _VALUE = re.compile(r"(?:^|[;:-] )([A-Za-z][\w /()'-]{1,40}): ([^;:]{1,120})")
 _MOST_SENTENCES = 24
 _LONGEST_CLAUSE = 80
 _MEANING = re.compile(r"\b(?:means|mean|meaning|stands for|called|named|known as)\b", re.IGNORECASE)
-_ASKING = frozenset("old age high large percent year date".split())
+_ASKING = frozenset(["old", "age", "high", "large", "percent", "year", "date"])
 """Words that say what sort of value is asked for; a text gives the value without them."""
 
 
@@ -132,7 +134,9 @@ def _asking(finder: PathFinder) -> set[int]:
 
 
 def _overlap(words: Sequence[str], asked: set[str]) -> float:
-    return sum(max((nearness(word, other) for other in asked - STOP), default=0.0) for word in words if word not in STOP)
+    return sum(
+        max((nearness(word, other) for other in asked - STOP), default=0.0) for word in words if word not in STOP
+    )
 
 
 def _nearest(pattern: re.Pattern[str], sentence: str, asked: set[str]) -> str:

@@ -142,7 +142,9 @@ class PathFinder:
         free = {place: value for place, value in self.fit(edge[0]).items() if place not in path.anchors}
         if not free and not path.edges and not edge[1] and self._is_a(path.mention.label, edge[0]):
             return min(path.mention.places, default=-1)
-        middle = sum(path.mention.places) / len(path.mention.places) if path.mention.places else len(self.question.words)
+        middle = (
+            sum(path.mention.places) / len(path.mention.places) if path.mention.places else len(self.question.words)
+        )
         last = path.anchors[-1] if path.anchors and path.anchors[-1] >= 0 else middle
         return max(free, key=lambda place: (round(free[place], 1), -abs(place - last)), default=-1)
 
@@ -195,7 +197,9 @@ class PathFinder:
         if not self.question.extreme or not path.edges:
             return False
         ranked = any(ends.rank for node, _ in path.before for ends in [self.shown.edges[node][path.edges[-1]]])
-        values = len({node for node, _ in path.before}) > 1 and all(number_in(end) is not None for _, end in path.before)
+        values = len({node for node, _ in path.before}) > 1 and all(
+            number_in(end) is not None for _, end in path.before
+        )
         return ranked or values or len(path.edges) > 1
 
     def _mismatch(self, path: Path) -> float:
