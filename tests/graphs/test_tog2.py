@@ -346,13 +346,15 @@ def test_passages_of_the_topic_are_searched_again_with_the_new_query() -> None:
                 return {"sufficient": True, "answers": ["18"], "evidence": [item.number], "clues": "", "query": ""}
         return {**NEVER, "query": "citizens vote from the age of"}
 
+    class Words:
+        name = "words"
+
+        def score(self, query: str, texts: list[str]) -> list[float]:
+            wanted = set(query.casefold().split())
+            return [float(len(wanted & set(text.casefold().split()))) for text in texts]
+
     for revisit, status in ((True, "grounded"), (False, "unknown")):
-        answer, _ = ask(
-            BORDERS,
-            {"tog2.reason": reason},
-            knowledge,
-            top_k=3,
-            depth=1,
-            revisit_topics=revisit,
-        )
-        assert answer["status"] == status
+        model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": reason})
+        settings = {"top_k": 3, "depth": 1, "revisit_topics": revisit}
+        graph = tg.build("tog2", knowledge=knowledge, model=model, ranker=Words(), settings=settings)
+        assert graph.invoke({"question": BORDERS})["answer"]["status"] == status
