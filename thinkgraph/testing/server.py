@@ -107,7 +107,9 @@ class ModelServer:
         self._flying = 0
         self._stopping = threading.Event()
         self._answer = _player(play) if play is not None else _scripted(script or [])
-        self._history: TextIO | None = Path(history).open("a", encoding="utf-8") if history else None
+        self._history: TextIO | None = None
+        if history:
+            self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
         self._http = _Http(("127.0.0.1", port), self)
         self._thread: threading.Thread | None = None
 

@@ -12,6 +12,7 @@ _AUXILIARY = frozenset(
     ["do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "can", "could", "will", "would"]
 )
 _WH = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
+_ORDERS = (["name"], ["list"], ["give"], ["tell"], ["find"], ["show"], ["take"], ["say"])
 _MORE = frozenset(
     [
         "largest",
@@ -106,7 +107,8 @@ class QuestionWords:
     @property
     def is_claim(self) -> bool:
         """Whether the text states rather than asks."""
-        return not (set(self.words) & _WH) and not self.text.rstrip().endswith("?")
+        asks = set(self.words) & _WH or self.text.rstrip().endswith("?") or self.words[:1] in _ORDERS
+        return not asks
 
     @property
     def is_count(self) -> bool:
