@@ -34,7 +34,7 @@ broken
 PASSAGES = [
     {"id": 1, "title": "Paris", "text": "Paris is a city.", "section": "Intro"},
     {"id": 2, "title": "Lugdunum", "text": "Lyon was founded by Romans."},
-    {"id": 3, "title": "x", "text": "Both.", "entities": ["Paris", "lyon", "Atlantis"]},
+    {"id": 3, "title": "x", "text": "Both.", "entities": ["Paris", {"name": "lyon", "type": "LOC"}, "Atlantis", {}]},
     {"id": 4, "title": "Atlantis", "text": "Unknown."},
     {"id": 1, "title": "Paris", "text": "Once more."},
 ]
@@ -202,7 +202,7 @@ def test_failed_replacement_keeps_the_old(tmp_path, files, texts):
 
 
 def test_replacement_without_exchange(tmp_path, files, monkeypatch):
-    monkeypatch.setattr(BuildFolder, "_exchange", lambda self: False)
+    monkeypatch.setattr(BuildFolder, "_exchange", lambda _: False)
     build_kb(tmp_path / "kb", triples=files["triples"])
     build_kb(tmp_path / "kb", **files, replace=True)
     assert read_manifest(tmp_path / "kb")["text"]
@@ -346,7 +346,7 @@ def test_openers_by_scheme(monkeypatch, tmp_path, files):
     build_kb(tmp_path / "kb", **files)
     with SqliteGraphStore(tmp_path / "kb" / "graph.sqlite") as graph:
         opened = Knowledge(graph=graph, embedder=FakeEmbedder("mine"), name="own")
-        monkeypatch.setitem(knowledge_module.OPENERS, "mem", lambda spec, embedder: opened)
+        monkeypatch.setitem(knowledge_module.OPENERS, "mem", lambda _, **__: opened)
         assert Knowledge.open("mem://x") is opened
         assert (opened.name, opened.text, opened.embedder.name) == ("own", None, "mine")
         assert opened.graph is graph
@@ -411,8 +411,9 @@ def test_progress_on_a_terminal(capsys):
 def test_world(tmp_path, files, monkeypatch):
     data = tmp_path / "package" / "data" / "world"
     data.mkdir(parents=True)
-    (data / "triples.tsv").write_text(TRIPLES)
-    monkeypatch.setattr("importlib.resources.files", lambda name: tmp_path / "package")
+    (data / "triples.tsv").write_text(TRIPLES.replace("broken\n", ""))
+    (data / "literals.tsv").write_text("subject\trelation\tvalue\nParis\tcode\tFR-75\n")
+    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path / "package")
     cache = types.ModuleType("thinkgraph.tools.cache")
     locked = []
 
@@ -430,16 +431,19 @@ def test_world(tmp_path, files, monkeypatch):
     import threading
 
     guard = threading.Lock()
-    cache.cache_folder = lambda *parts: (tmp_path / "cache").joinpath(*parts)
+    cache.cache_folder = (tmp_path / "cache").joinpath
     cache.file_lock = Lock
     monkeypatch.setitem(sys.modules, "thinkgraph.tools.cache", cache)
     with ThreadPoolExecutor(4) as pool:
-        folders = list(pool.map(lambda _: knowledge_module.world_folder(), range(8)))
+        asked = [pool.submit(knowledge_module.world_folder) for _ in range(8)]
+        folders = [one.result() for one in asked]
     assert len(set(folders)) == 1
     locked.clear()
     with Knowledge.open("world") as world:
         assert world.name == "world"
-        assert world.graph.info()["triples"] == 4
+        assert world.graph.info()["triples"] == 5
+        # What is no number is a literal all the same where the file says so.
+        assert world.graph.info()["literals"] == 3
     assert locked == []
     (data / "triples.tsv").write_text(TRIPLES + "x\ty\tz\n")
     with Knowledge.open("world") as other:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from rapidfuzz import fuzz
 
-from thinkgraph.tools.lexical import normal_form, tokens
+from thinkgraph.tools.lexical import tokens
 from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.names import normal_name
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,11 +30,11 @@ class FakeGraph:
         self._words: dict[str, list[tuple[Entity, str]]] = {}
         self._names: list[tuple[Entity, str, str]] = []
         for node, aliases in entities:
-            self._labels.setdefault(normal_form(node["label"]), []).append(node)
+            self._labels.setdefault(normal_name(node["label"]), []).append(node)
             for alias in aliases:
-                self._aliases.setdefault(normal_form(alias), []).append((node, alias))
+                self._aliases.setdefault(normal_name(alias), []).append((node, alias))
             for name in (node["label"], *aliases):
-                self._names.append((node, name, normal_form(name)))
+                self._names.append((node, name, normal_name(name)))
                 for word in set(tokens(name)):
                     self._words.setdefault(word, []).append((node, name))
 
@@ -42,7 +43,7 @@ class FakeGraph:
         self.calls.append(("lookup", list(names)))
         out = []
         for name in names:
-            key = normal_form(name)
+            key = normal_name(name)
             found: dict[str, Match] = {}
             for node in self._labels.get(key, []):
                 found[node["id"]] = match(node, node["label"], "exact", 1.0)
@@ -69,7 +70,7 @@ class FakeGraph:
     def _fuzzy(self, text: str) -> list[Match]:
         best: dict[str, Match] = {}
         for node, name, key in self._names:
-            score = fuzz.ratio(normal_form(text), key) / 101
+            score = fuzz.ratio(normal_name(text), key) / 101
             if score > 0.5 and (node["id"] not in best or best[node["id"]]["score"] < score):
                 best[node["id"]] = match(node, name, "fuzzy", score)
         return sorted(best.values(), key=lambda found: -found["score"])

@@ -116,9 +116,14 @@ def test_missing_and_truncated(suite_graph, tmp_path):
         SqliteGraphStore(tmp_path / "graph.sqlite")
     short = tmp_path / "short.sqlite"
     short.write_bytes(suite_graph.read_bytes()[: 3 * 4096])
-    with pytest.raises(StoreError, match="again"), SqliteGraphStore(short) as store:
-        store.neighbourhood(["Paris", graph_data.HUB])
-        store.lookup(["Paris"])
+
+    def read() -> None:
+        with SqliteGraphStore(short) as store:
+            store.neighbourhood(["Paris", graph_data.HUB])
+            store.lookup(["Paris"])
+
+    with pytest.raises(StoreError, match="again"):
+        read()
 
 
 @pytest.mark.parametrize(("version", "advice"), [("0", "build it again"), ("99", "update thinkgraph")])

@@ -27,9 +27,6 @@ from thinkgraph.tools.protocols import Embedder
 
 Role = Literal["triples", "passages", "aliases", "entities"]
 
-BUILDER_VERSION = 1
-"""Raised whenever the same inputs would give another content, so that fingerprints tell them apart."""
-
 _BLOCK = 1 << 20
 
 
@@ -193,7 +190,7 @@ class _Build:
     def _digest(self, *more: str, roles: Sequence[str] = ("triples", "entities", "aliases", "passages")) -> str:
         model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
         parts = [
-            [kb_files.KB_FORMAT, GRAPH_FORMAT, BUILDER_VERSION],
+            [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
             [sorted(self.literal_relations), self.detect_literals],
             [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
             model if self.inputs.passages and "passages" in roles else None,

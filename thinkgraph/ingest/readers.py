@@ -299,6 +299,13 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
     return found
 
 
+def _named(entity: object) -> str | None:
+    """The id or name of an entity of a passage, which may be an object that says more about it."""
+    if isinstance(entity, dict):
+        return next((text for key in ("id", "name", "label") if (text := _text(entity.get(key)))), None)
+    return _text(entity)
+
+
 def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
     """The passages of one JSON Lines file; malformed ones go to `rejects`. Duplicate ids are not looked for here."""
     if format_of(path, sample_of(path)) != "jsonl":
@@ -315,6 +322,6 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
         if entities is not None and not isinstance(entities, list):
             rejects.add(path, line, "entities is not a list")
             continue
-        names = None if entities is None else [name for name in map(_text, entities) if name]
+        names = None if entities is None else [name for name in map(_named, entities) if name]
         title, section = (_text(row.get(name)) or "" for name in ("title", "section"))
         yield PassageRow(line, identifier, title, section, body, names)

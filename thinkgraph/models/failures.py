@@ -56,6 +56,24 @@ def _retry_after(error: BaseException) -> float | None:
     return max(0.0, min(moment - time.time(), MAX_WAIT))
 
 
+def _reached(error: BaseException) -> str:
+    """The address a request was sent to, without credentials and query; empty where it is not known."""
+    try:
+        url = error.request.url  # type: ignore[attr-defined]
+        return f"{url.scheme}://{url.netloc.decode()}{url.path}"
+    except (AttributeError, RuntimeError, ValueError):
+        return ""
+
+
+def _innermost(error: BaseException) -> str:
+    """What the operating system said, below the wrappers of SDK and HTTP client ("Connection refused")."""
+    found = str(error)
+    while error.__cause__ is not None:
+        error = error.__cause__
+        found = str(error) or found
+    return " ".join(found.split())[:300]
+
+
 def classify(error: Exception) -> Failure | None:
     """What a failed model request means; None if the exception does not come from the request (a bug: let it rise)."""
     text = " ".join(str(error).split())[:300] or type(error).__name__
@@ -66,10 +84,11 @@ def classify(error: Exception) -> Failure | None:
     # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
     names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
     if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
-        cause = getattr(error, "__cause__", None)
-        detail = f"{text} ({cause})" if cause and str(cause) and str(cause) not in text else text
+        inner, where = _innermost(error), _reached(error)
+        detail = f"{text} ({inner})" if inner not in text else text
+        at = f" [{where}]" if where else ""
         passing = not isinstance(error, _LOCAL)
-        return Failure(f"{type(error).__name__}: {detail}", passing=passing, refused=False, retry_after=None)
+        return Failure(f"{type(error).__name__}: {detail}{at}", passing=passing, refused=False, retry_after=None)
     module = type(error).__module__.partition(".")[0]
     if module in {
         "openai",

@@ -92,7 +92,7 @@ class SqliteJournal:
                 " WITHOUT ROWID"
             )
         except sqlite3.Error as error:
-            raise RunError(f"cannot open the journal {self._path}: {error}") from None
+            raise RunError(f"cannot open the journal {self._path} ({error}): {_advice(error)}") from None
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -100,7 +100,7 @@ class SqliteJournal:
             try:
                 yield self._db
             except sqlite3.Error as error:
-                raise RunError(f"cannot use the journal {self._path}: {error}") from None
+                raise RunError(f"cannot use the journal {self._path} ({error}): {_advice(error)}") from None
 
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
@@ -124,6 +124,12 @@ class SqliteJournal:
         """Close the file."""
         with self._lock:
             self._db.close()
+
+
+def _advice(error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return "it is damaged; move it away, and the replies it held are asked for again"
+    return "check free space and permissions"
 
 
 class StoreJournal:

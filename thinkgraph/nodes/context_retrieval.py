@@ -82,19 +82,22 @@ def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps
     A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly.
     """
     candidates: list[Reached] = state["_candidates"]
-    if not candidates:
-        return {"_ranked": []}
     question, query = state["question"], state["query"]
+    if state["stopped"] or (not candidates and not (query and settings.revisit_topics)):
+        return {"_ranked": []}
     looked_for = round_query(question, query)
     by_id = {candidate.id: candidate for candidate in candidates}
-    hits = yield from ask.passages_of(
-        [candidate.id for candidate in candidates if not candidate.literal], looked_for, limit=settings.rank_texts
-    )
+    sources = [candidate.id for candidate in candidates if not candidate.literal]
+    # The paper reads a topic's documents once, before it knows what to look for; a new query may find more in them.
+    again = {topic["id"] for topic in state["topics"]} - by_id.keys() if query and settings.revisit_topics else set()
+    hits = yield from ask.passages_of([*sources, *sorted(again)], looked_for, limit=settings.rank_texts)
     texts: list[tuple[Scored, Rankable]] = []
     for hit in hits:
         for owner in hit["passage"]["entities"]:
             for way in by_id[owner].ways[:WAYS_PER_CHUNK] if owner in by_id else ():
                 texts.extend(_chunks(hit, owner, way, settings))
+            if owner in again:
+                texts.extend(_chunks(hit, owner, None, settings))
     statements = sum(len(candidate.ways) for candidate in candidates)
     half = settings.rank_texts // 2
     room = max(half, settings.rank_texts - len(texts))
@@ -133,11 +136,11 @@ def _chunk_item(chunk: Scored, path: Path, number: int) -> EvidenceItem:
     )
 
 
-def chunk_item(chunk: Scored, number: int) -> EvidenceItem:
-    """The evidence item of a chunk that a triple led to."""
+def chunk_item(chunk: Scored, topics: Mapping[str, Topic], number: int) -> EvidenceItem:
+    """The evidence item of a chunk: of an entity that a triple led to, or of one the round started from."""
     way = chunk.way
     if way is None:
-        return _chunk_item(chunk, Path(start=chunk.entity, triples=[]), number)
+        return _chunk_item(chunk, topics[chunk.entity]["path"], number)
     before = way.topic["path"]
     path = Path(start=before["start"], triples=[*before["triples"], way.triple["id"]])
     return _chunk_item(chunk, path, number)

@@ -22,7 +22,7 @@ def entity_discovery(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[
         if relation["round"] == state["round"] and relation["entity"] in topics
     ]
     if state["stopped"] or not kept:
-        return {"topics": [], "_candidates": [], "_hops": {}}
+        return {"_candidates": [], "_hops": {}}
     steps = [
         Step(entity=relation["entity"], relation=relation["relation"], direction=relation["direction"])
         for relation in kept

@@ -30,12 +30,15 @@ def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Upda
     ranked: list[Scored] = state["_ranked"]
     candidates: dict[str, Reached] = {candidate.id: candidate for candidate in state["_candidates"]}
     hops: dict[str, Hop] = state["_hops"]
-    top = [chunk for chunk in ranked[: settings.top_k] if chunk.score > 0]
+    top = ranked[: settings.top_k]
+    if settings.ranker == "llm":
+        # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
+        top = [chunk for chunk in top if chunk.score > 0] or top
     scores = entity_scores(top, settings.alpha)
     order = sorted(scores, key=lambda key: -scores[key])
-    # A literal ends a path: it is evidence, never a start.
-    kept = [key for key in order if not candidates[key].literal][: settings.width]
-    items = _evidence(top, hops, state["round"])
+    # A literal ends a path: it is evidence, never a start; nor is an entity this round started from.
+    kept = [key for key in order if key in candidates and not candidates[key].literal][: settings.width]
+    items = _evidence(top, hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
     topics = [_topic(candidates[key], top, scores[key]) for key in kept]
     dropped = [candidate for key, candidate in candidates.items() if key not in kept and not candidate.literal]
     yield from ask.emit(
@@ -77,24 +80,38 @@ def _topic(candidate: Reached, top: Sequence[Scored], score: float) -> Topic:
     )
 
 
-def _evidence(top: Sequence[Scored], hops: Mapping[str, Hop], number: int) -> dict[str, EvidenceItem]:
+def _evidence(
+    top: Sequence[Scored], hops: Mapping[str, Hop], topics: Mapping[str, Topic], number: int
+) -> dict[str, EvidenceItem]:
     items: dict[str, EvidenceItem] = {}
     for chunk in top:
-        way = chunk.way
-        if way is None:
-            continue
-        hop = hops[way.group]
-        if way.group not in items:
-            items[way.group] = EvidenceItem(
-                id=way.group,
-                kind="path",
-                score=round(chunk.score, 4),
-                round=number,
-                path=hop.topic["path"],
-                tails=hop.tails,
-                total=hop.total,
-            )
+        path = _path_item(chunk, hops, topics, number)
+        if path is not None:
+            items.setdefault(path["id"], path)
         if chunk.passage:
-            item = chunk_item(chunk, number)
+            item = chunk_item(chunk, topics, number)
             items[item["id"]] = item
     return items
+
+
+def _path_item(chunk: Scored, hops: Mapping[str, Hop], topics: Mapping[str, Topic], number: int) -> EvidenceItem | None:
+    """The full path of the entity that owns a chunk; all tails of its last hop in one item."""
+    score = round(chunk.score, 4)
+    if chunk.way is not None:
+        hop = hops[chunk.way.group]
+        return EvidenceItem(
+            id=chunk.way.group,
+            kind="path",
+            score=score,
+            round=number,
+            path=hop.topic["path"],
+            tails=hop.tails,
+            total=hop.total,
+        )
+    walked = topics[chunk.entity]["path"]
+    if not walked["triples"]:
+        return None
+    before = Path(start=walked["start"], triples=walked["triples"][:-1])
+    last = walked["triples"][-1]
+    key = f"t{'/'.join(walked['triples'])}"
+    return EvidenceItem(id=key, kind="path", score=score, round=number, path=before, tails=[last], total=1)

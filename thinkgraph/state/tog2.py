@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, TaskState
@@ -23,6 +23,7 @@ class Tog2Settings(RunSettings):
         "skip_exact_topic": False,
         "skip_empty_reason": False,
         "avoid_cycles": False,
+        "revisit_topics": False,
     }
 
     width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
@@ -46,11 +47,22 @@ class Tog2Settings(RunSettings):
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")
     avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
+    revisit_topics: bool = Field(
+        True, description="A re-formed query also searches the documents of the entities the round starts from."
+    )
     precheck: bool = Field(False, description="Self-consistency pre-check; needs own_knowledge.")
     precheck_samples: int = Field(10, ge=2, le=100, description="Samples of the pre-check.")
     precheck_threshold: float = Field(0.8, gt=0, le=1, description="Share of equal answers that ends the run.")
     precheck_temperature: float = Field(0.7, ge=0, le=2, description="Temperature of the pre-check's samples.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
+
+    @model_validator(mode="after")
+    def _precheck_is_memory(self) -> Self:
+        if self.precheck and not self.own_knowledge:
+            raise ValueError("precheck answers from memory: it needs own_knowledge=true")
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
 
 
 class Candidate(TypedDict):

@@ -13,6 +13,9 @@ from thinkgraph.errors import KnowledgeError
 KB_FORMAT = 1
 """Version of the folder's layout."""
 
+BUILDER_VERSION = 1
+"""Raised whenever the same inputs would give another content, so that fingerprints tell them apart."""
+
 MANIFEST = "kb.json"
 GRAPH = "graph.sqlite"
 TEXT = "text.sqlite"

@@ -134,8 +134,13 @@ class Knowledge:
     def _standard_linker(self) -> Linker:
         from thinkgraph.tools.linking import StandardLinker
 
-        # Without texts nothing else needs a model, and names alone link well: none is loaded for linking's sake.
-        return cast("Linker", StandardLinker(self.graph, embedder=self.embedder if self.text is not None else None))
+        if self.text is None:
+            # Nothing else needs a model then, and names alone link well: none is loaded for linking's sake.
+            return cast("Linker", StandardLinker(self.graph))
+        from thinkgraph.tools.vector_index import EntityIndex
+
+        index = EntityIndex(self.graph.info()["fingerprint"], self.embedder)
+        return cast("Linker", StandardLinker(self.graph, embedder=self.embedder, entity_index=index))
 
     @classmethod
     def open(cls, spec: str | Path, *, embedder: Embedder | None = None, progress: Progress = no_progress) -> Knowledge:
@@ -224,10 +229,14 @@ def world_folder(progress: Progress = no_progress) -> Path:
         with file_lock(folder.with_name(f"{folder.name}.first"), timeout=3600):
             if not kb_files.is_knowledge_base(folder):
                 from thinkgraph.ingest.build import build_kb
+                from thinkgraph.ingest.readers import read_triples
+                from thinkgraph.ingest.rejects import Rejects
 
+                values = [paths["literals.tsv"]] if paths["literals.tsv"].is_file() else []
                 build_kb(
                     folder,
-                    triples=[paths[name] for name in ("triples.tsv", "literals.tsv") if paths[name].is_file()],
+                    triples=[paths["triples.tsv"], *values],
+                    literal_relations={row[1] for path in values for row in read_triples(path, Rejects(strict=True))},
                     entities=paths["entities.tsv"] if paths["entities.tsv"].is_file() else None,
                     aliases=paths["aliases.json"] if paths["aliases.json"].is_file() else None,
                     passages=[paths["passages.jsonl"]] if paths["passages.jsonl"].is_file() else [],
@@ -238,10 +247,9 @@ def world_folder(progress: Progress = no_progress) -> Path:
 
 
 def _world_key(paths: list[Path]) -> str:
-    from thinkgraph.ingest.build import BUILDER_VERSION
     from thinkgraph.tools.graph_schema import GRAPH_FORMAT
 
-    digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {BUILDER_VERSION}".encode(), digest_size=8)
+    digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {kb_files.BUILDER_VERSION}".encode(), digest_size=8)
     for path in paths:
         content = path.read_bytes() if path.is_file() else b""
         digest.update(f"\0{path.name} {len(content)}\0".encode() + content)

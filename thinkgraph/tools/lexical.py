@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import re
-import unicodedata
 from collections import Counter
+
+from thinkgraph.tools.names import normal_name
 
 # Scripts written without spaces: Han, kana, and the South-East Asian ones. Hangul has spaces but agglutinates.
 _UNSPACED = "\u0e00-\u0eff\u1000-\u109f\u1780-\u17ff\u3005-\u3007\u3040-\u30ff\u31f0-\u31ff\u3400-\u4dbf\u4e00-\u9fff\uf900-\ufaff\U00020000-\U0003ffff"
@@ -15,133 +16,18 @@ UNSPACED = re.compile(rf"[{_UNSPACED}]")
 _BIGRAMS = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
 
 STOP_WORDS = frozenset(
-    [
-        "a",
-        "about",
-        "after",
-        "all",
-        "also",
-        "am",
-        "an",
-        "and",
-        "any",
-        "are",
-        "as",
-        "at",
-        "be",
-        "because",
-        "been",
-        "before",
-        "being",
-        "between",
-        "both",
-        "but",
-        "by",
-        "can",
-        "could",
-        "did",
-        "do",
-        "does",
-        "during",
-        "each",
-        "for",
-        "from",
-        "had",
-        "has",
-        "have",
-        "having",
-        "he",
-        "her",
-        "here",
-        "hers",
-        "him",
-        "his",
-        "how",
-        "i",
-        "if",
-        "in",
-        "into",
-        "is",
-        "it",
-        "its",
-        "itself",
-        "just",
-        "many",
-        "may",
-        "me",
-        "might",
-        "more",
-        "most",
-        "much",
-        "must",
-        "my",
-        "no",
-        "nor",
-        "not",
-        "of",
-        "off",
-        "on",
-        "one",
-        "only",
-        "or",
-        "other",
-        "our",
-        "out",
-        "over",
-        "own",
-        "same",
-        "shall",
-        "she",
-        "should",
-        "so",
-        "some",
-        "such",
-        "than",
-        "that",
-        "the",
-        "their",
-        "them",
-        "then",
-        "there",
-        "these",
-        "they",
-        "this",
-        "those",
-        "through",
-        "to",
-        "too",
-        "under",
-        "until",
-        "up",
-        "us",
-        "very",
-        "was",
-        "we",
-        "were",
-        "what",
-        "when",
-        "where",
-        "which",
-        "while",
-        "who",
-        "whom",
-        "whose",
-        "why",
-        "will",
-        "with",
-        "would",
-        "you",
-        "your",
-    ]
+    (  # noqa: SIM905 - a list would take a line for each
+        "a about after all also am an and any are as at be because been before being between both but by can "
+        "could did do does during each for from had has have having he her here hers him his how i if in into "
+        "is it its itself just many may me might more most much must my no nor not of off on one only or "
+        "other our out over own same shall she should so some such than that the their them then there these "
+        "they this those through to too under until up us very was we were what when where which while who "
+        "whom whose why will with would you your"
+    ).split()
 )
 """English function words: never a mention by themselves, and no evidence that two texts are about the same."""
 
 _MIN_STEM = 4
-
-
-def normal_form(text: str) -> str:
-    """NFKC, casefolded, white space collapsed: the form in which names are compared."""
-    return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
 
 
 def tokens(text: str) -> list[str]:
@@ -151,7 +37,7 @@ def tokens(text: str) -> list[str]:
     character itself. Punctuation and symbols give nothing.
     """
     out: list[str] = []
-    for match in _RUN.finditer(normal_form(text)):
+    for match in _RUN.finditer(normal_name(text)):
         run = match.group()
         if not _BIGRAMS.match(run):
             word = re.sub(r"['\u2019]s$", "", run).strip("_")

@@ -9,8 +9,9 @@ from typing import TYPE_CHECKING
 from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.embeddings import embed_array
-from thinkgraph.tools.lexical import content_tokens, normal_form, tokens
+from thinkgraph.tools.lexical import content_tokens, tokens
 from thinkgraph.tools.mentions import Mentions, Span, Word, analyse, left_over, negligible, stretches
+from thinkgraph.tools.names import normal_name
 from thinkgraph.tools.vector_index import entity_text
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class StandardLinker:
             for span in text.mentions.spans:
                 if not negligible(span, text.mentions):
                     name = text.mentions.text[span.start : span.end]
-                    key = normal_form(name)
+                    key = normal_name(name)
                     names.setdefault(key, name)
                     text.names.setdefault(key, []).append(span)
         if not names:
@@ -262,7 +263,7 @@ def _where(text: _Text, name: str) -> Span | None:
 
 def _likeness(mention: str, name: str) -> float:
     """1 less the edits (a swap of neighbours is one) per character of the longer."""
-    return OSA.normalized_similarity(normal_form(mention), normal_form(name))
+    return OSA.normalized_similarity(normal_name(mention), normal_name(name))
 
 
 def _well_formed(text: str) -> str:

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import TYPE_CHECKING
 
-from thinkgraph.tools.lexical import STOP_WORDS, UNSPACED, normal_form
+from thinkgraph.tools.lexical import STOP_WORDS, UNSPACED
+from thinkgraph.tools.names import normal_name
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -121,7 +122,7 @@ def analyse(text: str, budget: int) -> Mentions:
                 text=word,
                 upper=word[0].isupper(),
                 opens=bool(_SENTENCE_END.search(text[max(0, start - 40) : start])),
-                stop=normal_form(_POSSESSIVE.sub("", word)) in STOP_WORDS,
+                stop=normal_name(_POSSESSIVE.sub("", word)) in STOP_WORDS,
                 unspaced=bool(UNSPACED.match(word)),
             )
         )
@@ -176,7 +177,7 @@ def _may_be_name(stretch: list[Word]) -> bool:
     if last.stop and not (last.upper and not last.opens):
         # "Congo, Republic of the" and the like are inverted names; nothing else ends so.
         return last.text == "the" and any("," in word.text for word in stretch)
-    return not first.stop or first.upper or normal_form(first.text) in {"the", "a", "an"}
+    return not first.stop or first.upper or normal_name(first.text) in {"the", "a", "an"}
 
 
 def _capitals(stretch: list[Word]) -> bool:
@@ -229,7 +230,7 @@ def negligible(span: Span, mentions: Mentions) -> bool:
     text = mentions.text[span.start : span.end]
     if span.quoted or len(mentions.text.strip()) == len(text) or UNSPACED.match(text):
         return False
-    name = normal_form(text)
+    name = normal_name(text)
     if name == "i":
         return True
     common = name in STOP_WORDS or not any(letter.isalnum() for letter in name)

@@ -12,7 +12,7 @@ import numpy as np
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import embed_array
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.read_only import ReadOnlyPool
+from thinkgraph.tools.sqlite_file import ReadOnlyFile
 from thinkgraph.tools.text_schema import FORMAT, VECTOR_TYPE, clean
 from thinkgraph.tools.top import Top
 from thinkgraph.tools.vector_index import TextIndex
@@ -28,8 +28,8 @@ if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
     from thinkgraph.tools.protocols import Embedder
 
-_CHUNK = 4096
-"""Passages scored at once: a few megabytes, however many an entity has."""
+_CHUNK = 512
+"""Passages scored at once: what stays in the processor's cache (4,096 take twice as long), however many there are."""
 _SCAN_BELOW = 2000
 """Vectors up to which scanning all of them is faster than opening an index."""
 
@@ -54,7 +54,7 @@ class SqliteTextStore:
         self._embedder = embedder
         if not self.path.is_file():
             raise KnowledgeError(f"there is no text store at {self.path}: build it with `thinkgraph kb build`")
-        self._pool = ReadOnlyPool(self.path)
+        self._pool = ReadOnlyFile(self.path)
         try:
             with self._pool.connection() as connection:
                 meta = dict(connection.execute("SELECT key, value FROM meta"))
@@ -142,7 +142,7 @@ class SqliteTextStore:
             )
             for numbers, windows, firsts in self._chunks(rows):
                 top.add(numbers, np.maximum.reduceat(windows @ vector, firsts))
-            return _hits(connection, top, limit)
+            return self._hits(connection, top.numbers(), vector, limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query, best first, by the index or, where there is none, by reading all."""
@@ -155,10 +155,10 @@ class SqliteTextStore:
         near = self._nearest(vectors, limit)
         with self._pool.connection() as connection:
             if near is None:
-                tops = self._scan(connection, vectors, limit)
-            else:
-                tops = [self._rescored(connection, *pair, limit) for pair in zip(near, vectors, strict=True)]
-            return [_hits(connection, top, limit) for top in tops]
+                near = self._scan(connection, vectors, limit)
+            return [
+                self._hits(connection, numbers, vector, limit) for numbers, vector in zip(near, vectors, strict=True)
+            ]
 
     def vectors(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """All stored vectors in chunks: the number of the passage each belongs to, shape (n,), and (n, dimensions)."""
@@ -177,27 +177,31 @@ class SqliteTextStore:
             _log.warning("searching without an index: %s", error)
             return None
 
-    def _rescored(
-        self, connection: sqlite3.Connection, near: list[int], vector: NDArray[np.float32], limit: int
-    ) -> Top:
-        # The index's own distances are rounded differently; one passage should have one score for one query.
-        top = Top(limit)
-        rows = connection.execute(
-            "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value",
-            (json.dumps(near),),
-        )
-        for numbers, windows, firsts in self._chunks(rows):
-            top.add(numbers, np.maximum.reduceat(windows @ vector, firsts))
-        return top
-
-    def _scan(self, connection: sqlite3.Connection, vectors: NDArray[np.float32], limit: int) -> list[Top]:
+    def _scan(self, connection: sqlite3.Connection, vectors: NDArray[np.float32], limit: int) -> list[list[int]]:
         tops = [Top(limit) for _ in vectors]
         rows = connection.execute("SELECT passage, vector FROM vectors ORDER BY passage")
         for numbers, windows, firsts in self._chunks(rows):
             scores = np.maximum.reduceat(windows @ vectors.T, firsts, axis=0)
             for column, top in enumerate(tops):
                 top.add(numbers, scores[:, column])
-        return tops
+        return [top.numbers() for top in tops]
+
+    def _hits(
+        self, connection: sqlite3.Connection, numbers: list[int], vector: NDArray[np.float32], limit: int
+    ) -> list[PassageHit]:
+        """The best `limit` of a few passages, scored in double precision: one score however they were found."""
+        rows = connection.execute(
+            "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value",
+            (json.dumps(numbers),),
+        )
+        scores: dict[int, float] = {}
+        for found, windows, firsts in self._chunks(rows):
+            exact = np.maximum.reduceat(windows.astype(np.float64) @ vector.astype(np.float64), firsts)
+            scores.update(zip(found.tolist(), np.round(exact, 6).tolist(), strict=True))
+        hits: list[PassageHit] = [
+            {"passage": passage, "score": scores[no]} for no, passage in _read(connection, "no", list(scores))
+        ]
+        return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
     def _chunks(
         self, rows: sqlite3.Cursor
@@ -209,14 +213,6 @@ class SqliteTextStore:
             counts = np.fromiter((len(blob) // size for _, blob in chunk), np.int64, len(chunk))
             numbers = np.fromiter((number for number, _ in chunk), np.int64, len(chunk))
             yield numbers, windows.astype(np.float32), np.cumsum(counts) - counts
-
-
-def _hits(connection: sqlite3.Connection, top: Top, limit: int) -> list[PassageHit]:
-    scores = top.best()
-    hits: list[PassageHit] = [
-        {"passage": passage, "score": scores[no]} for no, passage in _read(connection, "no", list(scores))
-    ]
-    return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
 
 def _read(connection: sqlite3.Connection, key: str, values: Sequence[str | int]) -> Iterator[tuple[int, Passage]]:

@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 
 _COLLECTION = "thinkgraph"
 _FORMAT = 1
+_HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
+"""Denser than Chroma's default, which loses a vector that lies apart from many equally near ones."""
 _BATCH = 2048
 _ENTITY_BATCH = 256
 
@@ -85,7 +87,7 @@ class ChromaIndex:
                 path=str(self.folder), settings=Settings(anonymized_telemetry=False)
             )
             collection = self._client.get_or_create_collection(
-                _COLLECTION, configuration={"hnsw": {"space": "cosine"}}, embedding_function=None
+                _COLLECTION, configuration={"hnsw": _HNSW}, embedding_function=None
             )
             if not complete:
                 fill(collection)

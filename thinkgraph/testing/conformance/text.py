@@ -24,7 +24,7 @@ def sample_passages() -> list[Passage]:
         _passage("p4", ["hungary"], "Hungary", "Hungarian cooking uses paprika."),
         _passage("p5", [], "Stray", "A passage that is about no entity at all."),
         _passage("p6", ["japan"], "日本", "東京は日本の首都です。 'quotes' % _ \"and\" \\ more"),
-        _passage("p7", ["hungary"], "Hungary", "Old castles stand here. " * 400 + "Zebras graze on the puszta."),
+        _passage("p7", ["hungary"], "Hungary", "Old castles stand here. " * 400 + "Zebras graze on the puszta. " * 60),
         *[_passage(f"q{i:03}", ["many"], "Many", f"Note number {i} about nothing in particular.") for i in range(60)],
     ]
 

@@ -1,0 +1,139 @@
+"""The offline chat model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from pydantic import PrivateAttr
+
+from thinkgraph.models.offline.choices import (
+    key_phrases,
+    match_pairs,
+    pick_topics,
+    relation_scores,
+    split_question,
+    text_scores,
+)
+from thinkgraph.models.offline.judge import Decision, decide
+from thinkgraph.models.offline.words import Embed, Similarity, tokens
+from thinkgraph.models.played import Call, PlayedChatModel, judgement
+from thinkgraph.prompts.lines import Item, one_line
+
+_LEAST_SCORE = 1.5
+_PICK = 3
+_TRUE = ("true", "supports", "yes")
+_FALSE = ("false", "refutes", "no")
+
+
+class OfflineChatModel(PlayedChatModel):
+    """Plays every reply kind by lexical and embedding similarity; no weights beyond a sentence encoder, no network.
+
+    Every answer is copied from an evidence line and cites it, apart from counts, yes and no, which follow from cited
+    lines. Where nothing explains the question well enough, it says that the evidence is not sufficient. The same prompt
+    always gets the same reply.
+
+    Args:
+        embed: turns texts into unit vectors; None for word matching alone.
+    """
+
+    model: str = "offline"
+    _similarity: Similarity = PrivateAttr()
+
+    def __init__(self, embed: Embed | None = None, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self._similarity = Similarity(embed)
+
+    @property
+    def _identifying_params(self) -> dict[str, Any]:
+        return {"model": self.model, "embeddings": self._similarity.has_vectors}
+
+    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each kind
+        """The reply to one call."""
+        prompt = call.prompt
+        question = one_line(prompt.text("question"))
+        options = prompt.lines("options")
+        match prompt.kind:
+            case "pick":
+                return {"numbers": self._pick(call, question, options)}
+            case "score":
+                return {"scores": self._score(call, question, options)}
+            case "pairs":
+                return {"pairs": [list(pair) for pair in match_pairs(_clues(call), options, self._similarity)]}
+            case "judge":
+                return self._judge(call, question)
+            case "keywords":
+                return {"keywords": key_phrases(question)}
+            case "subquestions":
+                nodes = split_question(question)
+                return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}
+            case "verdict":
+                return {"right": self._verdict(call, question)}
+            case "text":
+                return self._text(call, question)
+            case _:
+                return "This model answers prompts of thinkgraph only."
+
+    def _pick(self, call: Call, question: str, options: tuple[Item, ...]) -> list[int]:
+        if any(item.hops or item.step or item.passage for item in options) or call.prompt.lines("evidence"):
+            scores = self._scores(call, question, options)
+            best = max(scores.values(), default=0.0)
+            ranked = sorted(scores, key=lambda number: (-scores[number], number))
+            return [n for n in ranked[:_PICK] if scores[n] >= max(_LEAST_SCORE, best / 2)]
+        return pick_topics(question, options, self._similarity)
+
+    def _scores(self, call: Call, question: str, options: tuple[Item, ...]) -> dict[int, float]:
+        scores = relation_scores(question, [item for item in options if item.step], self._similarity)
+        query = one_line(call.prompt.text("looking for"))
+        rest = [item for item in options if not item.step]
+        return {**scores, **text_scores(question, query, rest, self._similarity)}
+
+    def _score(self, call: Call, question: str, options: tuple[Item, ...]) -> list[list[float]]:
+        scores = self._scores(call, question, options)
+        return [[n, round(min(s, 10.0), 1)] for n, s in sorted(scores.items()) if s >= _LEAST_SCORE]
+
+    def _decide(self, call: Call, question: str) -> Decision:
+        items = call.prompt.lines("evidence")
+        if not items:
+            names = [n for n in call.prompt.items if n not in {"question", "options", "entities", "clues so far"}]
+            items = tuple(item for name in names for item in call.prompt.lines(name))
+        return decide(question, items, self._similarity)
+
+    def _judge(self, call: Call, question: str) -> dict[str, Any]:
+        found = self._decide(call, question)
+        answers = _labelled(found.answers, call.labels) if call.labels else found.answers
+        # What was known before stays known where this evidence adds nothing.
+        clues = found.clues or one_line(call.prompt.text("clues so far"))
+        return judgement(call, answers, sorted(found.lines), clues=clues, query=found.query)
+
+    def _verdict(self, call: Call, question: str) -> bool:
+        name = next((name for name in call.prompt.sections if name.endswith("answer")), "")
+        given = tokens(call.prompt.text(name))
+        answers = self._decide(call, question).answers
+        return bool(answers) and all(_inside(tokens(answer), given) for answer in answers)
+
+    def _text(self, call: Call, question: str) -> str:
+        """A search query: the question's words that the clues do not know yet, and the last names the clues give."""
+        clues = one_line(call.prompt.text("clues so far"))
+        known = set(tokens(clues))
+        names = [phrase for phrase in key_phrases(clues) if phrase[:1].isupper()][-2:]
+        open_phrases = [phrase for phrase in key_phrases(question) if not set(tokens(phrase)) <= known]
+        return ", ".join(dict.fromkeys([*names, *open_phrases])) or question or "more evidence"
+
+
+def _clues(call: Call) -> tuple[Item, ...]:
+    names = [name for name in call.prompt.items if "clue" in name and call.prompt.lines(name)]
+    return call.prompt.lines(names[0]) if names else ()
+
+
+def _inside(wanted: list[str], given: list[str]) -> bool:
+    size = len(wanted)
+    return any(given[at : at + size] == wanted for at in range(len(given) - size + 1))
+
+
+def _labelled(answers: list[str], labels: tuple[str, ...]) -> list[str]:
+    known = {label.casefold(): label for label in labels}
+    found: list[str] = []
+    for answer in answers:
+        same = next((group for group in (_TRUE, _FALSE) if answer.casefold() in group), ())
+        found += [known[word] for word in same if word in known][:1]
+    return found

@@ -1,0 +1,389 @@
+"""Words of questions and relation names: tokens, stems, weights, and how near two words are."""
+
+from __future__ import annotations
+
+import math
+import re
+import threading
+import unicodedata
+from collections.abc import Callable, Iterable, Sequence
+from functools import lru_cache
+
+Embed = Callable[[Sequence[str]], list[list[float]]]
+"""Unit vectors for texts."""
+
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
+_CACHE = 50_000
+
+STOP = frozenset(
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "by",
+        "to",
+        "for",
+        "from",
+        "with",
+        "and",
+        "or",
+        "but",
+        "as",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "done",
+        "have",
+        "has",
+        "had",
+        "having",
+        "what",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "why",
+        "how",
+        "that",
+        "this",
+        "these",
+        "those",
+        "it",
+        "its",
+        "they",
+        "them",
+        "their",
+        "there",
+        "he",
+        "she",
+        "his",
+        "her",
+        "i",
+        "you",
+        "we",
+        "me",
+        "my",
+        "your",
+        "our",
+        "one",
+        "ones",
+        "can",
+        "could",
+        "should",
+        "would",
+        "will",
+        "may",
+        "might",
+        "must",
+        "shall",
+        "than",
+        "then",
+        "so",
+        "if",
+        "not",
+        "no",
+        "any",
+        "some",
+        "all",
+        "each",
+        "every",
+        "both",
+        "either",
+        "also",
+        "into",
+        "out",
+        "up",
+        "off",
+        "about",
+        "over",
+        "under",
+        "after",
+        "before",
+        "during",
+        "per",
+        "name",
+        "give",
+        "tell",
+        "list",
+        "become",
+        "became",
+        "come",
+        "comes",
+        "go",
+        "goes",
+        "going",
+        "need",
+        "needs",
+        "keep",
+        "keeps",
+        "will",
+        "pay",
+        "pays",
+        "paying",
+        "exactly",
+        "just",
+        "ever",
+        "still",
+        "often",
+        "people",
+        "meters",
+        "metres",
+        "kilometers",
+        "kilometres",
+        "square",
+        "going",
+        "long-term",
+        "please",
+        "s",
+        "get",
+        "gets",
+        "take",
+        "takes",
+        "took",
+        "yahoo",
+        "called",
+        "call",
+        "calls",
+        "many",
+        "much",
+        "most",
+        "same",
+        "other",
+    ]
+)
+"""Words that carry nothing to be found in the knowledge."""
+
+WEAK = frozenset(
+    [
+        "country",
+        "countries",
+        "state",
+        "states",
+        "land",
+        "place",
+        "places",
+        "city",
+        "cities",
+        "thing",
+        "things",
+        "person",
+        "man",
+        "woman",
+        "kind",
+        "type",
+        "form",
+        "sort",
+        "system",
+        "main",
+        "major",
+        "common",
+        "commonly",
+        "mainly",
+        "today",
+        "now",
+        "current",
+        "currently",
+        "located",
+        "lie",
+        "lies",
+        "situated",
+        "used",
+        "use",
+        "uses",
+        "using",
+        "known",
+        "part",
+        "world",
+        "modern",
+        "ancient",
+        "group",
+        "national",
+        "number",
+        "spoken",
+        "bring",
+        "accept",
+        "accepted",
+        "follow",
+        "territory",
+        "nation",
+        "belong",
+        "belongs",
+        "geographic",
+        "geographical",
+        "feature",
+        "location",
+        "landform",
+        "site",
+        "unit",
+        "exact",
+        "total",
+        "real",
+        "two",
+        "three",
+        "four",
+        "five",
+        "share",
+        "shared",
+        "town",
+        "river",
+        "lake",
+        "mountain",
+        "company",
+        "organization",
+        "organisation",
+        "year",
+        "date",
+        "time",
+    ]
+)
+"""Words that say what sort of thing is meant more than which: explained or not, they weigh little."""
+
+_GROUPS = (
+    "currency money spend coin cash tender",
+    "head chief leader lead president ruler rule monarch king queen",
+    "government prime minister premier govern",
+    "border neighbor neighbour surround adjoin frontier adjacent",
+    "language speak spoken tongue",
+    "continent region part belong located",
+    "highest tallest loftiest top summit peak zenith topped mountain",
+    "lowest deepest dip bottom",
+    "area cover size square extent big",
+    "population inhabitant live populous resident",
+    "length long",
+    "elevation high height tall",
+    "rise spring source begin start originate birth",
+    "end mouth finish reach empty peter finishe close",
+    "flow run cross pass through along course",
+    "lie in contain around share",
+    "capital govern governed ruled seat",
+    "independence independent break free",
+    "gained independence colonial colony former ruled possession broke rul",
+    "religion faith follow worship",
+    "member belong membership join",
+    "anthem song hymn",
+    "export sell trade",
+    "import buy trade",
+    "born birth birthplace",
+    "died death dead",
+    "founded found foundation established establish inception",
+    "author write wrote writer written",
+    "director direct directed",
+    "spouse wife husband married marry",
+    "employer work worked job",
+    "vote voting voter suffrage elect",
+    "code abbreviation",
+    "age old young median",
+    "gdp income rich product",
+    "dependency dependent belong territory",
+)
+_SYNONYMS: dict[str, set[int]] = {}
+
+
+def tokens(text: str) -> list[str]:
+    """Lower-case words without accents; a possessive 's is dropped."""
+    plain = "".join(c for c in unicodedata.normalize("NFKD", text.replace("_", " ")) if not unicodedata.combining(c))
+    found = [word.replace("\u2019", "'").casefold() for word in _WORD.findall(plain)]
+    return [word.removesuffix("'s") for word in found]
+
+
+@lru_cache(maxsize=_CACHE)
+def stem(word: str) -> str:
+    """A rough English stem: enough to bring `borders`, `bordering` and `border` together."""
+    for ending, cut in (("ies", "y"), ("sses", "ss")):
+        if word.endswith(ending) and len(word) > len(ending) + 2:
+            return word[: -len(ending)] + cut
+    for ending in ("ing", "ed", "es", "s"):
+        if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith(("ss", "us", "is", "eed")):
+            base = word[: -len(ending)]
+            if ending in {"ing", "ed"} and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":  # noqa: PLR2004
+                base = base[:-1]
+            return base.rstrip("e") if len(base) > 3 else base  # noqa: PLR2004
+    return word.rstrip("e") if len(word) > 3 else word  # noqa: PLR2004
+
+
+for _number, _group in enumerate(_GROUPS):
+    for _word in _group.split():
+        _SYNONYMS.setdefault(stem(_word), set()).add(_number)
+
+
+def content(words: Iterable[str]) -> list[str]:
+    """The words that carry meaning; all of them where none would be left."""
+    every = list(words)
+    return [word for word in every if word not in STOP] or every
+
+
+def weight(word: str) -> float:
+    """How much it matters that a question's word is explained by the evidence."""
+    if word in STOP:
+        return 0.0
+    return 0.25 if word in WEAK else 1.0
+
+
+def nearness(one: str, other: str) -> float:
+    """1 for the same stem, 0.8 for words of one small group of synonyms, else 0."""
+    first, second = stem(one), stem(other)
+    if first == second:
+        return 1.0
+    if _SYNONYMS.get(first, set()) & _SYNONYMS.get(second, set()):
+        return 0.8
+    long = min(len(first), len(second)) > 4  # noqa: PLR2004 - egypt/egyptian, colombia/colombian
+    return 0.8 if long and (first.startswith(second) or second.startswith(first)) else 0.0
+
+
+class Similarity:
+    """Nearness of words and phrases, by letters alone or with the help of a sentence encoder. Safe for threads."""
+
+    def __init__(self, embed: Embed | None) -> None:
+        self._embed = embed
+        self._vectors: dict[str, list[float]] = {}
+        self._lock = threading.Lock()
+
+    @property
+    def has_vectors(self) -> bool:
+        """Whether there is an encoder."""
+        return self._embed is not None
+
+    def warm(self, texts: Iterable[str]) -> None:
+        """Encode many texts in one batch."""
+        if self._embed is None:
+            return
+        with self._lock:
+            new = [text for text in dict.fromkeys(texts) if text not in self._vectors]
+            if not new:
+                return
+            if len(self._vectors) + len(new) > _CACHE:
+                self._vectors.clear()
+            self._vectors.update(zip(new, self._embed(new), strict=True))
+
+    def cosine(self, one: str, other: str) -> float:
+        """Cosine of two texts' vectors; without an encoder the share of common stems."""
+        if self._embed is None:
+            first, second = ({stem(w) for w in content(tokens(text))} for text in (one, other))
+            return float(len(first & second) / max(1.0, math.sqrt(len(first) * len(second))))
+        while True:
+            self.warm([one, other])
+            first_vector, second_vector = self._vectors.get(one), self._vectors.get(other)
+            if first_vector is not None and second_vector is not None:  # another thread may have emptied the cache
+                return float(sum(a * b for a, b in zip(first_vector, second_vector, strict=True)))
+
+    def word(self, word: str, phrase: str) -> float:
+        """How well a question's word is explained by a relation's name: 0 to 1."""
+        best = max((nearness(word, part) for part in tokens(phrase) if part not in STOP), default=0.0)
+        if best or self._embed is None or word.isdigit():
+            return best
+        # MiniLM gives unrelated short texts about 0.2 to 0.35 and near synonyms 0.5 and more.
+        near: float = self.cosine(word, phrase)
+        return min(max((near - 0.33) / 0.35, 0.0), 0.9)

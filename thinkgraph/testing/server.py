@@ -1,0 +1,440 @@
+"""A local OpenAI-compatible model server for tests: scripted replies, faults, latency, and a history of its calls.
+
+    with ModelServer(["hello", too_many(), "again"]) as server:
+        model = ChatOpenAI(model="test", base_url=server.base_url, api_key="none")
+
+As a process of its own: `python -m thinkgraph.testing.server --play offline --port 0 --history calls.jsonl` prints the
+base URL as its first line and serves until it gets SIGINT or SIGTERM.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import signal
+import socket
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self, TextIO
+
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+
+from thinkgraph.models.played import estimate_tokens
+from thinkgraph.prompts.lines import HEADER
+from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang, Reply
+
+__all__ = ["ModelServer", "ServedCall", "main"]
+
+_CHUNK = 24
+_STOP_CHECK = 0.05
+_MESSAGES: Mapping[str, type[BaseMessage]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "assistant": AIMessage,
+}
+
+
+@dataclass
+class ServedCall:
+    """One request to /v1/chat/completions, and how it was answered."""
+
+    number: int
+    """Order of arrival, from 0."""
+    received: float
+    """Seconds since the epoch."""
+    messages: list[dict[str, Any]]
+    role: str
+    """Role and kind from the prompt's header line; empty where it has none."""
+    kind: str
+    parameters: dict[str, Any]
+    """The request's other fields (model, temperature, response_format …)."""
+    in_flight: int
+    """Calls being answered when this one came, itself included."""
+    answered: float | None = None
+    """None until the whole response is sent, and for good where the connection was dropped or hung up."""
+    status: int = 0
+    reply: str = ""
+
+    @property
+    def text(self) -> str:
+        """The last message's text."""
+        content = self.messages[-1].get("content") if self.messages else ""
+        return content if isinstance(content, str) else json.dumps(content)
+
+
+Script = Iterable[Answer] | Callable[[ServedCall], Answer]
+"""Answers in order of arrival (the last one repeats), or a function from the call to its answer."""
+
+
+class ModelServer:
+    """Serves /v1/chat/completions (whole and streamed) and /v1/models on 127.0.0.1.
+
+    Args:
+        script: what to answer; see Script. None with `play`.
+        play: a chat model that answers instead.
+        latency: seconds before every answer.
+        history: a file to which every finished call is appended as one JSON line.
+        model: the name it lists and reports.
+        port: 0 picks a free one.
+    """
+
+    def __init__(
+        self,
+        script: Script | None = None,
+        *,
+        play: BaseChatModel | None = None,
+        latency: float = 0.0,
+        history: str | Path | None = None,
+        model: str = "test-model",
+        port: int = 0,
+    ) -> None:
+        if (script is None) == (play is None):
+            raise ValueError("ModelServer needs either a script or a model to play")
+        self.model = model
+        self.latency = latency
+        self.calls: list[ServedCall] = []
+        """Every call so far, in order of arrival."""
+        self.max_in_flight = 0
+        """The most calls answered at one time."""
+        self._lock = threading.Lock()
+        self._flying = 0
+        self._stopping = threading.Event()
+        self._answer = _player(play) if play is not None else _scripted(script or [])
+        self._history: TextIO | None = None
+        if history:
+            self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
+        self._http = _Http(("127.0.0.1", port), self)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def base_url(self) -> str:
+        """What to give a client as its base URL."""
+        return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
+
+    def start(self) -> Self:
+        """Serve from a thread of its own."""
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": _STOP_CHECK}, daemon=True
+        )
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving, close every connection and wait for the threads. May be called twice."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._http.shutdown()
+            self._thread.join()
+            self._thread = None
+        self._http.close_connections()
+        self._http.server_close()
+        with self._lock:
+            if self._history is not None:
+                self._history.close()
+                self._history = None
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()
+
+    def begin(self, request: Mapping[str, Any]) -> ServedCall:
+        """Note a call's arrival."""
+        messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
+        system = next((str(m.get("content")) for m in messages if m.get("role") in {"system", "developer"}), "")
+        header = HEADER.search(system)
+        with self._lock:
+            self._flying += 1
+            self.max_in_flight = max(self.max_in_flight, self._flying)
+            call = ServedCall(
+                number=len(self.calls),
+                received=time.time(),
+                messages=messages,
+                role=header["role"] if header else "",
+                kind=header["kind"] if header else "",
+                parameters={name: value for name, value in request.items() if name != "messages"},
+                in_flight=self._flying,
+            )
+            self.calls.append(call)
+        return call
+
+    def answer(self, call: ServedCall) -> Reply | Fault | Drop | Hang | Garbage:
+        """What to send for a call, after the latency it takes."""
+        answer = self._answer(call)
+        reply = Reply(answer) if isinstance(answer, str) else answer
+        wait = self.latency + (reply.latency if isinstance(reply, Reply | Fault) else 0.0)
+        if isinstance(reply, Hang):
+            wait = reply.seconds
+        # A stop cuts the wait short, so that a server with hanging calls closes at once.
+        self._stopping.wait(wait)
+        return reply
+
+    def end(self, call: ServedCall, status: int, reply: str, *, sent: bool) -> None:
+        """Note how a call ended, and append it to the history file."""
+        with self._lock:
+            self._flying -= 1
+            call.status, call.reply = status, reply
+            call.answered = time.time() if sent else None
+            if self._history is not None:
+                self._history.write(json.dumps(asdict(call), ensure_ascii=False) + "\n")
+                self._history.flush()
+
+
+def _scripted(script: Script) -> Callable[[ServedCall], Answer]:
+    if callable(script):
+        return script
+    lock = threading.Lock()
+    rest: Iterator[Answer] = iter(script)
+    last: list[Answer] = []
+
+    def following(_call: ServedCall) -> Answer:
+        with lock:
+            found = next(rest, None)
+            if found is None:
+                return last[0] if last else Fault(500, "the script is empty")
+            last[:] = [found]
+            return found
+
+    return following
+
+
+def _player(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
+    def played(call: ServedCall) -> Answer:
+        messages = [_MESSAGES.get(str(m.get("role")), HumanMessage)(content=_content(m)) for m in call.messages]
+        message = model.invoke(messages)
+        usage = message.usage_metadata
+        if usage is None:
+            return Reply(str(message.text))
+        return Reply(str(message.text), usage["input_tokens"], usage["output_tokens"])
+
+    return played
+
+
+def _content(message: Mapping[str, Any]) -> str:
+    content = message.get("content") or ""
+    if isinstance(content, str):
+        return content
+    return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+class _Http(ThreadingHTTPServer):
+    daemon_threads = False
+    block_on_close = True
+    request_queue_size = 256
+
+    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
+        self.owner = owner
+        self._open: set[socket.socket] = set()
+        self._open_lock = threading.Lock()
+        super().__init__(address, _Handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        connection, address = super().get_request()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._open_lock:
+            self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        with self._open_lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """End idle keep-alive connections, whose threads would wait for a next request for ever."""
+        with self._open_lock:
+            connections = list(self._open)
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # the client was faster
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error of the server; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError | BrokenPipeError):
+            super().handle_error(request, client_address)
+
+
+@dataclass
+class _Outcome:
+    status: int = 200
+    text: str = ""
+    sent: bool = False
+    parts: list[str] = field(default_factory=list)
+
+
+class _Handler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: _Http
+
+    def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        """List the one model."""
+        if self.path.rstrip("/") != "/v1/models":
+            self._json(404, {"error": {"message": f"no such path: {self.path}", "type": "invalid_request_error"}})
+            return
+        self._json(200, {"object": "list", "data": [{"id": self.server.owner.model, "object": "model", "created": 0}]})
+
+    def do_POST(self) -> None:
+        """Answer one call."""
+        body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
+        if self.path.rstrip("/") != "/v1/chat/completions":
+            self._json(404, {"error": {"message": f"no such path: {self.path}", "type": "invalid_request_error"}})
+            return
+        try:
+            request = json.loads(body)
+        except ValueError:
+            request = None
+        if not isinstance(request, dict):
+            self._json(400, {"error": {"message": "the body is not a JSON object", "type": "invalid_request_error"}})
+            return
+        owner = self.server.owner
+        call = owner.begin(request)
+        outcome = _Outcome()
+        try:
+            self._send(owner.answer(call), call, outcome)
+            outcome.sent = outcome.status != 0
+        except ConnectionError:
+            self.close_connection = True
+        finally:
+            owner.end(call, outcome.status, outcome.text, sent=outcome.sent)
+
+    def _send(self, reply: Reply | Fault | Drop | Hang | Garbage, call: ServedCall, outcome: _Outcome) -> None:
+        match reply:
+            case Reply():
+                outcome.text = reply.text
+                if call.parameters.get("stream"):
+                    self._stream(reply, call)
+                else:
+                    self._json(200, self._completion(reply, call))
+            case Fault():
+                outcome.status = reply.status
+                self._json(reply.status, reply.body(), reply.headers)
+            case Garbage():
+                self._bytes(200, reply.body, "application/json")
+            case Drop():
+                outcome.status = 0
+                self._drop(reply)
+            case Hang():
+                outcome.status = 0
+                self.close_connection = True
+
+    def _drop(self, drop: Drop) -> None:
+        self.close_connection = True
+        if drop.at == "body":
+            self.send_response(200)
+            self.send_header("Content-Type", "application/json")
+            self.send_header("Content-Length", "1000")
+            self.end_headers()
+            self.wfile.write(b'{"id": "chatcmpl-0", "cho')
+            self.wfile.flush()
+        self.connection.shutdown(socket.SHUT_RDWR)
+
+    def _usage(self, reply: Reply, call: ServedCall) -> dict[str, int]:
+        asked, said = reply.input_tokens, reply.output_tokens
+        if asked is None:
+            asked = sum(estimate_tokens(_content(message)) for message in call.messages)
+        if said is None:
+            said = estimate_tokens(reply.text)
+        return {"prompt_tokens": asked, "completion_tokens": said, "total_tokens": asked + said}
+
+    def _completion(self, reply: Reply, call: ServedCall) -> dict[str, Any]:
+        return {
+            "id": f"chatcmpl-{call.number}",
+            "object": "chat.completion",
+            "created": int(call.received),
+            "model": self.server.owner.model,
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}],
+            "usage": self._usage(reply, call),
+        }
+
+    def _stream(self, reply: Reply, call: ServedCall) -> None:
+        self.send_response(200)
+        self.send_header("Content-Type", "text/event-stream")
+        self.send_header("Transfer-Encoding", "chunked")
+        self.end_headers()
+        head = {
+            "id": f"chatcmpl-{call.number}",
+            "object": "chat.completion.chunk",
+            "created": int(call.received),
+            "model": self.server.owner.model,
+        }
+        pieces = [reply.text[at : at + _CHUNK] for at in range(0, len(reply.text), _CHUNK)] or [""]
+        deltas: list[dict[str, Any]] = [
+            {"role": "assistant", "content": ""},
+            *({"content": piece} for piece in pieces),
+            {},
+        ]
+        for n, delta in enumerate(deltas):
+            finish = "stop" if n == len(deltas) - 1 else None
+            self._event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+        if (call.parameters.get("stream_options") or {}).get("include_usage"):
+            self._event({**head, "choices": [], "usage": self._usage(reply, call)})
+        self._piece(b"data: [DONE]\n\n")
+        self._piece(b"")
+
+    def _event(self, value: Mapping[str, Any]) -> None:
+        self._piece(f"data: {json.dumps(value)}\n\n".encode())
+
+    def _piece(self, data: bytes) -> None:
+        self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")
+
+    def _json(self, status: int, value: Mapping[str, Any], headers: Mapping[str, str] | None = None) -> None:
+        self._bytes(status, json.dumps(value).encode(), "application/json", headers)
+
+    def _bytes(self, status: int, body: bytes, kind: str, headers: Mapping[str, str] | None = None) -> None:
+        self.send_response(status)
+        self.send_header("Content-Type", kind)
+        self.send_header("Content-Length", str(len(body)))
+        for name, value in (headers or {}).items():
+            self.send_header(name, value)
+        self.end_headers()
+        self.wfile.write(body)
+
+
+def _echo(call: ServedCall) -> Answer:
+    return call.text
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Serve from the command line until stopped."""
+    parser = argparse.ArgumentParser(prog="thinkgraph.testing.server", description="A local model server for tests.")
+    parser.add_argument(
+        "--play", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)"
+    )
+    parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
+    parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
+    parser.add_argument("--history", type=Path, help="append every call to this JSONL file")
+    options = parser.parse_args(arguments)
+    common: dict[str, Any] = {"port": options.port, "latency": options.latency, "history": options.history}
+    if options.play == "offline":
+        from thinkgraph.models.offline import OfflineChatModel
+
+        server = ModelServer(play=OfflineChatModel(), **common)
+    else:
+        server = ModelServer(_echo, **common)
+    stopped = threading.Event()
+    for name in (signal.SIGINT, signal.SIGTERM):
+        signal.signal(name, lambda *_: stopped.set())
+    with server:
+        sys.stdout.write(server.base_url + "\n")
+        sys.stdout.flush()
+        stopped.wait()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
