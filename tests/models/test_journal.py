@@ -156,7 +156,7 @@ def test_processes_share_a_file_and_a_kill_loses_nothing(
 def test_a_file_that_is_no_journal_is_named(tmp_path: Path) -> None:
     path = tmp_path / "journal.db"
     path.write_bytes(b"not a database at all" * 100)
-    with pytest.raises(RunError, match=r"cannot open the journal .*journal\.db: file is not a database") as raised:
+    with pytest.raises(RunError, match=r"cannot open the journal .*journal\.db.*file is not a database") as raised:
         SqliteJournal(path)
     assert "\n" not in str(raised.value)
     with pytest.raises(RunError, match="cannot open the journal"):
