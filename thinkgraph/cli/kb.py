@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.tools.kb_files import Manifest
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
 _SHOWN_REJECTS = 20
 _SHOWN_RELATIONS = 40
 _REDRAW_SECONDS = 0.2
@@ -98,6 +101,10 @@ def _build(args: argparse.Namespace) -> int:
             replace=args.replace,
             progress=progress,
         )
+    except KeyboardInterrupt:
+        progress.close()
+        print("thinkgraph: error: interrupted; the same command goes on where it stopped", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
     finally:
         progress.close()
     _print_rejects(report, sys.stderr)
@@ -224,7 +231,8 @@ class LineProgress:
         self._out = out
         self._terminal = out.isatty()
         self._stage = ""
-        self._last = 0.0
+        # Where lines stay, as in a log, what is done within seconds is not worth one.
+        self._last = 0.0 if self._terminal else time.monotonic()
         self._width = 0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
@@ -232,7 +240,8 @@ class LineProgress:
         now = time.monotonic()
         finished = total is not None and done >= total
         pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        if stage == self._stage and not (finished and self._terminal) and now - self._last < pause:
+        told = self._terminal and (finished or stage != self._stage)
+        if not told and now - self._last < pause:
             return
         self._stage, self._last = stage, now
         line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")
