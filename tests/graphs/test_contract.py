@@ -274,7 +274,7 @@ def test_a_resume_with_something_else_is_refused(case: Case, what: str, tmp_path
         options["knowledge"] = small_knowledge("other")
         options["knowledge"].__dict__["fingerprint"] = "different"
     if what == "prompts":
-        role = min(case.replies)
+        role = min(graph.get_state(thread()).values["manifest"]["prompts"])
         method, _, name = role.partition(".")
         (tmp_path / method).mkdir()
         library = PromptLibrary().get(role)

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import argparse
-import json
+import os
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, model_name, parse_settings
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
-from thinkgraph.cli.show import render_answer, show_progress
+from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
@@ -34,12 +36,19 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def read_question(text: str) -> str:
-    """The question given, or standard input for '-'."""
+    """The question given, or standard input for '-'; whatever the locale, its bytes are read as UTF-8."""
     if text == "-":
-        text = sys.stdin.read()
-    if not text.strip():
+        if sys.stdin is None:
+            raise UsageError("standard input is closed: there is no question to read")
+        source = getattr(sys.stdin, "buffer", None)
+        text = source.read().decode("utf-8", "replace") if source else sys.stdin.read()
+    else:
+        text = os.fsencode(text).decode("utf-8", "replace")
+    # A NUL ends a text for SQLite and some servers.
+    text = text.replace("\0", " ").strip()
+    if not text:
         raise UsageError("the question is empty: ask something")
-    return text.strip()
+    return text
 
 
 def run(args: argparse.Namespace) -> int:
@@ -49,13 +58,14 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(
         method=args.method,
         model=model_name(args.model),
-        kb=args.kb if args.kb == "world" or "://" in args.kb else str(Path(args.kb).absolute()),
+        kb=kb_spec(args.kb),
         settings=settings,
-        prompts=str(Path(args.prompts).absolute()) if args.prompts else None,
-        prices=str(Path(args.prices).absolute()) if args.prices else None,
+        prompts=absolute(args.prompts),
+        prices=absolute(args.prices),
     )
+    _check_question(question, options)
     with RunStore() as runs:
-        thread = args.thread or new_thread()
+        thread = new_thread() if args.thread is None else args.thread
         with runs.lock(thread):
             old = runs.get(thread)
             if old and old["status"] == "running" and not args.replace:
@@ -64,25 +74,41 @@ def run(args: argparse.Namespace) -> int:
                     "or give it up with --replace"
                 )
             graph = open_graph(options, runs)
-            say = _quiet if args.quiet else _say
+            say = speaker(quiet=args.quiet)
             announce(options, say)
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
-            # Checked by the entry node too; here before the run is noted.
-            _check_question(question, options)
             runs.start(thread, question, options)
             answer = work(graph, {"question": question}, thread, runs, quiet=args.quiet)
     return report(answer, as_json=args.json)
 
 
-def _say(line: str) -> None:
-    print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+def kb_spec(given: str) -> str:
+    """A knowledge base as it is noted with a run: valid whatever the folder `resume` is called from."""
+    return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
 
 
-def _quiet(_: str) -> None:
+def absolute(path: str | None) -> str | None:
+    """A path that holds in any working folder."""
+    return str(Path(path).expanduser().absolute()) if path else None
+
+
+def speaker(*, quiet: bool) -> Callable[[str], None]:
+    """What says a line on stderr. Progress that nobody can read any more is no reason to give up a run."""
+
+    def say(line: str) -> None:
+        try:
+            print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
+        except OSError:
+            sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
+
+    return _nothing if quiet else say
+
+
+def _nothing(_: str) -> None:
     pass
 
 
-def announce(options: RunOptions, say: Any) -> None:
+def announce(options: RunOptions, say: Callable[[str], None]) -> None:
     """Say which model answers; for the offline one, how to use another."""
     if options["model"] == OFFLINE:
         say("model offline: no key, no network, modest skill; for a real one: --model openai:NAME or THINKGRAPH_MODEL")
@@ -122,15 +148,16 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
 def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore, *, quiet: bool) -> Answer:
     """Run a graph to its end, showing progress; with start=None from where it stopped."""
     config: Any = {"configurable": {"thread_id": thread}}
+    kept = f"the run is kept: thinkgraph resume {thread}"
+    say = speaker(quiet=quiet)
     try:
-        # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
-        for event in graph.stream(start, config, stream_mode="custom", durability="sync"):
-            if not quiet:
-                show_progress(cast("Event", event))
+        with leaving_at_once(f"interrupted; {kept}"), runs.using():
+            # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
+            for event in graph.stream(start, config, stream_mode="custom", durability="sync"):
+                show_progress(cast("Event", event), say)
+            answer: Answer | None = graph.get_state(config).values.get("answer")
     except ThinkGraphError as error:
-        kept = f"; the run is kept: thinkgraph resume {thread}"
-        raise type(error)(f"{error}{kept}") from error
-    answer: Answer | None = graph.get_state(config).values.get("answer")
+        raise type(error)(f"{error}; {kept}") from error
     if answer is None:
         raise RunError(f"run {thread} stopped before its answer; go on with: thinkgraph resume {thread}")
     runs.finish(thread, answer["status"])
@@ -139,9 +166,9 @@ def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore
 
 def report(answer: Answer, *, as_json: bool) -> int:
     """Print the answer on stdout."""
-    text = json.dumps(answer, ensure_ascii=False) if as_json else render_answer(answer)
-    sys.stdout.write(
-        text.encode(sys.stdout.encoding or "utf-8", "replace").decode(sys.stdout.encoding or "utf-8") + "\n"
-    )
+    if as_json:
+        write_json(answer)
+    else:
+        write_line(render_answer(answer))
     sys.stdout.flush()
     return 0

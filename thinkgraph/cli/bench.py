@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
+from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import add_kb, model_name, parse_settings
+from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
 
@@ -68,14 +69,13 @@ def run(args: argparse.Namespace) -> int:
             raise UsageError(f"{args.data} has no question of type {', '.join(args.type)}")
     if args.limit is not None and args.limit < len(questions):
         questions = [questions[at * len(questions) // args.limit] for at in range(args.limit)]
-    keep = None
-    if args.out:
-        out = Path(args.out)
-        if out.exists():
-            raise UsageError(f"{out} exists already; name another file")
-        out.touch()
-        keep = append_line(out)
-    with Knowledge.open(args.kb) as knowledge:
+    out = Path(args.out) if args.out else None
+    if out and out.exists():
+        raise UsageError(f"{out} exists already; name another file")
+    if out and not out.parent.is_dir():
+        raise UsageError(f"there is no folder {out.parent} for {out.name}")
+    done = f"; what was answered is in {out}" if out else ""
+    with Knowledge.open(args.kb) as knowledge, leaving_at_once(f"interrupted{done}"):
         name = model_name(args.model)
         plan = Plan(
             questions=questions,
@@ -85,9 +85,11 @@ def run(args: argparse.Namespace) -> int:
             prices=load_prices(args.prices) if args.prices else None,
         )
         sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}\n")
-        rows = table(run_bench(plan, progress=_progress, keep=keep))
-    text = json.dumps({"rows": rows}) if args.json else render(rows)
-    sys.stdout.write(text + "\n")
+        rows = table(run_bench(plan, progress=_progress, keep=append_line(out) if out else None))
+    if args.json:
+        write_json({"rows": rows})
+    else:
+        write_line(render(rows))
     return 0
 
 

@@ -11,8 +11,10 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.options import add_kb, add_model, model_name
+from thinkgraph.cli.show import write_line
 from thinkgraph.errors import ModelError, ThinkGraphError
 from thinkgraph.prompts.kinds import BadReplyError
+from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from thinkgraph.models.client import ChatClient
@@ -47,7 +49,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
+    write_line(text)
     sys.stdout.flush()
 
 
@@ -55,7 +57,7 @@ def _report(title: str, check: Callable[[], str]) -> int:
     try:
         found = check()
     except (ThinkGraphError, OSError, sqlite3.Error, importlib.metadata.PackageNotFoundError) as error:
-        _print(f"FAIL {title:<24} {' '.join(str(error).split())}")
+        _print(f"FAIL {title:<24} {one_line(str(error))}")
         return 1
     _print(f"ok   {title:<24} {found}")
     return 0
@@ -110,8 +112,12 @@ def _calls(args: argparse.Namespace) -> int:
     from thinkgraph.prompts.library import PromptLibrary, builtin_roles
     from thinkgraph.tools.knowledge import Knowledge
 
-    library = PromptLibrary(args.prompts)
-    models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb)))
+    try:
+        library = PromptLibrary(args.prompts)
+        models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb)))
+    except ThinkGraphError as error:
+        _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
+        return 1
     faults = 0
     client = None
     for role in builtin_roles():
@@ -119,13 +125,13 @@ def _calls(args: argparse.Namespace) -> int:
         client = models.of(prompt)
         title = f"{role} ({prompt.kind.name})"
         try:
-            _print(f"ok   {title:<36} {_one_call(prompt, client)[:70]}")
+            _print(f"ok   {title:<36} {one_line(_one_call(prompt, client))[:70]}")
         except BadReplyError as error:
-            _print(f"FAIL {title:<36} the reply cannot be read: {error}")
+            _print(f"FAIL {title:<36} the reply cannot be read: {one_line(str(error))}")
             faults += 1
         except ModelError as error:
             # The next roles would meet the same fault.
-            _print(f"FAIL {title:<36} {error}")
+            _print(f"FAIL {title:<36} {one_line(str(error))}")
             return faults + 1
     learnt = {"temperature": client.takes_temperature, "a JSON schema": client.takes_schema} if client else {}
     refused = [word for word, takes in learnt.items() if not takes]

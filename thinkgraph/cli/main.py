@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import importlib
 import os
 import sqlite3
 import sys
 from collections.abc import Sequence
+from pathlib import Path
 from typing import NoReturn
 
+from thinkgraph.cli.interrupt import INTERRUPTED
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.version import VERSION
 
@@ -22,14 +25,16 @@ COMMANDS = {
     "bench": "run a question file over methods and print a table",
 }
 INTERNAL_ERROR = 70
-INTERRUPTED = 130
+STDERR = 2
 
 
 class _Parser(argparse.ArgumentParser):
     """A parser whose errors are one line that says what to do."""
 
     def error(self, message: str) -> NoReturn:
-        self.exit(2, f"{self.prog}: error: {message} (see {self.prog} --help)\n")
+        from thinkgraph.prompts.lines import one_line
+
+        self.exit(2, f"{self.prog}: error: {one_line(message)} (see {self.prog} --help)\n")
 
 
 def _parser(command: str | None) -> argparse.ArgumentParser:
@@ -53,13 +58,13 @@ def main(argv: Sequence[str] | None = None) -> int:
     debug = bool(os.environ.get("THINKGRAPH_DEBUG"))
     try:
         parsed = _parser(command).parse_args(arguments)
-        return int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+        return _run(parsed)
     except ThinkGraphError as error:
         if debug:
             raise
         return _fail(str(error), error.exit_code)
     except KeyboardInterrupt:
-        return _fail("interrupted; a run that was under way is kept (thinkgraph runs)", INTERRUPTED)
+        return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         # Whoever read the output closed it; Python must not complain again at exit.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -75,12 +80,40 @@ def main(argv: Sequence[str] | None = None) -> int:
         return _fail(f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR)
 
 
+def _run(parsed: argparse.Namespace) -> int:
+    code = int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+    # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
+    sys.stdout.flush()
+    return code
+
+
+def _open_streams() -> bool:
+    """Put the null device where the shell closed a stream (`2>&-`), so that no file of ours takes its number.
+
+    Returns:
+        False if standard output was closed.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) <= STDERR:
+        pass
+    os.close(number)
+    written = sys.stdout is not None
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - open until the process ends
+    return written
+
+
 def _fail(message: str, code: int) -> int:
-    line = " ".join(message.split())
-    print(f"thinkgraph: error: {line}", file=sys.stderr)  # noqa: T201 - this is the terminal
+    from thinkgraph.prompts.lines import one_line
+
+    with contextlib.suppress(OSError):
+        # Errors quote names and replies that others wrote.
+        print(f"thinkgraph: error: {one_line(message)}", file=sys.stderr)  # noqa: T201 - this is the terminal
     return code
 
 
 def entry() -> NoReturn:
     """Console script."""
+    if not _open_streams():
+        sys.exit(_fail("standard output is closed: there is nowhere to write an answer to", 1))
     sys.exit(main())

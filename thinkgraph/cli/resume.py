@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
-from thinkgraph.cli.ask import _quiet, _say, announce, open_graph, report, work
+from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, speaker, work
 from thinkgraph.cli.options import add_model
-from thinkgraph.cli.runstore import RunOptions, RunStore
+from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
+from thinkgraph.errors import ManifestMismatchError, RunError
+
+if TYPE_CHECKING:
+    from thinkgraph.state.answer import Answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,28 +25,62 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Resume one run; a finished one just shows its answer again."""
+    say = speaker(quiet=args.quiet)
     with RunStore() as runs:
         row = runs.known(args.thread)
-        old = row["options"]
-        options = RunOptions(
-            method=old["method"],
-            model=args.model or old["model"],
-            kb=args.kb or old["kb"],
-            settings=old["settings"],
-            prompts=str(Path(args.prompts).absolute()) if args.prompts else old["prompts"],
-            prices=str(Path(args.prices).absolute()) if args.prices else old["prices"],
-        )
         with runs.lock(args.thread):
-            graph = open_graph(options, runs)
-            say = _quiet if args.quiet else _say
-            announce(options, say)
-            state = graph.get_state({"configurable": {"thread_id": args.thread}})
-            # Killed before the first checkpoint: nothing to go on from, so the question is asked again.
-            start = None if state.next or state.values.get("answer") else {"question": row["question"]}
-            answer = state.values.get("answer")
-            if answer is None:
-                answer = work(graph, start, args.thread, runs, quiet=args.quiet)
-            else:
+            row = runs.known(args.thread)
+            options = _options(args, row)
+            if row["status"] != "running":
+                answer = _kept(runs, args.thread)
                 say("this run is finished; its answer:")
-                runs.finish(args.thread, answer["status"])
+            else:
+                answer = _go_on(runs, row, options, quiet=args.quiet)
     return report(answer, as_json=args.json)
+
+
+def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
+    old = row["options"]
+    if args.model and args.model != old["model"]:
+        raise ManifestMismatchError(
+            f"run {row['thread']} was started with model {old['model']}, not {args.model}: resume it without --model, "
+            f"or ask the question again on another thread"
+        )
+    return RunOptions(
+        method=old["method"],
+        model=old["model"],
+        kb=old["kb"] if args.kb is None else kb_spec(args.kb),
+        settings=old["settings"],
+        prompts=absolute(args.prompts) or old["prompts"],
+        prices=absolute(args.prices) or old["prices"],
+    )
+
+
+def _kept(runs: RunStore, thread: str) -> Answer:
+    """The answer of a finished run; neither model nor knowledge is needed for it."""
+    with runs.using():
+        last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
+    answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
+    if answer is None:
+        raise RunError(f"the answer of run {thread} is gone from {runs.folder}: ask the question again")
+    return answer
+
+
+def _go_on(runs: RunStore, row: RunRow, options: RunOptions, *, quiet: bool) -> Answer:
+    say = speaker(quiet=quiet)
+    thread = row["thread"]
+    graph = open_graph(options, runs)
+    announce(options, say)
+    with runs.using():
+        state = graph.get_state({"configurable": {"thread_id": thread}})
+    found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
+    if found in {"", row["after"]}:
+        # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
+        return work(graph, {"question": row["question"]}, thread, runs, quiet=quiet)
+    answer: Answer | None = state.values.get("answer")
+    if state.next or answer is None:
+        return work(graph, None, thread, runs, quiet=quiet)
+    # Killed between the answer and the note that it is there.
+    say("this run is finished; its answer:")
+    runs.finish(thread, answer["status"])
+    return answer

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import sys
 import time
 from pathlib import Path
 from typing import Any
 
-from thinkgraph.cli.runstore import RunRow, RunStore
+from thinkgraph.cli.runstore import RunBusyError, RunRow, RunStore
+from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
 
@@ -34,11 +34,12 @@ def run(args: argparse.Namespace) -> int:
     """List runs, or do what the action says."""
     with RunStore() as runs:
         if args.action == "rm":
-            for thread in args.thread:
+            threads = list(dict.fromkeys(args.thread))
+            for thread in threads:
                 runs.known(thread)
-            for thread in args.thread:
+            for thread in threads:
                 runs.remove(thread)
-            _print(f"removed {len(args.thread)} runs")
+            write_line(f"removed {len(threads)} runs")
         elif args.action == "prune":
             _prune(runs, args.days, unfinished=args.unfinished)
         elif args.action == "export":
@@ -48,21 +49,17 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(text: str) -> None:
-    sys.stdout.write(text + "\n")
-
-
 def _list(rows: list[RunRow], *, as_json: bool) -> None:
     if as_json:
-        _print(json.dumps(rows, ensure_ascii=False))
+        write_json(rows)
         return
     if not rows:
-        _print("no runs yet")
+        write_line("no runs yet")
     for row in rows:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["updated"]))
         options = row["options"]
-        _print(
-            f"{row['thread']:<18} {when}  {row['status']:<9} {options['method']:<8} {options['model']:<22} "
+        write_line(
+            f"{row['thread']:<18} {when}  {row['status']:<9} {options['method']:<8} {one_line(options['model']):<22} "
             f"{one_line(row['question'])[:80]}"
         )
 
@@ -72,24 +69,30 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
         raise UsageError("--days must not be negative")
     before = time.time() - days * DAY
     old = [row for row in runs.rows() if row["updated"] < before and (unfinished or row["status"] != "running")]
+    busy = 0
     for row in old:
-        runs.remove(row["thread"])
-    _print(f"removed {len(old)} runs")
+        try:
+            runs.remove(row["thread"])
+        except RunBusyError:
+            busy += 1
+    write_line(f"removed {len(old) - busy} runs" + (f", not {busy} that are being worked on" if busy else ""))
 
 
 def _export(runs: RunStore, thread: str, out: str | None) -> None:
     row = runs.known(thread)
     saver = runs.checkpointer()
     history: list[dict[str, Any]] = []
-    for found in saver.list({"configurable": {"thread_id": thread}}):
+    with runs.using():
+        steps = list(saver.list({"configurable": {"thread_id": thread}}))
+    for found in steps:
         values = found.checkpoint["channel_values"]
         kept = {key: value for key, value in values.items() if not key.startswith(("__", "branch:"))}
         step = dict(found.metadata or {})
         history.append(
             {"id": found.checkpoint["id"], "at": found.checkpoint["ts"], "step": step.get("step"), "state": kept}
         )
-    body = json.dumps({"run": row, "history": history}, ensure_ascii=False, indent=1, default=str)
+    body = {"run": row, "history": history}
     if out:
-        Path(out).write_text(body + "\n", "utf-8")
+        Path(out).write_text(json.dumps(body, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
     else:
-        _print(body)
+        write_json(body, indent=1)

@@ -6,6 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
+import re
 import sqlite3
 import time
 import uuid
@@ -21,6 +22,10 @@ if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
 
     from thinkgraph.models.journal import SqliteJournal
+
+
+class RunBusyError(RunError):
+    """Another process works on the run."""
 
 
 class RunOptions(TypedDict):
@@ -42,6 +47,8 @@ class RunRow(TypedDict):
     status: str
     """`running` until the answer is there, then the answer's status."""
     options: RunOptions
+    after: str
+    """Id of the thread's last checkpoint before the question, "" where it had none: what came later belongs to it."""
     created: float
     updated: float
 
@@ -50,7 +57,7 @@ def state_folder() -> Path:
     """The folder of runs: THINKGRAPH_HOME, else the user's state directory."""
     own = os.environ.get("THINKGRAPH_HOME")
     if own:
-        return Path(own)
+        return Path(own).expanduser()
     import platformdirs
 
     return Path(platformdirs.user_state_dir("thinkgraph"))
@@ -59,6 +66,20 @@ def state_folder() -> Path:
 def new_thread() -> str:
     """A short id for a new run."""
     return time.strftime("%y%m%d-", time.gmtime()) + uuid.uuid4().hex[:8]
+
+
+_THREAD = re.compile(r"\w[\w.@:+-]*")
+_LONGEST_THREAD = 200
+"""In bytes: a thread's lock is a file of its name."""
+
+
+def _held(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever removed the run may have taken the file away since it was opened: that lock holds nobody off.
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except (BlockingIOError, FileNotFoundError):
+        return False
 
 
 class RunStore:
@@ -74,19 +95,36 @@ class RunStore:
         self._closing = contextlib.ExitStack()
         try:
             (self.folder / "locks").mkdir(parents=True, exist_ok=True)
-            self._db = self._closing.enter_context(contextlib.closing(self._connect("runs.sqlite")))
-            self._db.execute(
-                "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT, options TEXT,"
-                " created REAL, updated REAL)"
-            )
-        except (OSError, sqlite3.Error) as error:
-            self._closing.close()
+        except OSError as error:
             raise RunError(
                 f"cannot keep runs in {self.folder}: {error}; set THINKGRAPH_HOME to a folder that can be written"
             ) from None
+        try:
+            with self.using("runs.sqlite"):
+                self._db = self._connect("runs.sqlite")
+                self._db.execute(
+                    "CREATE TABLE IF NOT EXISTS asked (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
+                    " options TEXT, after TEXT, created REAL, updated REAL)"
+                )
+        except RunError:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def using(self, name: str = "checkpoints.sqlite") -> Iterator[None]:
+        """Turn what SQLite says about one of the store's files into a RunError that says what to do."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                advice = "it is damaged: move it away, or set THINKGRAPH_HOME to another folder"
+            else:
+                advice = "check free space and permissions, or set THINKGRAPH_HOME to another folder"
+            raise RunError(f"cannot use {self.folder / name} ({error}): {advice}") from None
 
     def _connect(self, name: str) -> sqlite3.Connection:
-        return sqlite3.connect(self.folder / name, timeout=30, isolation_level=None, check_same_thread=False)
+        db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=None, check_same_thread=False)
+        return self._closing.enter_context(contextlib.closing(db))
 
     def __enter__(self) -> Self:
         return self
@@ -102,8 +140,9 @@ class RunStore:
         """LangGraph's SQLite checkpointer over this store."""
         from langgraph.checkpoint.sqlite import SqliteSaver
 
-        saver = SqliteSaver(self._closing.enter_context(contextlib.closing(self._connect("checkpoints.sqlite"))))
-        saver.setup()
+        with self.using("checkpoints.sqlite"):
+            saver = SqliteSaver(self._connect("checkpoints.sqlite"))
+            saver.setup()
         return saver
 
     def journal(self) -> SqliteJournal:
@@ -117,29 +156,40 @@ class RunStore:
         """Hold a thread: no other process can work on it meanwhile; freed even if this process is killed.
 
         Raises:
-            RunError: another process holds it, or the id cannot be a file name.
+            RunBusyError: another process holds it.
+            RunError: it cannot be a thread id, or the folder cannot be used.
         """
-        if not thread or len(thread) > 200 or any(c in thread for c in "/\\\0") or thread.startswith("."):  # noqa: PLR2004
+        if not _THREAD.fullmatch(thread) or len(thread.encode()) > _LONGEST_THREAD:
             raise RunError(f"'{thread[:80]}' cannot be a thread id: use letters, digits, '-' and '_'")
-        with (self.folder / "locks" / f"{thread}.lock").open("w", encoding="utf-8") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError:
-                raise RunError(f"run {thread} is being worked on by another process: wait for it, or stop it") from None
+        name = f"locks/{thread}.lock"
+        path = self.folder / name
+        with self.using(name):
+            file = path.open("w", encoding="utf-8")
+        with file:
+            with self.using(name):
+                held = _held(file.fileno(), path)
+            if not held:
+                raise RunBusyError(f"run {thread} is being worked on by another process: wait for it, or stop it")
             yield
 
     def start(self, thread: str, question: str, options: RunOptions) -> None:
         """Note that a question is being answered on a thread."""
         now = time.time()
-        self._db.execute(
-            "INSERT INTO run VALUES (?, ?, 'running', ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET question = excluded.question,"
-            " status = 'running', options = excluded.options, updated = excluded.updated",
-            (thread, question, json.dumps(options), now, now),
-        )
+        with self.using():
+            last = self.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
+        after = str(last.checkpoint["id"]) if last else ""
+        with self.using("runs.sqlite"):
+            self._db.execute(
+                "INSERT INTO asked VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
+                " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
+                " updated = excluded.updated",
+                (thread, question, json.dumps(options), after, now, now),
+            )
 
     def finish(self, thread: str, status: str) -> None:
         """Note how a run ended."""
-        self._db.execute("UPDATE run SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
+        with self.using("runs.sqlite"):
+            self._db.execute("UPDATE asked SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
 
     def get(self, thread: str) -> RunRow | None:
         """The run of a thread."""
@@ -157,19 +207,20 @@ class RunStore:
         return self._select("ORDER BY updated DESC", ())
 
     def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
-        cursor = self._db.execute(
-            f"SELECT thread, question, status, options, created, updated FROM run {clause}", values
-        )
+        columns = "thread, question, status, options, after, created, updated"
+        with self.using("runs.sqlite"):
+            found = self._db.execute(f"SELECT {columns} FROM asked {clause}", values).fetchall()
         return [
             RunRow(
                 thread=row[0],
                 question=row[1],
                 status=row[2],
                 options=json.loads(row[3]),
-                created=row[4],
-                updated=row[5],
+                after=row[4],
+                created=row[5],
+                updated=row[6],
             )
-            for row in cursor
+            for row in found
         ]
 
     def remove(self, thread: str) -> None:
@@ -180,7 +231,9 @@ class RunStore:
         """
         self.known(thread)
         with self.lock(thread):
-            self.checkpointer().delete_thread(thread)
+            with self.using():
+                self.checkpointer().delete_thread(thread)
             self.journal().forget(thread)
-            self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
-        (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
+            with self.using("runs.sqlite"):
+                self._db.execute("DELETE FROM asked WHERE thread = ?", (thread,))
+            (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import shutil
 import sys
 import textwrap
-from typing import TextIO
+from collections.abc import Callable
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
@@ -48,11 +49,27 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
     return None
 
 
-def show_progress(event: Event, *, stream: TextIO | None = None) -> None:
-    """Print one event on stderr."""
+def show_progress(event: Event, say: Callable[[str], None]) -> None:
+    """Say one event, if people care about it."""
     line = progress_line(event)
     if line is not None:
-        print(f"  {line}", file=stream or sys.stderr, flush=True)
+        say(f"  {line}")
+
+
+def write_line(text: str) -> None:
+    """Print text on stdout; what its encoding lacks becomes '?'."""
+    encoding = sys.stdout.encoding or "utf-8"
+    sys.stdout.write(text.encode(encoding, "replace").decode(encoding) + "\n")
+
+
+def write_json(value: object, *, indent: int | None = None) -> None:
+    """Print one JSON value on stdout; what its encoding lacks is escaped, so that nothing is lost."""
+    text = json.dumps(value, ensure_ascii=False, indent=indent, default=str)
+    try:
+        text.encode(sys.stdout.encoding or "utf-8")
+    except UnicodeEncodeError:
+        text = json.dumps(value, indent=indent, default=str)
+    sys.stdout.write(text + "\n")
 
 
 def render_answer(answer: Answer) -> str:

@@ -66,8 +66,9 @@ class MemoryJournal:
 
     def forget(self, thread: str) -> None:
         """See Journal."""
-        for place in [place for place in self._replies if place[0] == thread]:
-            del self._replies[place]
+        for place in list(self._replies):
+            if place[0] == thread:
+                self._replies.pop(place, None)
 
 
 class SqliteJournal:
@@ -91,7 +92,7 @@ class SqliteJournal:
                 " WITHOUT ROWID"
             )
         except sqlite3.Error as error:
-            raise RunError(f"cannot open the journal {self._path}: {error}") from None
+            raise RunError(f"cannot open the journal {self._path} ({error}): {_advice(error)}") from None
 
     @contextlib.contextmanager
     def _using(self) -> Iterator[sqlite3.Connection]:
@@ -99,7 +100,7 @@ class SqliteJournal:
             try:
                 yield self._db
             except sqlite3.Error as error:
-                raise RunError(f"cannot use the journal {self._path}: {error}") from None
+                raise RunError(f"cannot use the journal {self._path} ({error}): {_advice(error)}") from None
 
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
@@ -109,7 +110,8 @@ class SqliteJournal:
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
-        body = json.dumps(reply, ensure_ascii=False)
+        # ASCII: a reply may hold half a character (a lone surrogate), which SQLite cannot store as it is.
+        body = json.dumps(reply)
         with self._using() as db:
             db.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?)", (thread, key, time.time(), body))
 
@@ -122,6 +124,12 @@ class SqliteJournal:
         """Close the file."""
         with self._lock:
             self._db.close()
+
+
+def _advice(error: sqlite3.Error) -> str:
+    if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        return "it is damaged; move it away, and the replies it held are asked for again"
+    return "check free space and permissions"
 
 
 class StoreJournal:
@@ -142,14 +150,19 @@ class StoreJournal:
     def forget(self, thread: str) -> None:
         """See Journal."""
         space = ("thinkgraph", "journal", _label(thread))
-        while items := self._store.search(space, limit=100):
+        skipped = 0
+        while items := self._store.search(space, limit=100, offset=skipped):
             for item in items:
-                self._store.delete(space, item.key)
+                if tuple(item.namespace) == space:
+                    self._store.delete(space, item.key)
+                else:
+                    # SQL stores compare namespaces by their beginning: "a" finds "ab" too.
+                    skipped += 1
 
 
 def _label(thread: str) -> str:
-    # LangGraph's namespaces refuse periods and empty labels.
-    return thread.replace(".", "_") or "_"
+    # LangGraph's namespaces refuse periods and empty labels; two threads must never share one.
+    return thread.replace("%", "%25").replace(".", "%2E") or "%"
 
 
 def _read(body: str) -> RawReply:

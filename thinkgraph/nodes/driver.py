@@ -26,6 +26,7 @@ from thinkgraph.models.calls import Ask, CallScope, ask
 from thinkgraph.models.journal import Journal, StoreJournal
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep
 from thinkgraph.state.answer import merge_pruned
+from thinkgraph.state.base import first_reason
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.evidence import merge_evidence
 from thinkgraph.state.settings import RunSettings
@@ -107,7 +108,7 @@ def _run_op(op: Op, config: RunnableConfig) -> Any:
     if isinstance(op, Sleep):
         time.sleep(op.seconds)
         return None
-    with ThreadPoolExecutor(max(1, len(op.flows))) as pool:
+    with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
         futures = [
             pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
         ]
@@ -198,7 +199,9 @@ class NodeRunner:
             settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
             meter = Meter()
             known = {} if entry else state
-            scope = self._scope(name, known, settings, config, runtime.stream_writer, runtime.store)
+            # The entry node belongs to the run that it starts: its calls are not the last question's.
+            begun = (state.get("manifest") or {}).get("run", 0) + entry
+            scope = self._scope(name, known, begun, settings, config, runtime.stream_writer, runtime.store)
             return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
 
         def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
@@ -223,6 +226,7 @@ class NodeRunner:
         self,
         name: str,
         state: Mapping[str, Any],
+        number: int,
         settings: RunSettings,
         config: RunnableConfig,
         writer: Callable[[Event], None],
@@ -233,7 +237,6 @@ class NodeRunner:
         if journal is None and store is not None:
             journal = StoreJournal(store)
         quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
-        manifest = state.get("manifest")
         part = state.get("part", "")
         return CallScope(
             models=self._deps.models,
@@ -241,7 +244,7 @@ class NodeRunner:
             # Without a thread nothing can be resumed, and keys would collide between runs.
             journal=journal if thread else None,
             thread=thread,
-            run=manifest["run"] if manifest else 0,
+            run=number,
             node=name,
             place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
             settings=settings,
@@ -250,7 +253,11 @@ class NodeRunner:
         )
 
 
-_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {"evidence": merge_evidence, "pruned": merge_pruned}
+_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
+    "evidence": merge_evidence,
+    "pruned": merge_pruned,
+    "stopped": first_reason,
+}
 
 
 def _plain(value: Any) -> Any:
@@ -268,7 +275,13 @@ def chain(*functions: NodeFunction) -> NodeFunction:
         view: Update = dict(state)
         merged: Update = {}
         for function in functions:
-            update = yield from function(view, settings)
+            stopped = False
+            try:
+                update = yield from function(view, settings)
+            except BudgetSpentError as spent:
+                # What the transitions before it did stays.
+                yield Emit(Stopped(type="stopped", reason=spent.reason))
+                update, stopped = {"stopped": spent.reason}, True
             for key, value in update.items():
                 reduce = _REDUCERS.get(key)
                 view[key] = (
@@ -280,7 +293,7 @@ def chain(*functions: NodeFunction) -> NodeFunction:
                     merged[key] = Overwrite(both) if isinstance(known, Overwrite) else both
                 else:
                     merged[key] = value
-            if merged.get("draft"):
+            if merged.get("draft") or stopped:
                 break
         return {key: value for key, value in merged.items() if not key.startswith("_")}
 
