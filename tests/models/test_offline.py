@@ -86,8 +86,11 @@ ANSWERED = [
     (
         "What is the capital of the country that is the largest export partner of Kenya?",
         [
-            path_line("Kenya", [hop("Kenya", "export_partner")[n], *hop(end, "capital")])
-            for n, end in enumerate(("Uganda", "Panama"))
+            listed("Kenya", "export_partner"),
+            *(
+                path_line("Kenya", [hop("Kenya", "export_partner")[n], *hop(end, "capital")])
+                for n, end in enumerate(("Uganda", "Panama"))
+            ),
         ],
         ["Kampala"],
     ),
@@ -140,6 +143,13 @@ OPEN = [
     (
         "What is the capital of the country that is the largest export partner of Kenya?",
         [path_line("Kenya", hop("Kenya", "capital"))],
+    ),
+    (
+        "What is the capital of the country that is the largest export partner of Kenya?",
+        [
+            path_line("Kenya", [hop("Kenya", "export_partner")[1], *hop("Panama", "capital")]),
+            path_line("Kenya", hop("Kenya", "capital")),
+        ],
     ),
     ("How many countries border Kenya?", [listed("Kenya", "shares_border_with", total=5)]),
     ("Do Kenya and Panama share a border?", [path_line("Kenya", hop("Kenya", "shares_border_with")[:1])]),
@@ -221,7 +231,7 @@ def test_the_same_in_threads_and_in_an_event_loop(model) -> None:
 def test_usage_is_an_estimate(model) -> None:
     reply = model.invoke("x" * 9)
     assert reply.usage_metadata["input_tokens"] == 3 == estimate_tokens("x" * 9)
-    assert reply.response_metadata["token_counts"] == "estimated"
+    assert reply.response_metadata.get("token_counts") == "estimated"
 
 
 def test_explains_where_asked(model) -> None:

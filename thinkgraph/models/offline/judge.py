@@ -82,13 +82,7 @@ def _extreme_used(finder: PathFinder, path: Path) -> bool:
     """Whether a superlative is part of a relation's name, or has picked one of several ends by a number beside it."""
     places = finder.question.extreme_places()
     named = any(finder.fit(relation).get(place) for relation, _ in path.edges for place in places)
-    picked = any(
-        len(ends.rank) > 1
-        for edges in finder.shown.edges.values()
-        for edge, ends in edges.items()
-        if edge in path.edges
-    )
-    return named or picked
+    return named or path.picked
 
 
 def _count(finder: PathFinder, path: Path) -> Decision | None:

@@ -21,7 +21,7 @@ _DATE = re.compile(
 _FULL_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTHS}) \d{{4}}|\b(?:{_MONTHS}) \d{{1,2}}, \d{{4}}|\b\d{{4}}-\d\d-\d\d")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
-_VALUE = re.compile(r"(?:^|[;:-] )([A-Za-z][\w /()'-]{1,40}): ([^;:]{1,120})")
+_VALUE = re.compile(r"(?:^|[;:-] )([A-Za-z][\w /()'-]{1,40}): ([^;:]{1,120})(?=;|$)")
 _MOST_SENTENCES = 24
 _LONGEST_CLAUSE = 80
 _MEANING = re.compile(r"\b(?:means|mean|meaning|stands for|called|named|known as)\b", re.IGNORECASE)

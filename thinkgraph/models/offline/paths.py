@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from thinkgraph.models.literals import is_literal, number_in
 from thinkgraph.models.offline.evidence import Edge, Ends, Shown
 from thinkgraph.models.offline.reading import Mention, QuestionWords
-from thinkgraph.models.offline.words import STOP, Similarity, nearness, tokens, weight
+from thinkgraph.models.offline.words import STOP, Similarity, nearness, stem, tokens, weight
 
 DEPTH = 3
 BEAM = 60
@@ -44,6 +44,8 @@ class Path:
     """Whether every node of the frontier has been walked on."""
     listed: bool = True
     """Whether every hop with several ends is shown as a list that leaves none out."""
+    picked: bool = False
+    """Whether a superlative has picked one of several ends by a number beside it."""
     score: float = 0.0
 
 
@@ -116,20 +118,23 @@ class PathFinder:
             pairs: list[tuple[str, str]] = []
             lines: set[int] = set()
             noted: set[int] = set()
+            picked = path.picked
             anchor = self._anchor(path, edge)
             for node, ends in by_node.items():
-                kept, told = self._noted(ends, self._singled_out(ends, anchor))
+                best = self._singled_out(ends, anchor)
+                picked = picked or len(best) < len(ends.lines)
+                kept, told = self._noted(ends, best)
                 noted |= told
                 for end in kept:
-                    # Walking the same statement back leads nowhere new.
-                    if path.edges and edge == (path.edges[-1][0], not path.edges[-1][1]) and end in dict(path.before):
+                    # Back to a thing that the path has come through leads nowhere new.
+                    if path.edges and (end == path.mention.label or end in dict(path.before)):
                         continue
                     pairs.append((node, end))
                     lines |= {min(ends.lines[end])} if ends.full is None else {ends.full}
             if pairs:
                 grown = self._grown(path, edge, pairs, lines, anchor, whole=len(by_node) == len(path.ends))
                 lists = all(ends.full is not None or len(ends.lines) == 1 for ends in by_node.values())
-                grown = replace(grown, listed=path.listed and lists)
+                grown = replace(grown, listed=path.listed and lists, picked=picked)
                 grown.explained.update(dict.fromkeys(noted, 1.0))
                 yield self._scored(grown)
 
@@ -138,8 +143,10 @@ class PathFinder:
     ) -> Path:
         explained = dict(path.explained)
         for place, value in self.fit(edge[0]).items():
+            if place != anchor and self._repeated(place):
+                continue  # "the capitals of the neighbours of the country whose capital is": one hop for each
             explained[place] = max(explained.get(place, 0.0), value)
-        support = self.called(edge[0], anchor) + self._direction(edge, anchor, path.mention)
+        support = self.called(edge[0], anchor) + self._direction(edge, self._last_word(edge[0], anchor), path.mention)
         return Path(
             mention=path.mention,
             edges=(*path.edges, edge),
@@ -154,7 +161,7 @@ class PathFinder:
 
     def _anchor(self, path: Path, edge: Edge) -> int:
         """The best word for a relation that no earlier hop of the path has taken; the one nearer to the last on a tie."""
-        free = {place: value for place, value in self.fit(edge[0]).items() if place not in path.anchors}
+        free = {place: value for place, value in self.fit(edge[0]).items() if place not in self._taken(path)}
         if not free and not path.edges and not edge[1] and self._is_a(path.mention.label, edge[0]):
             return min(path.mention.places, default=-1)
         middle = (
@@ -163,14 +170,29 @@ class PathFinder:
         last = path.anchors[-1] if path.anchors and path.anchors[-1] >= 0 else middle
         return max(free, key=lambda place: (round(free[place], 1), -abs(place - last)), default=-1)
 
+    def _repeated(self, place: int) -> bool:
+        words = self.question.words
+        return sum(stem(word) == stem(words[place]) for word in words) > 1
+
+    def _taken(self, path: Path) -> set[int]:
+        """Words that earlier hops stand for: each hop's anchor and what its relation's name says beside it."""
+        taken = set(path.anchors)
+        for (relation, _), anchor in zip(path.edges, path.anchors, strict=True):
+            near = range(anchor - 2, anchor + 3) if anchor >= 0 else ()
+            taken |= {place for place in near if self.fit(relation).get(place, 0.0) >= 1}
+        return taken
+
     def _is_a(self, label: str, relation: str) -> bool:
         """Whether a thing's own name says the relation that leads to it: the Swiss franc is somebody's currency."""
         return self.similarity.has_vectors and self.similarity.cosine(label, relation) >= 0.38  # noqa: PLR2004
 
     def _singled_out(self, ends: Ends, anchor: int) -> list[str]:
-        """All ends, or the one that a superlative before the relation's word picks by a number beside it (a share)."""
+        """All ends, or the one that a superlative before the relation's word picks by a number beside it (a share).
+
+        Only from a list that is shown whole: the largest of those that happen to be shown need not be the largest.
+        """
         near = [place for place in self.question.extreme_places() if anchor - 3 <= place < anchor]
-        if not near or len(ends.rank) < 2 or len(ends.rank) < len(ends.lines):  # noqa: PLR2004
+        if not near or ends.full is None or len(ends.rank) < 2 or len(ends.rank) < len(ends.lines):  # noqa: PLR2004
             return list(ends.lines)
         choose = max if self.question.extreme == "max" else min
         best = choose(ends.rank.values())
@@ -188,6 +210,12 @@ class PathFinder:
             return list(kept), set()
         best = [end for end in kept if len(told.get(end, ())) == most]
         return best, set().union(*(told[end] for end in best))
+
+    def _last_word(self, relation: str, anchor: int) -> int:
+        """Where the name of a relation ends in the question: "export partner of"."""
+        while anchor >= 0 and self.fit(relation).get(anchor + 1, 0.0) >= 1:
+            anchor += 1
+        return anchor
 
     def _direction(self, edge: Edge, anchor: int, mention: Mention) -> float:
         """`whose capital is X` walks the relation backwards, `the capital of X` forwards."""
@@ -261,11 +289,10 @@ class PathFinder:
     def _uses_extreme(self, path: Path) -> bool:
         if not self.question.extreme or not path.edges:
             return False
-        ranked = any(ends.rank for node, _ in path.before for ends in [self.shown.edges[node][path.edges[-1]]])
         values = len({node for node, _ in path.before}) > 1 and all(
             number_in(end) is not None for _, end in path.before
         )
-        return ranked or values or len(path.edges) > 1
+        return path.picked or values
 
     def _mismatch(self, path: Path) -> float:
         """What is lost where the ends are not the sort of thing that is asked for."""
