@@ -196,12 +196,16 @@ def _openai(name: str) -> BaseChatModel:
 
     # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
     limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-    return ChatOpenAI(
+    client = httpx.Client(limits=limits)
+    model = ChatOpenAI(
         model=name,
         api_key=SecretStr(os.environ.get("OPENAI_API_KEY") or "none"),
         max_retries=0,
         use_responses_api=False,
         stream_usage=True,
-        http_client=httpx.Client(limits=limits),
+        http_client=client,
         http_async_client=httpx.AsyncClient(limits=limits),
     )
+    # Nobody closes a chat model: its connections end with it.
+    weakref.finalize(model, client.close)
+    return model
