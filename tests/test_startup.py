@@ -12,7 +12,9 @@ from thinkgraph.ingest.build import build_kb
 from thinkgraph.tools.knowledge import world_folder
 
 HEAVY = ("torch", "chromadb", "neo4j", "openai", "sentence_transformers", "transformers")
-ENTRY = "from thinkgraph.cli.main import main\ntry:\n    main({!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+ENTRY = (
+    "from thinkgraph.cli.main import main\ntry:\n    main({!r})\nexcept SystemExit as end:\n    assert not end.code\n"
+)
 
 
 @pytest.fixture

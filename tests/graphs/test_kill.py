@@ -49,7 +49,7 @@ def journalled(folder: Path) -> int:
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("name", sorted(CASES))
-def test_only_calls_in_flight_are_repeated(name: str, asynchronous: bool, context: Any, tmp_path: Path) -> None:
+def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, context: Any, tmp_path: Path) -> None:
     rng = random.Random(f"{name}{asynchronous}")
     model = FakeModel(CASES[name].replies)
 

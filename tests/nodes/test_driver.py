@@ -344,7 +344,7 @@ def step(update: Update | None = None, seen: list[Any] | None = None, spend: str
 
 def chained(*functions: NodeFunction, state: Mapping[str, Any] | None = None) -> Update:
     """What a chain returns, driven by hand; events are dropped."""
-    return drive(chain(*functions)(state or {}, None), {})  # type: ignore[arg-type]
+    return drive(chain(RunState, *functions)(state or {}, None), {})  # type: ignore[arg-type]
 
 
 def item(key: str, score: float) -> EvidenceItem:
@@ -411,7 +411,7 @@ def test_a_draft_ends_the_chain() -> None:
 
 @MODES
 async def test_a_chain_that_runs_out_of_budget_keeps_what_it_did(mode: str) -> None:
-    toy = Toy(chain(step({"out": 1}), step(spend="calls"), step({"out": "never"})))
+    toy = Toy(chain(RunState, step({"out": 1}), step(spend="calls"), step({"out": "never"})))
     state = await toy.run(mode)
     assert (state["out"], state["stopped"]) == (1, "budget: the ceiling of 1 calls is reached")
     assert [event["type"] for event in toy.events].count("stopped") == 1

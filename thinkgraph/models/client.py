@@ -190,13 +190,12 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
 def _openai(name: str) -> BaseChatModel:
     if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
         raise ModelError("model 'openai:…' needs OPENAI_API_KEY (or OPENAI_BASE_URL of a server that takes none)")
-    import httpx
     from langchain_openai import ChatOpenAI
+    from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
     from pydantic import SecretStr
 
     # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
-    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-    client = httpx.Client(limits=limits)
+    client = DefaultHttpxClient()
     model = ChatOpenAI(
         model=name,
         api_key=SecretStr(os.environ.get("OPENAI_API_KEY") or "none"),
@@ -204,7 +203,7 @@ def _openai(name: str) -> BaseChatModel:
         use_responses_api=False,
         stream_usage=True,
         http_client=client,
-        http_async_client=httpx.AsyncClient(limits=limits),
+        http_async_client=DefaultAsyncHttpxClient(),
     )
     # Nobody closes a chat model: its connections end with it.
     weakref.finalize(model, client.close)

@@ -13,7 +13,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import merge_configs
@@ -25,10 +25,7 @@ from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
 from thinkgraph.models.calls import Ask, CallScope, ask
 from thinkgraph.models.journal import Journal, StoreJournal
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep
-from thinkgraph.state.answer import merge_pruned
-from thinkgraph.state.base import first_reason
 from thinkgraph.state.events import Event, Stopped
-from thinkgraph.state.evidence import merge_evidence
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
 from thinkgraph.tools.deps import Deps
@@ -253,23 +250,34 @@ class NodeRunner:
         )
 
 
-_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {
-    "evidence": merge_evidence,
-    "pruned": merge_pruned,
-    "stopped": first_reason,
-}
+def reducers_of(schema: type[Any]) -> dict[str, Callable[[Any, Any], Any]]:
+    """The reducers of a state's channels, by name."""
+    hints = get_type_hints(schema, include_extras=True)
+    found = {}
+    for name, hint in hints.items():
+        inner = hint
+        while get_origin(inner) in {NotRequired, Required}:
+            inner = get_args(inner)[0]
+        if get_origin(inner) is Annotated and callable(get_args(inner)[-1]):
+            found[name] = get_args(inner)[-1]
+    return found
 
 
 def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Overwrite) else value
 
 
-def chain(*functions: NodeFunction) -> NodeFunction:
+def chain(schema: type[Any], *functions: NodeFunction) -> NodeFunction:
     """One node out of several transitions that need no checkpoint between them: each sees the updates of those before.
 
     Keys that start with an underscore pass from one to the next and never reach state. A transition that sets `draft`
     ends the chain: the run has its answer.
+
+    Args:
+        schema: the method's state; its reducers apply between the transitions as between nodes.
+        functions: the transitions, in order.
     """
+    reducers = reducers_of(schema)
 
     def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
         view: Update = dict(state)
@@ -283,7 +291,7 @@ def chain(*functions: NodeFunction) -> NodeFunction:
                 yield Emit(Stopped(type="stopped", reason=spent.reason))
                 update, stopped = {"stopped": spent.reason}, True
             for key, value in update.items():
-                reduce = _REDUCERS.get(key)
+                reduce = reducers.get(key)
                 view[key] = (
                     reduce(view.get(key), value) if reduce and not isinstance(value, Overwrite) else _plain(value)
                 )

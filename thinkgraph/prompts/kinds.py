@@ -210,7 +210,7 @@ _STRINGS = {"type": "array", "items": {"type": "string"}}
 
 def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
-    if "{" not in body and _NUMBERS_ONLY.match(body):
+    if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
         return _in_range(re.findall(r"\d+", body), shape.options, "choice")
     return _in_range(_list(_object(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
 

@@ -6,6 +6,8 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from thinkgraph.prompts.lines import parse_item
+
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
@@ -59,17 +61,27 @@ def _numbers(text: str) -> set[str]:
     }
 
 
+def _counts(lines: Sequence[str]) -> set[int]:
+    """How many ends the path lines list: each line alone, and all together."""
+    lists = [(item.hops[-1], item.more) for item in (parse_item(0, line) for line in lines) if item.hops]
+    every = {hop.object if hop.outgoing else hop.subject for ends, _ in lists for hop in ends}
+    return {len(ends) + more for ends, more in lists} | ({len(every)} if every else set())
+
+
 def holds(answer: str, lines: Iterable[str]) -> bool:
     """Whether the lines hold the answer: as a whole, or most of its content words.
 
-    Yes, no, the labels of fact verification and bare counts are conclusions and stand on their citation alone.
+    Yes, no and the labels of fact verification are conclusions and stand on their citation alone. A small number may also be
+    the count of what a path line lists.
     """
     wanted = fold(answer)
     if not wanted:
         return False
-    if wanted in _DERIVED or re.fullmatch(r"\d{1,4}", wanted):
+    if wanted in _DERIVED:
         return True
     lines = list(lines)
+    if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in _counts(lines):
+        return True
     if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
         return any(_numbers(answer) & _numbers(line) for line in lines)
     shown = f" {fold(' '.join(lines))} "
