@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 
-class ThinkGraphError(Exception):
-    """Base of all errors of this package. `str(error)` is one line fit to be shown to a person."""
+class ThinkGraphError(RuntimeError):
+    """Base of all errors of this package. `str(error)` is one line fit to be shown to a person.
+
+    A RuntimeError, because LangGraph's server keeps the words of other kinds to itself.
+    """
 
     exit_code = 1
 

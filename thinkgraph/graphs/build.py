@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langgraph.graph.state import CompiledStateGraph
@@ -77,6 +77,17 @@ def build(
     graph = chosen.wire(NodeRunner(deps, chosen.settings, given))
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=chosen.name)
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
+
+
+def outline(method: str) -> Graph:
+    """A method's graph without knowledge and model: for schemas, drawings and kept states. It cannot run.
+
+    Raises:
+        UsageError: an unknown method.
+    """
+    chosen = find_method(method)
+    nothing = cast("Deps", None)  # used by nodes only, and no node ever runs
+    return chosen.wire(NodeRunner(nothing, chosen.settings, {})).compile(name=chosen.name)
 
 
 def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:

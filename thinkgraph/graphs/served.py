@@ -6,22 +6,56 @@ folder of prompts. A server compiles checkpointer and store in by itself.
 
 from __future__ import annotations
 
+import asyncio
 import os
+import threading
+from collections.abc import Mapping
 from functools import cache
+from typing import Any
 
-from thinkgraph.graphs.build import Graph, build
+from langgraph_sdk.runtime import ServerRuntime
+
+from thinkgraph.graphs.build import Graph, build, outline
+from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.state.settings import resolve_settings
+
+_lock = threading.Lock()
+_built: dict[str, Graph] = {}
+_outline = cache(outline)
+
+_NOT_OURS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id", "checkpoint_id", "checkpoint_ns"})
+"""What clients put beside settings for LangGraph itself."""
 
 
-@cache
-def _served(method: str) -> Graph:
-    return build(
-        method,
-        knowledge=os.environ.get("THINKGRAPH_KB") or "world",
-        model=os.environ.get("THINKGRAPH_MODEL") or "offline",
-        prompts=os.environ.get("THINKGRAPH_PROMPTS") or None,
-    )
+def _checked(method: str, context: object) -> None:
+    """Refuse wrong settings. The server would drop a name it does not know, and the run would go on without it."""
+    if isinstance(context, Mapping):
+        given = {name: value for name, value in context.items() if name not in _NOT_OURS and not name.startswith("_")}
+        resolve_settings(find_method(method).settings, given)
 
 
-def tog2() -> Graph:
+def _served(method: str, context: object) -> Graph:
+    _checked(method, context)
+    # Runs that come at the same time share one opened knowledge base; a failed opening is tried again.
+    with _lock:
+        if method not in _built:
+            _built[method] = build(
+                method,
+                knowledge=os.environ.get("THINKGRAPH_KB") or "world",
+                model=os.environ.get("THINKGRAPH_MODEL") or "offline",
+                prompts=os.environ.get("THINKGRAPH_PROMPTS") or None,
+            )
+        return _built[method]
+
+
+async def _graph(method: str, runtime: ServerRuntime[Any]) -> Graph:
+    # The server asks on its event loop, and also where it wants no more than schemas or a thread's state.
+    running = runtime.execution_runtime
+    if running is None:
+        return await asyncio.to_thread(_outline, method)
+    return await asyncio.to_thread(_served, method, running.context)
+
+
+async def tog2(runtime: ServerRuntime[Any]) -> Graph:
     """ToG-2."""
-    return _served("tog2")
+    return await _graph("tog2", runtime)

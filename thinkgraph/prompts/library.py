@@ -153,15 +153,18 @@ def _builtin(role: str) -> Prompt:
     return parse_prompt_file(role, file.read_text("utf-8"), f"{method}/{name}{_SUFFIX}")
 
 
-def builtin_roles() -> list[str]:
+@cache
+def builtin_roles() -> tuple[str, ...]:
     """Every role that ships with a prompt, sorted."""
     root = resources.files("thinkgraph.prompts")
-    return sorted(
-        f"{folder.name}.{file.name.removesuffix(_SUFFIX)}"
-        for folder in root.iterdir()
-        if folder.is_dir()
-        for file in folder.iterdir()
-        if file.name.endswith(_SUFFIX)
+    return tuple(
+        sorted(
+            f"{folder.name}.{file.name.removesuffix(_SUFFIX)}"
+            for folder in root.iterdir()
+            if folder.is_dir()
+            for file in folder.iterdir()
+            if file.name.endswith(_SUFFIX)
+        )
     )
 
 
@@ -178,6 +181,9 @@ class PromptLibrary:
             PromptError: the folder is missing, a file is malformed, changes its kind, or names no role of ours.
         """
         self._own: dict[str, Prompt] = {}
+        # Now, not when a role is first asked: that may happen on an event loop, which must not wait for files.
+        for role in builtin_roles():
+            _builtin(role)
         if folder is None:
             return
         root = Path(folder)
