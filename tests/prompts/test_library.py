@@ -73,7 +73,7 @@ def test_the_rendering_of_a_built_in_prompt_is_as_it_was(role: str) -> None:
 
 
 def test_no_snapshot_outlives_its_prompt() -> None:
-    assert sorted(file.stem for file in SNAPSHOTS.glob("*.txt")) == ROLES
+    assert sorted(file.stem for file in SNAPSHOTS.glob("*.txt")) == list(ROLES)
 
 
 @pytest.mark.parametrize("role", ROLES)
