@@ -7,10 +7,19 @@ import sys
 from pathlib import Path
 
 import pytest
+from hypothesis import settings
 
 sys.path.insert(0, str(Path(__file__).parent))
 # Before LangGraph is imported: the switch is read at import time.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+# The same examples every time: a failure on one machine fails on all. THOROUGH=… looks further.
+settings.register_profile(
+    "repeatable",
+    derandomize="THOROUGH" not in os.environ,
+    deadline=None,
+    max_examples=int(os.environ.get("THOROUGH", "100")),
+)
+settings.load_profile("repeatable")
 
 
 @pytest.fixture(autouse=True)

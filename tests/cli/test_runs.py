@@ -123,7 +123,8 @@ def test_list_and_json(ask: Run, cli: Run) -> None:
     ask(QUESTION, "--thread", "one")
     ask("What is \x1b[31mthe capital\u202e of\nColombia?", "--thread", "two")
     rows = json.loads(cli("runs", "--json").out)
-    assert [(row["thread"], row["status"]) for row in rows] == [("two", "grounded"), ("one", "grounded")]
+    assert [row["thread"] for row in rows] == ["two", "one"]
+    assert rows[1]["status"] == "grounded"
     listed = cli("runs").out
     assert len(listed.splitlines()) == 2
     assert "\x1b" not in listed

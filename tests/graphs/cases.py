@@ -58,6 +58,8 @@ class Case:
     other_question: str
     """Another question that the same replies lead through without an answer."""
     settings: Mapping[str, Any] = field(default_factory=dict)
+    busy: Mapping[str, Any] = field(default_factory=dict)
+    """Settings that make `other_question` fan out, for kills and concurrency."""
     knowledge: Callable[[], Knowledge] = small_knowledge
 
 
@@ -83,9 +85,11 @@ CASES: dict[str, Case] = {
             "tog2.topic_prune": {"numbers": [1]},
             "tog2.relation_prune": _tog2_relations,
             "tog2.reason": _tog2_reason,
+            "tog2.query_reform": "age to vote",
         },
         calls=2,
         other_question="Which queen visited Baru?",
         settings={"ranker": "bm25"},
+        busy={"combined": False, "fused": False},
     ),
 }

@@ -17,12 +17,15 @@ import pytest
 from thinkgraph.cli import kb
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest import build as build_module
+from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
+from thinkgraph.tools import embeddings
 from thinkgraph.tools import knowledge as knowledge_module
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+from thinkgraph.tools.sqlite_text import SqliteTextStore
 
 TRIPLES = """Paris\tcapital_of\tFrance
 Paris\tpopulation\t2102650
@@ -49,42 +52,35 @@ class FakeEmbedder:
 
 
 class Texts:
-    """Stands for the text side: keeps the passages in a JSON file that begins like SQLite's."""
+    """The real text side, which can be told to run out of space."""
 
-    def __init__(self) -> None:
-        self.calls = 0
+    def __init__(self, build_text) -> None:
         self.fail_after: int | None = None
+        self._build_text = build_text
 
-    def build_text(self, path, passages, *, embedder, progress, total=None, name=None):
-        self.calls += 1
-        kept = []
-        for passage in passages:
-            if self.fail_after is not None and len(kept) == self.fail_after:
+    def __call__(self, path, passages, **options):
+        return self._build_text(path, self._failing(passages), **options)
+
+    def _failing(self, passages):
+        for number, passage in enumerate(passages):
+            if number == self.fail_after:
                 raise OSError(28, "No space left on device")
-            kept.append(passage)
-        path.write_bytes(b"SQLite format 3\0" + json.dumps(kept).encode())
-        entities = {entity for passage in kept for entity in passage["entities"]}
-        return {"name": name, "fingerprint": "t", "passages": len(kept), "entities": len(entities)}
+            yield passage
 
 
 def passages_in(folder: Path) -> list[dict]:
-    return json.loads((folder / "text.sqlite").read_bytes()[16:])
+    with SqliteTextStore(folder / "text.sqlite", FakeEmbedder("bundled")) as store:
+        return store.passages(["1", "2", "3", "4"])
 
 
 @pytest.fixture(autouse=True)
 def texts(monkeypatch):
-    fake = Texts()
+    def load(spec=None):
+        return FakeEmbedder(str(spec or "bundled")) if isinstance(spec, str | None) else spec
 
-    def module(name: str, **content) -> None:
-        made = types.ModuleType(name)
-        made.__dict__.update(content)
-        monkeypatch.setitem(sys.modules, name, made)
-
-    module("thinkgraph.ingest.passages", build_text=fake.build_text)
-    module(
-        "thinkgraph.tools.embeddings",
-        load_embedder=lambda spec=None: FakeEmbedder(str(spec)) if isinstance(spec, str | None) else spec,
-    )
+    fake = Texts(passages_module.build_text)
+    monkeypatch.setattr(passages_module, "build_text", fake)
+    monkeypatch.setattr(embeddings, "load_embedder", load)
     return fake
 
 
@@ -110,7 +106,10 @@ def test_build_and_open(tmp_path, files):
     assert report.manifest["graph"] == {
         "entities": 4, "literals": 2, "triples": 4, "relations": 3, "duplicates": 1, "entities_without_triples": 1,
     }  # fmt: skip
-    assert report.manifest["text"] == {"fingerprint": "t", "passages": 4, "entities": 2, "not_linked": 1}
+    text = report.manifest["text"]
+    assert text == {**text, "passages": 4, "vectors": 4, "entities": 2, "not_linked": 1}
+    assert report.manifest["linking"] == {**report.manifest["linking"], "entities": 4, "vectors": 4}
+    assert report.notes == []
     assert report.manifest["literal_relations"] == ["population"]
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
     assert not report.resumed
@@ -123,7 +122,7 @@ def test_build_and_open(tmp_path, files):
         "aliases.json", "entities.tsv", "kb", "passages.jsonl", "triples.tsv",
     ]  # fmt: skip
     assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == [
-        "build_report.jsonl", "graph.sqlite", "kb.json", "text.sqlite",
+        "build_report.jsonl", "entities.sqlite", "graph.sqlite", "kb.json", "text.sqlite",
     ]  # fmt: skip
     with Knowledge.open(tmp_path / "kb") as found:
         assert found.name == "kb"
@@ -173,7 +172,7 @@ def test_fingerprint_follows_content_only(tmp_path, files):
 def test_same_inputs_give_the_same_graph_in_another_process(tmp_path, files):
     code = (
         "import sys; from thinkgraph.ingest.build import build_kb; "
-        "build_kb(sys.argv[1], triples=[sys.argv[2]], aliases=sys.argv[3], name='n')"
+        "build_kb(sys.argv[1], triples=[sys.argv[2]], aliases=sys.argv[3], name='n', index=False)"
     )
     for seed, name in (("1", "one"), ("2", "two")):
         arguments = [str(tmp_path / name), str(files["triples"][0]), str(files["aliases"])]
@@ -246,8 +245,8 @@ def test_killed_build_goes_on(tmp_path, files):
     big = tmp_path / "big.tsv"
     with big.open("w") as out:
         out.writelines(f"n{i % 5000}\tr{i % 7}\tn{i * 31 % 5000}\n" for i in range(60_000))
-    code = "import sys; from thinkgraph.ingest.build import build_kb; build_kb(sys.argv[1], triples=[sys.argv[2]])"
-    whole = build_kb(tmp_path / "whole", triples=[big], name="kb").manifest
+    code = "import sys; from thinkgraph.ingest.build import build_kb; build_kb(sys.argv[1], triples=[sys.argv[2]], index=False)"
+    whole = build_kb(tmp_path / "whole", triples=[big], name="kb", index=False).manifest
     for delay in (0.25, 0.4, 0.55):
         process = subprocess.Popen([sys.executable, "-c", code, str(tmp_path / "kb"), str(big)])
         time.sleep(delay)
@@ -256,7 +255,7 @@ def test_killed_build_goes_on(tmp_path, files):
         if (tmp_path / "kb").exists():
             read_manifest(tmp_path / "kb")
             shutil.rmtree(tmp_path / "kb")
-    report = build_kb(tmp_path / "kb", triples=[big])
+    report = build_kb(tmp_path / "kb", triples=[big], index=False)
     assert report.manifest["graph"] == whole["graph"]
     assert report.manifest["fingerprint"] == whole["fingerprint"]
     assert not list(tmp_path.glob(".kb*"))

@@ -21,7 +21,9 @@ from thinkgraph.testing.server import ModelServer
 
 def client(server: ModelServer, **options: object) -> ChatOpenAI:
     own = httpx.Client()  # closed by the test that makes it leak-free: ChatOpenAI shares clients otherwise
-    return ChatOpenAI(model="test-model", base_url=server.base_url, api_key="none", max_retries=0, http_client=own, **options)
+    return ChatOpenAI(
+        model="test-model", base_url=server.base_url, api_key="none", max_retries=0, http_client=own, **options
+    )
 
 
 @pytest.fixture
@@ -113,7 +115,12 @@ async def test_64_at_once() -> None:
     with ModelServer(["ok"], latency=0.3) as server:
         async with httpx.AsyncClient(limits=httpx.Limits(max_connections=80), timeout=30) as own:
             model = ChatOpenAI(
-                model="m", base_url=server.base_url, api_key="none", max_retries=0, http_async_client=own, http_client=None
+                model="m",
+                base_url=server.base_url,
+                api_key="none",
+                max_retries=0,
+                http_async_client=own,
+                http_client=None,
             )
             texts = await asyncio.gather(*(model.ainvoke("x") for _ in range(64)))
     assert [message.text for message in texts] == ["ok"] * 64

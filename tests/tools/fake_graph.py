@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 from rapidfuzz import fuzz
 
 from thinkgraph.tools.lexical import tokens
-from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.names import normal_name
 
 if TYPE_CHECKING:
@@ -39,7 +38,6 @@ class FakeGraph:
                     self._words.setdefault(word, []).append((node, name))
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
-        count_round_trip()
         self.calls.append(("lookup", list(names)))
         out = []
         for name in names:
@@ -53,7 +51,6 @@ class FakeGraph:
         return out
 
     def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
-        count_round_trip()
         self.calls.append(("fuzzy" if fuzzy else "fulltext", list(texts)))
         return [(self._fuzzy(text) if fuzzy else self._fulltext(text))[:limit] for text in texts]
 

@@ -1,14 +1,53 @@
 from __future__ import annotations
 
+from collections.abc import Iterator
+from pathlib import Path
+
 import pytest
 from fake_graph import FakeGraph, entity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from thinkgraph.ingest.graph_writer import GraphWriter
+from thinkgraph.ingest.readers import EntityRow
 from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.linking import StandardLinker
 from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+
+class TestOverSqlite(LinkerConformance):
+    @pytest.fixture
+    def graph(self, tmp_path: Path) -> Iterator[SqliteGraphStore]:
+        path = tmp_path / "graph.sqlite"
+        with GraphWriter(path) as writer:
+            writer.add([(node["id"], "in", "world", (), None) for node, _ in self.entities])
+            writer.finish(
+                meta={"name": "linker", "fingerprint": "f"},
+                entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
+                aliases={node["id"]: aliases for node, aliases in self.entities},
+            )
+        with SqliteGraphStore(path) as store:
+            yield store
+
+    @pytest.fixture
+    def linker(self, graph: SqliteGraphStore) -> StandardLinker:
+        return StandardLinker(graph)
+
+
+class TestOverMemory(LinkerConformance):
+    @pytest.fixture
+    def linker(self) -> StandardLinker:
+        return StandardLinker(
+            MemoryGraphStore(
+                [(node["id"], "in", "world") for node, _ in self.entities],
+                labels={node["id"]: node["label"] for node, _ in self.entities},
+                descriptions={node["id"]: node["description"] for node, _ in self.entities},
+                aliases={node["id"]: aliases for node, aliases in self.entities},
+            )
+        )
 
 
 class TestStandardLinker(LinkerConformance):

@@ -1,7 +1,7 @@
 from __future__ import annotations
 
 import random
-import subprocess
+import shutil
 from typing import TYPE_CHECKING
 
 import chromadb
@@ -9,7 +9,7 @@ import pytest
 from chromadb.config import Settings
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.ingest.passages import build_text
+from thinkgraph.ingest.passages import build_text, embedded_text
 from thinkgraph.testing.conformance.text import TextStoreConformance, ids_of, sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools import sqlite_text
@@ -17,7 +17,7 @@ from thinkgraph.tools.chroma_text import ChromaTextStore
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite_text import SqliteTextStore
-from thinkgraph.tools.vector_index import EntityIndex, build_index
+from thinkgraph.tools.vector_index import EntityIndex, entity_passage, entity_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -49,7 +49,7 @@ class TestSqlite(TextStoreConformance):
 class TestSqliteWithIndex(TextStoreConformance):
     @pytest.fixture
     def store(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[SqliteTextStore]:
-        monkeypatch.setattr(sqlite_text, "_SCAN_BELOW", 0)
+        monkeypatch.setattr(sqlite_text, "SCANNED", 0)
         with SqliteTextStore(folder / "text.sqlite", HashEmbedder()) as store:
             yield store
 
@@ -116,7 +116,7 @@ def test_scores_are_exact_over_chunks(tmp_path: Path, monkeypatch: pytest.Monkey
         assert store.search([query], limit=20)[0] == hits
 
 
-def test_one_round_trip_each(folder: Path) -> None:
+def test_stores_count_no_round_trips_themselves(folder: Path) -> None:
     meter = Meter()
     token = current_meter.set(meter)
     try:
@@ -126,11 +126,11 @@ def test_one_round_trip_each(folder: Path) -> None:
             store.search(["capital", "river"])
     finally:
         current_meter.reset(token)
-    assert meter.store_round_trips == 3
+    assert meter.store_round_trips == 0
 
 
 def test_read_only_folder_stays_as_it_is(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(sqlite_text, "_SCAN_BELOW", 0)
+    monkeypatch.setattr(sqlite_text, "SCANNED", 0)
     (folder / "text.sqlite").chmod(0o444)
     folder.chmod(0o555)
     before = (folder / "text.sqlite").read_bytes()
@@ -159,14 +159,14 @@ def test_closed_or_wrong(folder: Path, tmp_path: Path) -> None:
 def test_index_is_built_once_rebuilt_if_half_done_and_not_needed(
     folder: Path, cache: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(sqlite_text, "_SCAN_BELOW", 0)
+    monkeypatch.setattr(sqlite_text, "SCANNED", 0)
     query = "capital of Austria"
     with SqliteTextStore(folder / "text.sqlite", HashEmbedder()) as store:
         told: list[int] = []
-        build_index(store, lambda _stage, done, _total: told.append(done))
+        store.build_index(lambda _stage, done, _total: told.append(done))
         assert told[-1] == store.vector_count
         again: list[int] = []
-        build_index(store, lambda _stage, done, _total: again.append(done))
+        store.build_index(lambda _stage, done, _total: again.append(done))
         assert not again
         expected = store.search([query])
     (marker,) = cache.rglob("complete.json")
@@ -180,28 +180,44 @@ def test_index_is_built_once_rebuilt_if_half_done_and_not_needed(
     assert "without an index" in caplog.text
 
 
-def test_entity_index(cache: Path) -> None:
-    def entity(number: int, label: str) -> Entity:
-        return {"id": f"e{number}", "label": label, "type": "", "description": "", "literal": number == 3}
+def test_index_is_made_again_elsewhere_from_the_stored_vectors(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sqlite_text, "SCANNED", 0)
+    embedder = HashEmbedder()
+    with SqliteTextStore(folder / "text.sqlite", embedder) as store:
+        store.build_index()
+        expected = store.search(["capital of Austria"], limit=3)
+    copy = tmp_path / "copy"
+    shutil.copytree(folder, copy)
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path / "another cache"))
+    fresh = HashEmbedder()
+    with SqliteTextStore(copy / "text.sqlite", fresh) as store:
+        assert store.search(["capital of Austria"], limit=3) == expected
+    assert fresh.encoded == 1  # the query, and no passage
+    assert list((tmp_path / "another cache").rglob("complete.json"))
 
-    embedder = HashEmbedder(cache_size=0)
-    index = EntityIndex("print", embedder)
-    assert index.nearest(["red apple"]) == [[]]
 
-    def dying() -> Iterator[Entity]:
-        for i in range(400):
-            yield entity(i, f"name{i} of{i % 20}")
-        raise KeyboardInterrupt
+def test_small_stores_have_no_index(folder: Path, cache: Path) -> None:
+    with SqliteTextStore(folder / "text.sqlite", HashEmbedder()) as store:
+        store.build_index()
+        assert store.search(["capital of Austria"])[0]
+    assert not cache.exists()
 
-    with pytest.raises(KeyboardInterrupt):
-        index.build(dying())
-    index.close()
-    assert not index.complete()
-    encoded = embedder.encoded
-    index.build([entity(i, f"name{i} of{i % 20}") for i in range(400)] + [entity(400, "red apple")])
-    assert embedder.encoded - encoded == 401 - 1 - encoded
-    ((best, score), *_) = index.nearest(["apple, red"], limit=3)[0]
-    assert (best["id"], best["label"]) == ("e400", "red apple")
-    assert score == pytest.approx(1, abs=1e-3)
-    index.close()
-    assert subprocess.run(["ls", str(cache)], capture_output=True, text=True, check=True).stdout.strip() == "index"
+
+def test_entity_index(tmp_path: Path) -> None:
+    def entity(number: int, label: str, description: str = "") -> Entity:
+        return {"id": f"e{number}", "label": label, "type": "t", "description": description, "literal": False}
+
+    entities = [entity(i, f"name{i} of{i % 20}") for i in range(400)]
+    entities += [entity(400, "red apple"), entity(401, "pear", "a green fruit")]
+    passages = [entity_passage(one) for one in entities]
+    assert [embedded_text(one) for one in passages] == [entity_text(one) for one in entities]
+    build_text(tmp_path / "entities.sqlite", passages, embedder=HashEmbedder(), progress=no_progress)
+    with SqliteTextStore(tmp_path / "entities.sqlite", HashEmbedder()) as store:
+        apple, pear = EntityIndex(store).nearest(["apple, red", "a green fruit"], limit=3)
+        assert EntityIndex(store).nearest([]) == []
+    assert apple[0][0] == entities[400]
+    assert apple[0][1] == pytest.approx(1, abs=1e-3)
+    assert pear[0][0] == entities[401]
+    assert len(apple) == 3

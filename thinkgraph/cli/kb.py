@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.tools.kb_files import Manifest
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
+
 _SHOWN_REJECTS = 20
 _SHOWN_RELATIONS = 40
 _REDRAW_SECONDS = 0.2
@@ -58,6 +61,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="relation whose objects are all literal values; may be repeated",
     )
     build.add_argument("--no-literals", action="store_true", help="do not look for literal values")
+    build.add_argument(
+        "--no-index",
+        action="store_true",
+        help="do not encode the entities for linking by meaning, nor make the index for searching all vectors now",
+    )
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
     info = commands.add_parser("info", help="show what a knowledge base holds")
@@ -88,13 +96,20 @@ def _build(args: argparse.Namespace) -> int:
             embedder=args.embedder,
             literal_relations=args.literal,
             detect_literals=not args.no_literals,
+            index=not args.no_index,
             strict=args.strict,
             replace=args.replace,
             progress=progress,
         )
+    except KeyboardInterrupt:
+        progress.close()
+        print("thinkgraph: error: interrupted; the same command goes on where it stopped", file=sys.stderr)  # noqa: T201
+        return INTERRUPTED
     finally:
         progress.close()
     _print_rejects(report, sys.stderr)
+    for note in report.notes:
+        print(f"note: {_shown(note)}", file=sys.stderr)  # noqa: T201 (beside the summary)
     _print(_summary(report))
     return 0
 
@@ -173,12 +188,30 @@ def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: 
         ]
     else:
         lines.append("passages     none")
+    if linking := manifest["linking"]:
+        lines.append(f"by meaning   {linking['entities']:,} of {graph['entities']:,} entities can be linked")
+    else:
+        lines.append("by meaning   no entity can be linked (built with --no-index)")
+    for kind, store in (("passages", text), ("entities", linking)):
+        if store:
+            lines.append(f"search       {kind}: {_search(store['fingerprint'], store['vectors'])}")
     lines.append(f"embedder     {_shown(str(model['name'])) if model else 'none'}")
     lines.append(f"relations    {graph['relations']:,}")
     lines += [f"  {count:>12,}  {_shown(name)}" for name, _, count in relations[:_SHOWN_RELATIONS]]
     if len(relations) > _SHOWN_RELATIONS:
         lines.append(f"  … and {len(relations) - _SHOWN_RELATIONS:,} more (--json shows all)")
     return lines
+
+
+def _search(fingerprint: str, vectors: int) -> str:
+    """How a search over all vectors of a store is done."""
+    from thinkgraph.tools.text_schema import SCANNED
+    from thinkgraph.tools.vector_index import ChromaIndex
+
+    if vectors <= SCANNED:
+        return f"all {vectors:,} vectors are read (an index is made for more than {SCANNED:,})"
+    index = ChromaIndex("text", fingerprint)
+    return f"index of {vectors:,} vectors {'in' if index.complete() else 'not made yet: on first use, in'} {_shown(str(index.folder))}"
 
 
 def _print(lines: Sequence[str]) -> None:
@@ -198,7 +231,8 @@ class LineProgress:
         self._out = out
         self._terminal = out.isatty()
         self._stage = ""
-        self._last = 0.0
+        # Where lines stay, as in a log, what is done within seconds is not worth one.
+        self._last = 0.0 if self._terminal else time.monotonic()
         self._width = 0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
@@ -206,7 +240,8 @@ class LineProgress:
         now = time.monotonic()
         finished = total is not None and done >= total
         pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        if stage == self._stage and not (finished and self._terminal) and now - self._last < pause:
+        told = self._terminal and (finished or stage != self._stage)
+        if not told and now - self._last < pause:
             return
         self._stage, self._last = stage, now
         line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")

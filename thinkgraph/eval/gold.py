@@ -220,7 +220,8 @@ def _resolve(question: Question) -> _Resolver:
         return Gold(question.question, question.answers, "none")
     branched = question.type in _BRANCHED
     gold = yield from _walk(question, branched=branched)
-    if not branched and gold.operation == "chain" and not _agrees(gold):
+    named = sum(hop[0] not in {"*", "count"} for hop in question.gold_path)
+    if not branched and gold.operation == "chain" and named > 1 and not _agrees(gold):
         # A file without types: "borders both Germany and France" reads as a chain where France borders Germany.
         other = yield from _walk(question, branched=True)
         if other.operation == "intersection" and _agrees(other):
@@ -230,7 +231,7 @@ def _resolve(question: Question) -> _Resolver:
 
 def _agrees(gold: Gold) -> bool:
     reached = {end.casefold() for place in gold.finals for end in gold.hops[place].ends}
-    return all(gold.hops[p].is_text for p in gold.finals) or {a.casefold() for a in gold.answers} <= reached
+    return all(gold.hops[p].is_text for p in gold.finals) or {a.casefold() for a in gold.answers} == reached
 
 
 def _walk(question: Question, *, branched: bool) -> _Resolver:

@@ -130,13 +130,15 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         Tog2State, context_schema=Tog2Settings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    graph.add_node("begin", run.node("begin", chain(begin("tog2", roles, _fresh), link_entities), entry=True))
+    graph.add_node(
+        "begin", run.node("begin", chain(Tog2State, begin("tog2", roles, _fresh), link_entities), entry=True)
+    )
     graph.add_node("precheck", run.node("precheck", precheck), input_schema=PrecheckTask)
-    graph.add_node("topic_prune", run.node("topic_prune", chain(tally, topic_prune, topic_context)))
+    graph.add_node("topic_prune", run.node("topic_prune", chain(Tog2State, tally, topic_prune, topic_context)))
     graph.add_node("reason", run.node("reason", reason))
     graph.add_node("query_reform", run.node("query_reform", query_reform))
     graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)
-    explore = chain(_next_round, entity_discovery, context_retrieval, entity_prune)
+    explore = chain(Tog2State, _next_round, entity_discovery, context_retrieval, entity_prune)
     graph.add_node("explore", run.node("explore", explore))
     graph.add_node("answer", run.node("answer", answer("tog2.reason")))
     graph.add_edge(START, "begin")

@@ -7,8 +7,9 @@ import json
 import sqlite3
 import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import cached_property
 from pathlib import Path
 from typing import Any, Literal
 
@@ -20,7 +21,7 @@ from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages
 from thinkgraph.ingest.rejects import Reject, Rejects
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import GRAPH_FORMAT
-from thinkgraph.tools.kb_files import InputFile, Manifest, TextCounts
+from thinkgraph.tools.kb_files import EntityCounts, InputFile, Manifest, TextCounts
 from thinkgraph.tools.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -41,6 +42,8 @@ class BuildReport:
     examples: Sequence[Reject]
     """The first of each kind, 1,000 at most; also in the folder's `build_report.jsonl`."""
     entities_without_triples: int
+    notes: Sequence[str]
+    """What went otherwise than wished and does no harm, one line each."""
     resumed: bool
     """Whether an unfinished build was continued."""
     seconds: float
@@ -57,6 +60,8 @@ def build_kb(
     embedder: Embedder | str | None = None,
     literal_relations: Iterable[str] = (),
     detect_literals: bool = True,
+    index: bool = True,
+    known_vectors: Path | str | None = None,
     strict: bool = False,
     replace: bool = False,
     progress: Progress = no_progress,
@@ -74,6 +79,10 @@ def build_kb(
             default the bundled one.
         literal_relations: relations all of whose objects are literals.
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
+        index: whether to encode the entities, for linking by meaning, and to make the index for searching all vectors.
+            The index lies in the user's cache and is made on first use where it is missing.
+        known_vectors: a file of vectors made before (see `thinkgraph.ingest.known`), used for exactly the texts and the
+            encoder it is for.
         strict: stop at the first malformed row instead of reporting it.
         replace: whether a knowledge base that is there already may be replaced, once the new one is ready.
         progress: told how far the work is.
@@ -96,6 +105,8 @@ def build_kb(
             embedder=embedder,
             literal_relations=frozenset(literal_relations),
             detect_literals=detect_literals,
+            index=index,
+            known_vectors=Path(known_vectors).expanduser() if known_vectors else None,
             rejects=Rejects(strict=strict),
             progress=progress,
         )
@@ -115,6 +126,7 @@ def build_kb(
         rejected=dict(rejects.counts),
         examples=rejects.kept,
         entities_without_triples=facts["entities_without_triples"],
+        notes=build.notes,
         resumed=resumed,
         seconds=time.monotonic() - started,
     )
@@ -180,12 +192,17 @@ class _Build:
     embedder: Embedder | str | None
     literal_relations: frozenset[str]
     detect_literals: bool
+    index: bool
+    known_vectors: Path | None
     rejects: Rejects
     progress: Progress
+    notes: list[str] = field(default_factory=list)
 
     def key(self, *, strict: bool) -> str:
         """Identifies the build: an unfinished one is continued only by the same."""
-        return self._digest("build", self.name, str(strict), *(file["file"] for file in self.inputs.files))
+        return self._digest(
+            "build", self.name, str(strict), str(self.index), *(file["file"] for file in self.inputs.files)
+        )
 
     def _digest(self, *more: str, roles: Sequence[str] = ("triples", "entities", "aliases", "passages")) -> str:
         model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
@@ -193,7 +210,7 @@ class _Build:
             [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
             [sorted(self.literal_relations), self.detect_literals],
             [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
-            model if self.inputs.passages and "passages" in roles else None,
+            model if self._encodes and "passages" in roles else None,
             more,
         ]
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
@@ -201,17 +218,22 @@ class _Build:
     def run(self, place: BuildFolder) -> tuple[Manifest, GraphCounts]:
         counts = self._stage(place, "graph", lambda: self._graph(place.work))
         text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
+        linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
             report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
-        files = [kb_files.GRAPH] + ([kb_files.TEXT] if text else [])
+        stores = [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES] * bool(linking)
+        for store in stores if self.index else ():
+            self._build_index(place.work / store)
+        files = [kb_files.GRAPH, *stores]
         manifest: Manifest = {
             "format": kb_files.KB_FORMAT,
             "name": self.name,
-            "fingerprint": self._digest("content"),
+            "fingerprint": self._digest("content", str(self.index)),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
             "graph": {key: value for key, value in counts.items() if isinstance(value, int)},
-            "text": text["counts"] if text else None,
-            "embedder": text["embedder"] if text else None,
+            "text": text,
+            "linking": linking,
+            "embedder": self._model() if self._encodes else None,
             "literal_relations": counts["literal_relations"],
             "inputs": self.inputs.files,
             "files": {file: (place.work / file).stat().st_size for file in files},
@@ -257,31 +279,77 @@ class _Build:
                 )
         return counts
 
-    def _text(self, work: Path) -> dict[str, Any]:
-        from thinkgraph.ingest.passages import build_text
+    @property
+    def _encodes(self) -> bool:
+        return self.index or bool(self.inputs.passages)
+
+    @cached_property
+    def _encoder(self) -> Embedder:
+        """What makes the vectors; a known one costs nothing."""
         from thinkgraph.tools.embeddings import load_embedder
+
+        embedder: Embedder = load_embedder(self.embedder)
+        if self.known_vectors is None:
+            return embedder
+        from thinkgraph.ingest.known import KnownVectors, ReusingEmbedder
+
+        return ReusingEmbedder(embedder, KnownVectors.load(self.known_vectors))
+
+    def _model(self) -> dict[str, str | None]:
+        spec = "bundled" if self.embedder is None else self.embedder if isinstance(self.embedder, str) else None
+        return {"name": self._encoder.name, "spec": spec}
+
+    def _text(self, work: Path) -> TextCounts:
+        from thinkgraph.ingest.passages import build_text
         from thinkgraph.tools.sqlite_graph import SqliteGraphStore
 
-        embedder = load_embedder(self.embedder)
         links = LinkCounts()
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
             rows = ((path, row) for path in self.inputs.passages for row in read_passages(path, self.rejects))
             info = build_text(
                 work / kb_files.TEXT,
                 _at_least_one(linked_passages(graph, rows, self.rejects, links)),
-                embedder=embedder,
+                embedder=self._encoder,
                 progress=self.progress,
                 total=self.inputs.total_passages,
                 name=self.name,
             )
-        counts: TextCounts = {
+        return {
             "fingerprint": info["fingerprint"],
             "passages": info["passages"],
+            "vectors": self._vectors(work / kb_files.TEXT),
             "entities": info["entities"],
             "not_linked": links.not_linked,
         }
-        spec = "bundled" if self.embedder is None else self.embedder if isinstance(self.embedder, str) else None
-        return {"counts": counts, "embedder": {"name": embedder.name, "spec": spec}}
+
+    def _entities(self, work: Path) -> EntityCounts:
+        from thinkgraph.ingest.meaning import build_entities
+        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+        path = work / kb_files.ENTITIES
+        with SqliteGraphStore(work / kb_files.GRAPH) as graph:
+            info = build_entities(path, graph, embedder=self._encoder, progress=self.progress, name=self.name)
+        return {
+            "fingerprint": info["fingerprint"],
+            "entities": info["passages"],
+            "vectors": self._vectors(path),
+        }
+
+    def _vectors(self, path: Path) -> int:
+        from thinkgraph.tools.sqlite_text import SqliteTextStore
+
+        with SqliteTextStore(path, self._encoder) as store:
+            return store.vector_count
+
+    def _build_index(self, path: Path) -> None:
+        from thinkgraph.tools.sqlite_text import SqliteTextStore
+
+        with SqliteTextStore(path, self._encoder) as store:
+            try:
+                store.build_index(self.progress)
+            except KnowledgeError as error:
+                # The knowledge base is whole without it: searches read all vectors, or make it later.
+                self.notes.append(f"no search index was made: {error}")
 
 
 def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:

@@ -59,6 +59,9 @@ class BuildFolder:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        if error is not None and not self._stages:
+            # Nothing is finished that the next build could go on with.
+            shutil.rmtree(self.work, ignore_errors=True)
         self._drop_lock()
 
     def stage(self, name: str) -> Any:

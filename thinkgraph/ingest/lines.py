@@ -128,15 +128,16 @@ def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int
         for number, line in read_lines(path, rejects):
             yield number, line.split(sign)
         return
-    last = 0
+    last, raw = 0, ""
 
     def feed() -> Iterator[str]:
-        nonlocal last
-        for last, line in read_lines(path, rejects):  # noqa: B007 (the reader below needs the last number)
-            yield line + "\n"
+        nonlocal last, raw
+        for last, raw in read_lines(path, rejects):  # noqa: B007 (the reader below needs the last number)
+            yield raw + "\n"
 
     reader = csv.reader(feed(), delimiter="\t" if form == "quoted-tsv" else ",")
     while True:
+        before = last
         try:
             cells = next(reader)
         except StopIteration:
@@ -144,7 +145,12 @@ def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int
         except csv.Error as error:
             rejects.add(path, last, f"bad CSV: {error} (is a quote left open?)")
             continue
-        if cells:
+        # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
+        if cells and last > before + 1 and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
+            rejects.add(
+                path, before + 1, f"a quote is opened and not closed; lines {before + 1} to {last} are not used"
+            )
+        elif cells:
             yield last, cells
 
 

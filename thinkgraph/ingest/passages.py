@@ -17,7 +17,7 @@ from thinkgraph.tools.embeddings import WindowedEmbedder, embed_array, split_wor
 from thinkgraph.tools.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Callable, Iterable
     from pathlib import Path
 
     from thinkgraph.state.knowledge import Passage, TextInfo
@@ -43,6 +43,7 @@ def build_text(
     progress: Progress,
     total: int | None = None,
     name: str | None = None,
+    stage: str = "text",
 ) -> TextInfo:
     """Write `passages` to the text store at `path`, replacing what it held.
 
@@ -55,9 +56,10 @@ def build_text(
         path: The file to write, by custom `text.sqlite`.
         passages: Read once, streamed; ids must be unique, texts may hold anything.
         embedder: Makes the vectors, of "title: text"; longer texts get one vector per window.
-        progress: Told of every batch, in stage "text".
+        progress: Told of every batch.
         total: How many passages will come, if known.
         name: The store's name for people; the folder's name if not given.
+        stage: What the progress calls this work.
 
     Returns:
         What the store now says about itself. The fingerprint depends on content and embedder, not on order.
@@ -72,11 +74,12 @@ def build_text(
             shutil.copyfile(path, working)
         with closing(_open(working)) as connection:
             _prepare(connection, embedder.name, name or path.resolve().parent.name)
-            _write_all(connection, passages, embedder, progress, total)
+            _write_all(connection, passages, embedder, lambda done: progress(stage, done, total))
             info = _finish(connection)
         working.replace(path)
     except (OSError, sqlite3.Error) as error:
-        raise KnowledgeError(f"cannot write the text store {path}: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise KnowledgeError(f"cannot write {path}: {reason}; mend that and run the same command again") from error
     return info
 
 
@@ -127,17 +130,16 @@ def _write_all(
     connection: sqlite3.Connection,
     passages: Iterable[Passage],
     embedder: Embedder,
-    progress: Progress,
-    total: int | None,
+    told: Callable[[int], None],
 ) -> None:
     stream = iter(passages)
     done = 0
-    progress("text", 0, total)
+    told(0)
     while batch := list(islice(stream, _BATCH)):
         with _transaction(connection):
             _write(connection, _merged(map(_cleaned, batch)), embedder)
         done += len(batch)
-        progress("text", done, total)
+        told(done)
 
 
 def _cleaned(passage: Passage) -> Passage:

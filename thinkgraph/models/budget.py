@@ -16,7 +16,6 @@ from thinkgraph.state.base import Quota
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, active_seconds
 
-
 class BudgetSpentError(Exception):
     """A ceiling leaves no room for a call. Nodes may catch it; otherwise the run goes to its closing node."""
 
@@ -114,9 +113,9 @@ class Ledger:
         quota, limits = self._quota, self._limits
         tokens = estimate_tokens(characters)
         cost = tokens * price_in
-        if limits.max_output_tokens is not None:
-            tokens += limits.max_output_tokens
-            cost += limits.max_output_tokens * price_out
+        room = limits.max_output_tokens or 0
+        tokens += room
+        cost += room * price_out
         with self._lock:
             if quota["calls"] is not None and self._calls + 1 + spare > quota["calls"]:
                 raise BudgetSpentError("calls", limits.max_calls or 0)

@@ -86,6 +86,7 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
     client = scope.models.of(prompt)
     messages = prompt.render(request.inputs, request.shape, shots=scope.settings.shots)
     problem = ""
+    last: CallRecord | None = None
     for repair in (False, True):
         try:
             raw, record, replayed = yield from _reply(request, scope, prompt, client, messages, repair=repair)
@@ -94,6 +95,7 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
                 raise
             # The first reply was paid for; without room for a repair its fallback stands.
             break
+        last = record
         try:
             value = prompt.kind.parse(raw["text"], request.shape)
         except BadReplyError as error:
@@ -107,7 +109,8 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
             continue
         scope.emit(_called(record, replayed=replayed, problem=""))
         return Asked(value, fell_back=False)
-    last = next(reversed(scope.records.values()))
+    if last is None:
+        raise AssertionError("the first call either replies or raises")
     last["fallback"] = True
     scope.emit(_called(last, replayed=False, problem=f"fallback taken: {problem}"))
     return Asked(request.fallback, fell_back=True)
@@ -194,7 +197,8 @@ def _request(
     options: CallOptions,
     prices: tuple[float, float],
 ) -> Flow[RawReply]:
-    characters = sum(len(text) for _, text in messages)
+    # Counted in bytes: scripts of three bytes a character have about a token for each.
+    characters = sum(len(text.encode("utf-8", "replace")) for _, text in messages)
     began = time.monotonic()
     attempts = 0
     failures = 0
@@ -204,6 +208,7 @@ def _request(
             characters=characters, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
         attempts += 1
+        sent = client.taken
         try:
             reply: Reply = yield CallModel(client, messages, options, request.role)
         except Exception as error:
@@ -212,14 +217,16 @@ def _request(
             if failure is None:
                 raise
             scope.ledger.settle(reserved, tokens=0, cost=0.0)
-            if failure.refused and client.learn_from(failure.message):
+            if failure.refused and client.learn_from(failure.message, sent):
                 continue
             failures += 1
             if not failure.passing or failures > scope.settings.call_retries:
                 tries = f" after {attempts} attempts" if attempts > 1 else ""
                 raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
             wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
-            yield Sleep(wait)
+            left = scope.ledger.time_left()
+            # Never past the ceiling on time: the next reservation says that it is reached.
+            yield Sleep(wait if left is None else min(wait, left))
             continue
         tokens = reply.input_tokens + reply.output_tokens
         cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -53,7 +54,8 @@ def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
 
 
 def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
-    text = str(message.text)
+    # Half a character (a reply cut off) can be neither sent back nor stored.
+    text = str(message.text).encode("utf-8", "replace").decode("utf-8")
     usage = getattr(message, "usage_metadata", None)
     if usage:
         return Reply(text, int(usage["input_tokens"]), int(usage["output_tokens"]))
@@ -78,6 +80,7 @@ class ChatClient:
     takes_schema: bool = True
     takes_limit: bool = True
     _sync: BaseChatModel | None = field(default=None, repr=False)
+    _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
         default_factory=weakref.WeakKeyDictionary, repr=False
     )
@@ -98,8 +101,21 @@ class ChatClient:
             arguments["max_tokens"] = options.max_output_tokens
         return arguments
 
-    def learn_from(self, problem: str) -> bool:
-        """After a refused request: drop the parameter the refusal names. True if trying again makes sense."""
+    @property
+    def taken(self) -> tuple[bool, bool, bool]:
+        """What is known to be taken: temperature, schema, limit on the output."""
+        return self.takes_temperature, self.takes_schema, self.takes_limit
+
+    def learn_from(self, problem: str, sent: tuple[bool, bool, bool] | None = None) -> bool:
+        """After a refused request: drop the parameter the refusal names. True if trying again makes sense.
+
+        Args:
+            problem: the refusal.
+            sent: `taken` as it was when the request was made: where another request has learnt something since, this
+                one tries again with what is known now.
+        """
+        if sent is not None and sent != self.taken:
+            return True
         text = problem.casefold()
         if self.takes_temperature and "temperature" in text:
             self.takes_temperature = False
@@ -116,15 +132,19 @@ class ChatClient:
 
     def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request and wait for it."""
-        if self._sync is None:
-            self._sync = self.make()
-        return _read(self._sync.invoke(to_messages(messages), config, **self.arguments(options)), messages)
+        with self._lock:
+            # One for all threads: a model with weights would be loaded once for each.
+            model = self._sync = self._sync or self.make()
+        return _read(model.invoke(to_messages(messages), config, **self.arguments(options)), messages)
 
     async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request without blocking the loop."""
         loop = asyncio.get_running_loop()
         model = self._by_loop.get(loop)
         if model is None:
+            for gone in [known for known in list(self._by_loop) if known.is_closed()]:
+                # A model's connections may hold on to their loop, which then never goes by itself.
+                self._by_loop.pop(gone, None)
             # Making a client reads certificates from disk, which must not block the loop.
             model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
         call = model.ainvoke(to_messages(messages), config, **self.arguments(options))
@@ -170,13 +190,12 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
 def _openai(name: str) -> BaseChatModel:
     if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
         raise ModelError("model 'openai:…' needs OPENAI_API_KEY (or OPENAI_BASE_URL of a server that takes none)")
-    import httpx
     from langchain_openai import ChatOpenAI
+    from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
     from pydantic import SecretStr
 
     # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
-    limits = httpx.Limits(max_connections=256, max_keepalive_connections=64)
-    client = httpx.Client(limits=limits)
+    client = DefaultHttpxClient()
     model = ChatOpenAI(
         model=name,
         api_key=SecretStr(os.environ.get("OPENAI_API_KEY") or "none"),
@@ -184,7 +203,7 @@ def _openai(name: str) -> BaseChatModel:
         use_responses_api=False,
         stream_usage=True,
         http_client=client,
-        http_async_client=httpx.AsyncClient(limits=limits),
+        http_async_client=DefaultAsyncHttpxClient(),
     )
     # Nobody closes a chat model: its connections end with it.
     weakref.finalize(model, client.close)

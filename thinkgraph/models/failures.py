@@ -8,7 +8,9 @@ from dataclasses import dataclass
 from typing import Any
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_PASSING_NAMES = ("timeout", "connection", "connect", "readerror", "remoteprotocol", "apiconnection", "overloaded")
+_PASSING_NAMES = ("timeout", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
+_LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
+"""Faults of this machine (a certificate that is not there): trying again cannot help."""
 MAX_WAIT = 60.0
 """Longest wait before a retry, in seconds, whatever Retry-After asks for."""
 
@@ -38,16 +40,18 @@ def _status(error: BaseException) -> int | None:
 
 def _retry_after(error: BaseException) -> float | None:
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
-    value = headers.get("retry-after") if headers is not None and hasattr(headers, "get") else None
-    if value is None:
+    value = (
+        next((headers[name] for name in headers if str(name).casefold() == "retry-after"), None) if headers else None
+    )
+    if not isinstance(value, str | int | float):
         return None
     try:
         return max(0.0, min(float(value), MAX_WAIT))
     except ValueError:
         pass
     try:
-        moment = email.utils.parsedate_to_datetime(value).timestamp()
-    except (ValueError, TypeError):
+        moment = email.utils.parsedate_to_datetime(str(value)).timestamp()
+    except (ValueError, TypeError, OverflowError):
         return None
     return max(0.0, min(moment - time.time(), MAX_WAIT))
 
@@ -83,11 +87,13 @@ def classify(error: Exception) -> Failure | None:
         inner, where = _innermost(error), _reached(error)
         detail = f"{text} ({inner})" if inner not in text else text
         at = f" [{where}]" if where else ""
-        return Failure(f"{type(error).__name__}: {detail}{at}", passing=True, refused=False, retry_after=None)
+        passing = not isinstance(error, _LOCAL)
+        return Failure(f"{type(error).__name__}: {detail}{at}", passing=passing, refused=False, retry_after=None)
     module = type(error).__module__.partition(".")[0]
     if module in {
         "openai",
         "httpx",
+        "httpx2",
         "httpcore",
         "anthropic",
         "google",

@@ -66,8 +66,9 @@ class MemoryJournal:
 
     def forget(self, thread: str) -> None:
         """See Journal."""
-        for place in [place for place in self._replies if place[0] == thread]:
-            del self._replies[place]
+        for place in list(self._replies):
+            if place[0] == thread:
+                self._replies.pop(place, None)
 
 
 class SqliteJournal:
@@ -109,7 +110,8 @@ class SqliteJournal:
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
-        body = json.dumps(reply, ensure_ascii=False)
+        # ASCII: a reply may hold half a character (a lone surrogate), which SQLite cannot store as it is.
+        body = json.dumps(reply)
         with self._using() as db:
             db.execute("INSERT OR REPLACE INTO reply VALUES (?, ?, ?, ?)", (thread, key, time.time(), body))
 
@@ -148,14 +150,19 @@ class StoreJournal:
     def forget(self, thread: str) -> None:
         """See Journal."""
         space = ("thinkgraph", "journal", _label(thread))
-        while items := self._store.search(space, limit=100):
+        skipped = 0
+        while items := self._store.search(space, limit=100, offset=skipped):
             for item in items:
-                self._store.delete(space, item.key)
+                if tuple(item.namespace) == space:
+                    self._store.delete(space, item.key)
+                else:
+                    # A store may compare namespaces as text, by their beginning: "a" then finds "ab" too.
+                    skipped += 1
 
 
 def _label(thread: str) -> str:
-    # LangGraph's namespaces refuse periods and empty labels.
-    return thread.replace(".", "_") or "_"
+    # LangGraph's namespaces refuse periods and empty labels; two threads must never share one.
+    return thread.replace("%", "%25").replace(".", "%2E") or "%"
 
 
 def _read(body: str) -> RawReply:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from functools import cache
 from importlib import resources
@@ -19,7 +20,7 @@ Prices = Mapping[str, tuple[float, float]]
 @cache
 def builtin_prices() -> Prices:
     """The table that ships with the package."""
-    return _check(
+    return check_prices(
         yaml.safe_load(resources.files("thinkgraph.models").joinpath("prices.yaml").read_text("utf-8")), "prices"
     )
 
@@ -34,14 +35,21 @@ def load_prices(path: str | Path) -> Prices:
         value = yaml.safe_load(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
         raise UsageError(f"cannot read the price table {path}: {str(error).splitlines()[0]}") from None
-    return _check(value, str(path))
+    return check_prices(value, str(path))
 
 
-def _check(value: Any, where: str) -> Prices:
+def check_prices(value: Any, where: str) -> Prices:
+    """The table in its one form.
+
+    Raises:
+        UsageError: it has another.
+    """
     table: dict[str, tuple[float, float]] = {}
-    for model, pair in value.items() if isinstance(value, dict) else [(where, value)]:
+    if not isinstance(value, dict):
+        raise UsageError(f"{where}: a price table has one line 'model: [input, output]' for each model")
+    for model, pair in value.items():
         fits = isinstance(pair, list | tuple) and len(pair) == 2  # noqa: PLR2004 - input and output
-        if not fits or not all(isinstance(price, int | float) and price >= 0 for price in pair):
+        if not fits or not all(isinstance(price, int | float) and 0 <= price < math.inf for price in pair):
             raise UsageError(
                 f"{where}: the price of {model!r} must be [input, output] in US dollars per million tokens"
             )
@@ -54,8 +62,8 @@ def price_of(model: str, prices: Prices) -> tuple[float, float] | None:
 
     A provider prefix ("openai:") and a dated suffix ("-2024-07-18") are ignored; the longest matching name wins.
     """
-    name = model.rpartition(":")[2]
-    known = [entry for entry in prices if name == entry or name.startswith(entry + "-20") or model == entry]
+    name = model.partition(":")[2]
+    known = [entry for entry in prices for given in (model, name) if given == entry or given.startswith(entry + "-20")]
     if not known:
         return None
     price_in, price_out = prices[max(known, key=len)]

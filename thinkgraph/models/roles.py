@@ -9,11 +9,11 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.errors import UsageError
 from thinkgraph.models.client import ChatClient, client_for
-from thinkgraph.models.prices import Prices, builtin_prices, price_of
-from thinkgraph.prompts.library import Prompt
+from thinkgraph.models.prices import Prices, builtin_prices, check_prices, price_of
+from thinkgraph.prompts.library import Prompt, builtin_roles
 
 ModelSpec = str | BaseChatModel | Mapping[str, str | BaseChatModel]
-"""One model for all roles, or models by role ("tog2.reason"), stage ("explore", "reason") and "default"."""
+"""One model for all roles, or models by role ("tog2.reason"), method ("tog2"), stage ("explore", "reason") and "default"."""
 
 OFFLINE = "offline"
 
@@ -36,15 +36,19 @@ class Models:
             prices: additions to the built-in price table.
 
         Raises:
-            UsageError: a mapping without "default", or a name of a wrong form.
+            UsageError: a mapping without "default" or with an unknown role, a name of a wrong form, or a malformed price.
         """
         table: dict[str, str | BaseChatModel] = (
             {str(key): value for key, value in spec.items()} if isinstance(spec, Mapping) else {"default": spec}
         )
         if "default" not in table:
             raise UsageError("models by role need a 'default' entry too")
+        roles = builtin_roles()
+        known = {"default", "explore", "reason", *roles, *(role.partition(".")[0] for role in roles)}
+        if unknown := sorted(table.keys() - known):
+            raise UsageError(f"models: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
         self._offline = offline
-        self._prices = {**builtin_prices(), **(prices or {})}
+        self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
         self._lock = threading.Lock()
         self._clients: dict[int | str, ChatClient] = {}
         self._table = table
@@ -61,7 +65,7 @@ class Models:
         return client
 
     def of(self, prompt: Prompt) -> ChatClient:
-        """The client that answers a prompt: by role, then by stage, then the default."""
+        """The client that answers a prompt: by role, then by method, then by stage, then the default."""
         for key in (prompt.role, prompt.role.partition(".")[0], prompt.stage, "default"):
             if key in self._table:
                 return self._client(self._table[key])

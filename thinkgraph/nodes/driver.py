@@ -13,7 +13,7 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeVar
+from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import merge_configs
@@ -25,9 +25,7 @@ from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
 from thinkgraph.models.calls import Ask, CallScope, ask
 from thinkgraph.models.journal import Journal, StoreJournal
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep
-from thinkgraph.state.answer import merge_pruned
 from thinkgraph.state.events import Event, Stopped
-from thinkgraph.state.evidence import merge_evidence
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
 from thinkgraph.tools.deps import Deps
@@ -107,7 +105,7 @@ def _run_op(op: Op, config: RunnableConfig) -> Any:
     if isinstance(op, Sleep):
         time.sleep(op.seconds)
         return None
-    with ThreadPoolExecutor(max(1, len(op.flows))) as pool:
+    with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
         futures = [
             pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
         ]
@@ -198,7 +196,9 @@ class NodeRunner:
             settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
             meter = Meter()
             known = {} if entry else state
-            scope = self._scope(name, known, settings, config, runtime.stream_writer, runtime.store)
+            # The entry node belongs to the run that it starts: its calls are not the last question's.
+            begun = (state.get("manifest") or {}).get("run", 0) + entry
+            scope = self._scope(name, known, begun, settings, config, runtime.stream_writer, runtime.store)
             return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
 
         def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
@@ -223,6 +223,7 @@ class NodeRunner:
         self,
         name: str,
         state: Mapping[str, Any],
+        number: int,
         settings: RunSettings,
         config: RunnableConfig,
         writer: Callable[[Event], None],
@@ -233,7 +234,6 @@ class NodeRunner:
         if journal is None and store is not None:
             journal = StoreJournal(store)
         quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
-        manifest = state.get("manifest")
         part = state.get("part", "")
         return CallScope(
             models=self._deps.models,
@@ -241,7 +241,7 @@ class NodeRunner:
             # Without a thread nothing can be resumed, and keys would collide between runs.
             journal=journal if thread else None,
             thread=thread,
-            run=manifest["run"] if manifest else 0,
+            run=number,
             node=name,
             place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
             settings=settings,
@@ -250,27 +250,48 @@ class NodeRunner:
         )
 
 
-_REDUCERS: Mapping[str, Callable[[Any, Any], Any]] = {"evidence": merge_evidence, "pruned": merge_pruned}
+def reducers_of(schema: type[Any]) -> dict[str, Callable[[Any, Any], Any]]:
+    """The reducers of a state's channels, by name."""
+    hints = get_type_hints(schema, include_extras=True)
+    found = {}
+    for name, hint in hints.items():
+        inner = hint
+        while get_origin(inner) in {NotRequired, Required}:
+            inner = get_args(inner)[0]
+        if get_origin(inner) is Annotated and callable(get_args(inner)[-1]):
+            found[name] = get_args(inner)[-1]
+    return found
 
 
 def _plain(value: Any) -> Any:
     return value.value if isinstance(value, Overwrite) else value
 
 
-def chain(*functions: NodeFunction) -> NodeFunction:
+def chain(schema: type[Any], *functions: NodeFunction) -> NodeFunction:
     """One node out of several transitions that need no checkpoint between them: each sees the updates of those before.
 
     Keys that start with an underscore pass from one to the next and never reach state. A transition that sets `draft`
     ends the chain: the run has its answer.
+
+    Args:
+        schema: the method's state; its reducers apply between the transitions as between nodes.
+        functions: the transitions, in order.
     """
+    reducers = reducers_of(schema)
 
     def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
         view: Update = dict(state)
         merged: Update = {}
         for function in functions:
-            update = yield from function(view, settings)
+            stopped = False
+            try:
+                update = yield from function(view, settings)
+            except BudgetSpentError as spent:
+                # What the transitions before it did stays.
+                yield Emit(Stopped(type="stopped", reason=spent.reason))
+                update, stopped = {"stopped": spent.reason}, True
             for key, value in update.items():
-                reduce = _REDUCERS.get(key)
+                reduce = reducers.get(key)
                 view[key] = (
                     reduce(view.get(key), value) if reduce and not isinstance(value, Overwrite) else _plain(value)
                 )
@@ -280,7 +301,7 @@ def chain(*functions: NodeFunction) -> NodeFunction:
                     merged[key] = Overwrite(both) if isinstance(known, Overwrite) else both
                 else:
                     merged[key] = value
-            if merged.get("draft"):
+            if merged.get("draft") or stopped:
                 break
         return {key: value for key, value in merged.items() if not key.startswith("_")}
 

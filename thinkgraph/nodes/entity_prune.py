@@ -30,7 +30,10 @@ def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Upda
     ranked: list[Scored] = state["_ranked"]
     candidates: dict[str, Reached] = {candidate.id: candidate for candidate in state["_candidates"]}
     hops: dict[str, Hop] = state["_hops"]
-    top = [chunk for chunk in ranked[: settings.top_k] if chunk.score > 0]
+    top = ranked[: settings.top_k]
+    if settings.ranker == "llm":
+        # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
+        top = [chunk for chunk in top if chunk.score > 0] or top
     scores = entity_scores(top, settings.alpha)
     order = sorted(scores, key=lambda key: -scores[key])
     # A literal ends a path: it is evidence, never a start; nor is an entity this round started from.

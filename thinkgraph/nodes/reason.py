@@ -102,8 +102,8 @@ def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown) -> li
     lines = [shown.lines[number - 1] for number in cited]
     if lines and all(holds(answer, lines) for answer in answers):
         return list(cited)
-    if all(answer.isdigit() or holds(answer, ()) for answer in answers):
-        # A conclusion (yes, no, a count) that names no line stands on nothing.
+    if all(holds(answer, ()) for answer in answers):
+        # A conclusion (yes, no) that names no line stands on nothing.
         return []
     found = [number for number, line in enumerate(shown.lines, start=1) if any(holds(a, [line]) for a in answers)]
     every = [shown.lines[number - 1] for number in found]

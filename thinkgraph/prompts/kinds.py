@@ -8,6 +8,7 @@ carries names that would have to be matched again.
 from __future__ import annotations
 
 import json
+import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
@@ -86,44 +87,70 @@ class Kind:
     """Read a reply. Raises BadReplyError."""
 
 
-_THINK = re.compile(
-    r"<(think|thinking|reasoning)>.*?</\1>|^.*?</(?:think|thinking|reasoning)>", re.DOTALL | re.IGNORECASE
-)
-_FENCE = re.compile(r"```[\w-]*\s*|\s*```")
+_THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
+_FENCE = re.compile(r"```[\w-]*")
+_OPENING = re.compile(r"[{\[]")
+_LONGEST = 100_000
+"""Characters at the end of a reply in which JSON is looked for: a longer reply is garbage before its end."""
+_MOST_TRIES = 500
+"""Brackets that open nothing readable before a reply is given up."""
 _NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
 
 
 def strip_thinking(text: str) -> str:
-    """The reply without the `<think>` prefix that reasoning models write."""
-    return _THINK.sub("", text).strip()
+    """The reply without the `<think>` prefix that reasoning models write; nothing is left of one that was cut off in it."""
+    kept: list[str] = []
+    at = 0
+    thinking = False
+    for tag in _THINK.finditer(text):
+        closing = bool(tag.group(1))
+        if closing and not thinking:
+            # Some servers leave the opening tag out: all that came before was thinking.
+            kept.clear()
+        elif not closing and not thinking:
+            kept.append(text[at : tag.start()])
+        elif not closing:
+            continue
+        thinking = not closing
+        at = tag.end()
+    if not thinking or "".join(kept).strip():
+        kept.append(text[at:])
+    return "".join(kept).strip()
 
 
-def find_json(text: str) -> Any:
+def find_json(text: str, key: str = "") -> Any:
     """The last JSON object (else list) in a reply, which may stand between prose or in a code fence.
+
+    Args:
+        text: the reply.
+        key: an object that has this key is preferred to later ones that do not.
 
     Raises:
         BadReplyError: there is none.
     """
-    body = _FENCE.sub(" ", strip_thinking(text))
+    body = _FENCE.sub(" ", strip_thinking(text))[-_LONGEST:]
     decoder = json.JSONDecoder()
-    best: Any = None
-    at = 0
-    while (found := re.compile(r"[{\[]").search(body, at)) is not None:
+    found: list[Any] = []
+    at = tries = 0
+    while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
         try:
-            value, end = decoder.raw_decode(body, found.start())
-        except (json.JSONDecodeError, RecursionError):
-            at = found.start() + 1
+            value, at = decoder.raw_decode(body, opening.start())
+        except (ValueError, RecursionError):
+            # ValueError: not JSON, or a number of more digits than Python reads.
+            at = opening.start() + 1
+            tries += 1
             continue
-        if isinstance(value, dict) or best is None or not isinstance(best, dict):
-            best = value
-        at = end
-    if best is None:
-        raise BadReplyError("the reply holds no JSON object")
-    return best
+        found.append(value)
+    objects = [value for value in found if isinstance(value, dict)]
+    keyed = [value for value in objects if key in value]
+    for best in (keyed, objects, found):
+        if best:
+            return best[-1]
+    raise BadReplyError("the reply holds no JSON object")
 
 
 def _object(text: str, key: str) -> dict[str, Any]:
-    value = find_json(text)
+    value = find_json(text, key)
     if isinstance(value, list):
         value = {key: value}
     if key not in value:
@@ -138,7 +165,8 @@ def _integer(value: object) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    if isinstance(value, str) and (found := re.fullmatch(r"\W*(\d+)\W*", value)):
+    # At most nine digits: no list is longer, and Python reads no number of thousands of digits. "-3" is not 3.
+    if isinstance(value, str) and (found := re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value)):
         return int(found.group(1))
     return None
 
@@ -182,7 +210,7 @@ _STRINGS = {"type": "array", "items": {"type": "string"}}
 
 def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
-    if "{" not in body and _NUMBERS_ONLY.match(body):
+    if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
         return _in_range(re.findall(r"\d+", body), shape.options, "choice")
     return _in_range(_list(_object(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
 
@@ -199,9 +227,11 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
         number = _integer(pair[0])
         try:
             score = float(pair[1])
-        except (TypeError, ValueError):
-            raise BadReplyError("a score must be a number from 0 to 10") from None
-        if number is not None and 1 <= number <= shape.options and score == score:  # noqa: PLR0124 - not NaN
+        except (TypeError, ValueError, OverflowError):
+            score = math.nan
+        if not math.isfinite(score):
+            raise BadReplyError("a score must be a number from 0 to 10")
+        if number is not None and 1 <= number <= shape.options:
             scores.setdefault(number, min(max(score, 0.0), float(MAX_SCORE)))
     if raw and not scores:
         raise BadReplyError(f"no scored number is from 1 to {shape.options}")
@@ -210,24 +240,33 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
     raw = _list(_object(text, "pairs")["pairs"], "pairs")
-    pairs: list[tuple[int, int]] = []
+    pairs: dict[tuple[int, int], None] = {}
     for entry in raw:
         if not isinstance(entry, list | tuple) or len(entry) != 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "pairs" must be [number of the clue, number of the option]')
         clue, option = _integer(entry[0]), _integer(entry[1])
         if clue is None or option is None or not (1 <= clue <= shape.clues and 1 <= option <= shape.options):
             continue
-        if (clue, option) not in pairs:
-            pairs.append((clue, option))
+        pairs[clue, option] = None
     if raw and not pairs:
         raise BadReplyError(f"no pair has a clue from 1 to {shape.clues} and an option from 1 to {shape.options}")
-    return pairs
+    return list(pairs)
+
+
+def _whole(text: str) -> str:
+    """The text without halves of characters (a reply cut off, a bad escape), which neither files nor state can hold."""
+    return text.encode("utf-8", "replace").decode("utf-8").strip()
 
 
 def _text(value: object) -> str:
     if value is None:
         return ""
-    return str(value).strip() if isinstance(value, str | int | float) else json.dumps(value, ensure_ascii=False)
+    if isinstance(value, str | int | float):
+        return _whole(str(value))
+    try:
+        return _whole(json.dumps(value, ensure_ascii=False))
+    except RecursionError:
+        raise BadReplyError("the reply is nested too deeply") from None
 
 
 def _truth(value: object, key: str) -> bool:
@@ -244,10 +283,10 @@ def _truth(value: object, key: str) -> bool:
 def _parse_judge(text: str, shape: Shape) -> Judgement:
     value = _object(text, "sufficient")
     answers = [_text(answer) for answer in _list(value.get("answers", value.get("answer")), "answers")]
-    answers = [answer for answer in answers if answer]
+    answers = [answer for answer in dict.fromkeys(answers) if answer]
     if shape.labels:
         known = {label.casefold(): label for label in shape.labels}
-        answers = [known[answer.casefold()] for answer in answers if answer.casefold() in known]
+        answers = list(dict.fromkeys(known[a.casefold()] for a in answers if a.casefold() in known))
     sufficient = _truth(value["sufficient"], "sufficient")
     if sufficient and not answers:
         allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
@@ -289,11 +328,13 @@ def _parse_keywords(text: str, _shape: Shape) -> list[str]:
 
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
-    for entry in _list(_object(text, "questions")["questions"], "questions"):
+    entries = _list(_object(text, "questions")["questions"], "questions")
+    for own, entry in enumerate(entries, start=1):
         node = {"question": entry} if isinstance(entry, str) else entry
         if not isinstance(node, dict) or not _text(node.get("question")):
             raise BadReplyError('every entry of "questions" must be an object with a "question"')
-        refers = [n for n in map(_integer, _list(node.get("refers"), "refers")) if n is not None and n > 0]
+        numbers = [n for n in map(_integer, _list(node.get("refers"), "refers")) if n is not None]
+        refers = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(entries) and n != own]
         nodes.append(
             SubQuestion(question=_text(node["question"]), open=_truth(node.get("open", False), "open"), refers=refers)
         )
@@ -305,7 +346,7 @@ def _parse_verdict(text: str, _shape: Shape) -> Verdict:
 
 
 def _parse_text(text: str, _shape: Shape) -> str:
-    body = strip_thinking(text)
+    body = _whole(strip_thinking(text))
     if not body:
         raise BadReplyError("the reply is empty")
     return body

@@ -37,7 +37,7 @@ from thinkgraph.prompts.kinds import KINDS, Kind, Shape
 Stage = Literal["explore", "reason"]
 Message = tuple[Literal["system", "user", "assistant"], str]
 
-_PLACE = re.compile(r"\{\{(\w+)\}\}")
+_PLACE = re.compile(r"\{\{\s*([^{}\n]*?)\s*\}\}")
 _PARTS = re.compile(r"^=== *(.+?) *$", re.MULTILINE)
 _SUFFIX = ".prompt"
 _KNOWN_PARTS = ("system", "user", "example user", "example reply")
@@ -102,7 +102,8 @@ def parse_prompt_file(role: str, text: str, where: str) -> Prompt:
     Raises:
         PromptError: the file is malformed; the message names file and fault.
     """
-    found = re.match(r"\A---\n(.*?)\n---\n(.*)\Z", text.replace("\r\n", "\n"), re.DOTALL)
+    # Editors on Windows put a byte order mark first and \r\n at line ends.
+    found = re.match(r"\A---\n(.*?)\n---\n(.*)\Z", text.removeprefix("\ufeff").replace("\r\n", "\n"), re.DOTALL)
     if not found:
         raise PromptError(f"{where}: a prompt file starts with a header between two lines '---'")
     try:
@@ -111,8 +112,8 @@ def parse_prompt_file(role: str, text: str, where: str) -> Prompt:
         raise PromptError(f"{where}: the header is not YAML ({str(error).splitlines()[0]})") from None
     if (
         not isinstance(header, dict)
-        or header.get("kind") not in KINDS
-        or header.get("stage") not in {"explore", "reason"}
+        or str(header.get("kind")) not in KINDS
+        or str(header.get("stage")) not in {"explore", "reason"}
     ):
         raise PromptError(f"{where}: the header needs kind (one of {', '.join(KINDS)}) and stage (explore or reason)")
     pieces = _PARTS.split(found[2])
@@ -122,10 +123,16 @@ def parse_prompt_file(role: str, text: str, where: str) -> Prompt:
     if unknown or names.count("system") != 1 or names.count("user") != 1:
         fault = f"unknown part '=== {unknown[0]}'" if unknown else "it needs one '=== system' and one '=== user'"
         raise PromptError(f"{where}: {fault}")
+    if pieces[0].strip():
+        raise PromptError(f"{where}: text stands before the first part, '=== {names[0]}'")
+    empty = [name for name, body in zip(names, bodies, strict=True) if not body]
+    if empty:
+        raise PromptError(f"{where}: the part '=== {empty[0]}' is empty")
     questions = [body for name, body in zip(names, bodies, strict=True) if name == "example user"]
     replies = [body for name, body in zip(names, bodies, strict=True) if name == "example reply"]
-    if len(questions) != len(replies):
-        raise PromptError(f"{where}: every '=== example user' needs an '=== example reply'")
+    pairs = [name for name in names if name.startswith("example")]
+    if pairs != ["example user", "example reply"] * (len(pairs) // 2):
+        raise PromptError(f"{where}: every '=== example user' needs an '=== example reply' right after it")
     return Prompt(
         role=role,
         kind=KINDS[header["kind"]],
@@ -184,6 +191,8 @@ class PromptLibrary:
             raise PromptError(f"prompt folder {root} is not a directory")
         for path in sorted(root.glob(f"*/*{_SUFFIX}")):
             role = f"{path.parent.name}.{path.name.removesuffix(_SUFFIX)}"
+            if role not in builtin_roles():
+                raise PromptError(f"{path}: there is no role {role}; known: {', '.join(builtin_roles())}")
             try:
                 prompt = parse_prompt_file(role, path.read_text("utf-8"), str(path))
             except (OSError, UnicodeDecodeError) as error:

@@ -27,28 +27,54 @@ from dataclasses import dataclass, field
 from thinkgraph.state.knowledge import Entity, Relation, Triple
 
 _CONTROL = re.compile(r"[\x00-\x1f\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]+")
-_GRAMMAR = re.compile(r"\) ?(?=-\[|<-\[|, \(|\{)|\]->|\]- ?(?=\()|<-\[|-\[")
+# Marks nobody sees: directional marks, zero-width spaces, byte order marks, tags. The joiners of Persian, Indic scripts
+# and emoji (U+200C, U+200D) are letters of theirs and stay.
+_INVISIBLE = re.compile(
+    r"[\u061c\u180e\u200b\u200e\u200f\u2060-\u2065\u206a-\u206f\ufeff\ufff9-\ufffb\U000e0000-\U000e007f]+"
+)
+_SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
+# What carries the grammar and must not stand inside a label: the start of an arrow, the end of one, the end of a node
+# before another or before qualifiers, the dash before a description, the start of a passage line.
+_ARROW_START = re.compile(r"(?<!\S)(<?-)\[+")
+_ARROW_END = re.compile(r"(?<!\])\]+(->?)(?= \()")
+_NEXT_NODE = re.compile(r"(?<=[)}]), (?=\(|\.\.\. and \d)")
+_OPEN_QUALIFIERS = re.compile(r"(?<=\) )\{")
+_DASH = re.compile(r"(?<!\S)--(?!\S)")
+_PASSAGE_START = re.compile(r"^text ?\|")
+_HEADING = re.compile(r"^(?:#+(?:\s+|$))+")
+_NUMBER = re.compile(r"^\[(\d+)\]")
 
 
 def one_line(text: str) -> str:
-    """The text on one line: control characters (line breaks, ANSI escapes, bidirectional overrides) become spaces."""
-    return _SPACE.sub(" ", _CONTROL.sub(" ", text)).strip()
+    """The text on one line, composed (NFC): control characters (line breaks, ANSI escapes, bidirectional overrides) become
+    spaces, invisible marks go, half characters (lone surrogates) become U+FFFD.
+    """
+    return _flat(unicodedata.normalize("NFC", _INVISIBLE.sub("", text)))
+
+
+def _flat(text: str) -> str:
+    # A rendered line is not composed again: an accent that starts a label would melt into the grammar's own characters.
+    plain = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
+    return _SPACE.sub(" ", _CONTROL.sub(" ", plain)).strip()
 
 
 def safe_label(text: str) -> str:
-    """A label in which the grammar's own sequences cannot occur."""
-    return _GRAMMAR.sub(lambda found: found.group().replace("(", "").replace("[", "").replace("]", ""), one_line(text))
+    """A label in which the grammar's own sequences cannot occur; anything else stays as it is."""
+    label = _ARROW_START.sub(r"\1", one_line(text))
+    label = _NEXT_NODE.sub("; ", _ARROW_END.sub(r"\1", label))
+    label = _DASH.sub("–", _OPEN_QUALIFIERS.sub("(", label))
+    return _PASSAGE_START.sub("text /", label)
 
 
 def safe_block(text: str) -> str:
-    """Free text (a question, clues) in which no line can open a section or look like a numbered item."""
-    return one_line(text)
+    """Free text (a question, clues) on one line that cannot open a section or look like a numbered item."""
+    return _NUMBER.sub(r"(\1)", _HEADING.sub("", one_line(text)))
 
 
 def entity_line(entity: Entity) -> str:
     """`Panama -- country in Central America`; the type where there is no description."""
-    about = one_line(entity["description"]) or one_line(entity["type"])
+    about = safe_label(entity["description"]) or safe_label(entity["type"])
     label = safe_label(entity["label"])
     return f"{label} -- {about}" if about else label
 
@@ -70,10 +96,16 @@ def passage_line(title: str, section: str, text: str) -> str:
 def _qualifiers(triple: Triple) -> str:
     if not triple["qualifiers"]:
         return ""
-    inside = "; ".join(
-        f"{safe_label(name).replace('_', ' ')}={safe_label(value)}" for name, value in triple["qualifiers"]
-    )
-    return " {" + inside.replace("}", ")").replace("{", "(") + "}"
+    pairs = [
+        (safe_label(name.replace("_", " ")).replace("=", ":"), safe_label(value))
+        for name, value in triple["qualifiers"]
+    ]
+    inside = "; ".join(f"{_unlisted(name)}={_unlisted(value)}" for name, value in pairs)
+    return " {" + inside + "}"
+
+
+def _unlisted(text: str) -> str:
+    return text.replace("}", ")").replace("{", "(").replace(";", ",")
 
 
 def path_line(start: str, hops: Sequence[Triple], tails: Sequence[Triple] = (), *, total: int = 0) -> str:
@@ -115,7 +147,7 @@ def triple_sentence(triple: Triple) -> str:
 
 def numbered(lines: Iterable[str]) -> str:
     """`[1] first`, `[2] second` … one a line."""
-    return "\n".join(f"[{number}] {one_line(line)}" for number, line in enumerate(lines, start=1))
+    return "\n".join(f"[{number}] {_flat(line)}" for number, line in enumerate(lines, start=1))
 
 
 # --- reading prompts back: used by the offline model and the perfect chooser ---------------------------------------
@@ -184,7 +216,9 @@ class ParsedPrompt:
 
 
 HEADER = re.compile(r"^\[thinkgraph role=(?P<role>[\w.]+) kind=(?P<kind>[\w-]+)\]\s*$", re.MULTILINE)
-_ITEM = re.compile(r"^\[(\d+)\] (.*)$")
+_ITEM = re.compile(r"^\[(\d+)\](?: (.*))?$")
+# Title and section may be empty, and white space has been collapsed since the line was rendered.
+_PASSAGE = re.compile(r"^text \|([^|]*)\|([^|]*)\|(.*)$")
 _RELATION = re.compile(r"^\((?P<entity>.*)\) (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) x(?P<count>\d+)$")
 _ARROW = re.compile(r" (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
 _NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more|$)")
@@ -211,10 +245,10 @@ def _nodes(text: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
 
 def parse_item(number: int, text: str) -> Item:
     """Take one rendered line apart."""
-    if text.startswith("text | "):
-        parts = text.split(" | ", 3)
-        if len(parts) == 4:  # noqa: PLR2004 - the four columns of a passage line
-            return Item(number, text, title=parts[1], section=parts[2], passage=parts[3])
+    passage = _PASSAGE.match(text)
+    if passage:
+        title, section, words = (part.strip() for part in passage.groups())
+        return Item(number, text, title=title, section=section, passage=words)
     relation = _RELATION.match(text)
     if relation:
         out = relation["out"]
@@ -240,6 +274,8 @@ def parse_item(number: int, text: str) -> Item:
             )
             here = nodes[0][0] if nodes else ""
         return Item(number, text, hops=tuple(hops), more=int(more.group(1)) if more else 0)
+    if text.startswith("-- "):
+        return Item(number, text, about=text[3:])
     label, found, about = text.partition(" -- ")
     return Item(number, text, label=label if found else text, about=about)
 
@@ -249,13 +285,13 @@ def parse_prompt(system: str, user: str) -> ParsedPrompt:
     header = HEADER.search(system)
     sections: dict[str, list[str]] = {}
     current: list[str] = []
-    for line in unicodedata.normalize("NFC", user).splitlines():
+    for line in user.splitlines():
         if line.startswith("## "):
             current = sections.setdefault(line[3:].strip().casefold(), [])
         else:
             current.append(line)
     items = {
-        name: tuple(parse_item(int(found[1]), found[2]) for found in map(_ITEM.match, lines) if found)
+        name: tuple(parse_item(int(found[1]), found[2] or "") for found in map(_ITEM.match, lines) if found)
         for name, lines in sections.items()
     }
     return ParsedPrompt(

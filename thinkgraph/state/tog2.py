@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar
+from typing import Annotated, Any, ClassVar, Self
 
-from pydantic import Field
+from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, TaskState
@@ -55,6 +55,14 @@ class Tog2Settings(RunSettings):
     precheck_threshold: float = Field(0.8, gt=0, le=1, description="Share of equal answers that ends the run.")
     precheck_temperature: float = Field(0.7, ge=0, le=2, description="Temperature of the pre-check's samples.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
+
+    @model_validator(mode="after")
+    def _precheck_is_memory(self) -> Self:
+        if self.precheck and not self.own_knowledge:
+            raise ValueError("precheck answers from memory: it needs own_knowledge=true")
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
 
 
 class Candidate(TypedDict):

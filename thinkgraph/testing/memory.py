@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 import random
-import unicodedata
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
@@ -22,12 +22,9 @@ from thinkgraph.state.knowledge import (
     TextInfo,
     Triple,
 )
+from thinkgraph.tools.names import normal_name
 
 Row = tuple[str, str, str] | tuple[str, str, str, Mapping[str, str]]
-
-
-def _norm(name: str) -> str:
-    return " ".join(unicodedata.normalize("NFKC", name).casefold().split())
 
 
 def _digest(value: object) -> str:
@@ -114,19 +111,19 @@ class MemoryGraphStore:
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See GraphStore."""
-        return [self._lookup(_norm(name))[:limit] for name in names]
+        return [self._lookup(normal_name(name))[:limit] for name in names]
 
     def _lookup(self, wanted: str) -> list[Match]:
         found: list[Match] = []
         for entity in self._entities.values():
             if entity["literal"]:
                 continue
-            if _norm(entity["label"]) == wanted:
-                found.append(Match(entity=entity, name=entity["label"], method="exact", score=1.0))
+            if normal_name(entity["label"]) == wanted:
+                found.append(Match(entity=entity.copy(), name=entity["label"], method="exact", score=1.0))
                 continue
-            alias = next((name for name in self._aliases.get(entity["id"], ()) if _norm(name) == wanted), None)
+            alias = next((name for name in self._aliases.get(entity["id"], ()) if normal_name(name) == wanted), None)
             if alias is not None:
-                found.append(Match(entity=entity, name=alias, method="alias", score=1.0))
+                found.append(Match(entity=entity.copy(), name=alias, method="alias", score=1.0))
         found.sort(key=lambda m: (m["method"] != "exact", -len(self._touching[m["entity"]["id"]]), m["entity"]["id"]))
         return found
 
@@ -138,13 +135,13 @@ class MemoryGraphStore:
         from rapidfuzz.fuzz import ratio
 
         found: list[Match] = []
-        words = set(_norm(text).split())
+        words = set(normal_name(text).split())
         for entity in self._entities.values():
             best, name = 0.0, ""
             for candidate in [] if entity["literal"] else [entity["label"], *self._aliases.get(entity["id"], ())]:
-                parts = set(_norm(candidate).split())
+                parts = set(normal_name(candidate).split())
                 likeness = (
-                    ratio(_norm(text), _norm(candidate)) / 100
+                    ratio(normal_name(text), normal_name(candidate)) / 100
                     if fuzzy
                     else len(words & parts) / len(words | parts or {""})
                 )
@@ -152,16 +149,16 @@ class MemoryGraphStore:
                     best, name = likeness, candidate
             if best > (0.6 if fuzzy else 0.0):
                 method = "fuzzy" if fuzzy else "fulltext"
-                found.append(Match(entity=entity, name=name, method=method, score=min(best, 0.99)))  # type: ignore[typeddict-item]
+                found.append(Match(entity=entity.copy(), name=name, method=method, score=min(best, 0.99)))  # type: ignore[typeddict-item]
         return sorted(found, key=lambda match: (-match["score"], match["entity"]["id"]))
 
     def entities(self, ids: Sequence[str]) -> list[Entity | None]:
         """See GraphStore."""
-        return [self._entities.get(key) for key in ids]
+        return [None if (entity := self._entities.get(key)) is None else entity.copy() for key in ids]
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See GraphStore."""
-        return [self._triples.get(key) for key in ids]
+        return [None if (triple := self._triples.get(key)) is None else copy.deepcopy(triple) for key in ids]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See GraphStore."""
@@ -202,14 +199,17 @@ class MemoryGraphStore:
         every = {
             t["id"]: t for key in ids for t in self._touching.get(key, ()) if {t["subject"], t["object"]} <= inside
         }
-        return list(every.values())[:limit]
+        return [copy.deepcopy(triple) for triple in list(every.values())[: max(limit, 0)]]
 
 
 def _bounded(every: Sequence[Triple], limit: int, salt: object) -> Neighbours:
     if len(every) <= limit:
-        return Neighbours(triples=list(every), total=len(every))
-    chosen = random.Random(_digest(salt)).sample(range(len(every)), limit)  # noqa: S311 - a sample, not a secret
-    return Neighbours(triples=[every[at] for at in sorted(chosen)], total=len(every))
+        chosen: Iterable[int] = range(len(every))
+    else:
+        drawn = random.Random(_digest(salt))  # noqa: S311 - a sample, not a secret
+        chosen = sorted(drawn.sample(range(len(every)), max(limit, 0)))
+    # Copies one by one: what is handed over is the caller's, and a triple may stand in several results.
+    return Neighbours(triples=[copy.deepcopy(every[at]) for at in chosen], total=len(every))
 
 
 class MemoryTextStore:
@@ -235,21 +235,22 @@ class MemoryTextStore:
 
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """See TextStore."""
-        return [self._passages.get(key) for key in ids]
+        return [None if (passage := self._passages.get(key)) is None else copy.deepcopy(passage) for key in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """See TextStore."""
-        return self._ranked({key for entity in entities for key in self._by_entity.get(entity, ())}, query)[:limit]
+        return self._ranked({key for entity in entities for key in self._by_entity.get(entity, ())}, query, limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """See TextStore."""
-        return [self._ranked(set(self._passages), query)[:limit] for query in queries]
+        return [self._ranked(set(self._passages), query, limit) for query in queries]
 
-    def _ranked(self, keys: set[str], query: str) -> list[PassageHit]:
-        wanted = set(_norm(query).split())
+    def _ranked(self, keys: set[str], query: str, limit: int) -> list[PassageHit]:
+        wanted = set(normal_name(query).split())
         hits = []
         for key in sorted(keys):
             passage = self._passages[key]
-            words = set(_norm(f"{passage['title']} {passage['section']} {passage['text']}").split())
+            words = set(normal_name(f"{passage['title']} {passage['section']} {passage['text']}").split())
             hits.append(PassageHit(passage=passage, score=len(wanted & words) / (len(wanted) or 1)))
-        return sorted(hits, key=lambda hit: -hit["score"])
+        # What is handed over is the caller's.
+        return copy.deepcopy(sorted(hits, key=lambda hit: -hit["score"])[: max(limit, 0)])

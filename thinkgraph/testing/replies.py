@@ -75,7 +75,9 @@ def server_error(status: int = 500) -> Fault:
 
 def unsupported(parameter: str) -> Fault:
     """400, as a model answers that does not know `response_format`, or refuses `temperature`."""
-    return Fault(400, f"Unsupported parameter: '{parameter}' is not supported with this model.", "unsupported_parameter")
+    return Fault(
+        400, f"Unsupported parameter: '{parameter}' is not supported with this model.", "unsupported_parameter"
+    )
 
 
 def thinking(text: str, thought: str = "Let me look at option [1] {first}.") -> str:

@@ -21,11 +21,10 @@ from dataclasses import asdict, dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
-from typing import Any, TextIO
+from typing import Any, Self, TextIO
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from typing_extensions import Self
 
 from thinkgraph.models.played import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
@@ -35,7 +34,11 @@ __all__ = ["ModelServer", "ServedCall", "main"]
 
 _CHUNK = 24
 _STOP_CHECK = 0.05
-_MESSAGES: Mapping[str, type[BaseMessage]] = {"system": SystemMessage, "developer": SystemMessage, "assistant": AIMessage}
+_MESSAGES: Mapping[str, type[BaseMessage]] = {
+    "system": SystemMessage,
+    "developer": SystemMessage,
+    "assistant": AIMessage,
+}
 
 
 @dataclass
@@ -104,7 +107,9 @@ class ModelServer:
         self._flying = 0
         self._stopping = threading.Event()
         self._answer = _player(play) if play is not None else _scripted(script or [])
-        self._history: TextIO | None = Path(history).open("a", encoding="utf-8") if history else None
+        self._history: TextIO | None = None
+        if history:
+            self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
         self._http = _Http(("127.0.0.1", port), self)
         self._thread: threading.Thread | None = None
 
@@ -115,7 +120,9 @@ class ModelServer:
 
     def start(self) -> Self:
         """Serve from a thread of its own."""
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _STOP_CHECK}, daemon=True)
+        self._thread = threading.Thread(
+            target=self._http.serve_forever, kwargs={"poll_interval": _STOP_CHECK}, daemon=True
+        )
         self._thread.start()
         return self
 
@@ -274,14 +281,14 @@ class _Handler(BaseHTTPRequestHandler):
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
 
-    def do_GET(self) -> None:  # noqa: N802 - the base class's name
+    def do_GET(self) -> None:
         """List the one model."""
         if self.path.rstrip("/") != "/v1/models":
             self._json(404, {"error": {"message": f"no such path: {self.path}", "type": "invalid_request_error"}})
             return
         self._json(200, {"object": "list", "data": [{"id": self.server.owner.model, "object": "model", "created": 0}]})
 
-    def do_POST(self) -> None:  # noqa: N802 - the base class's name
+    def do_POST(self) -> None:
         """Answer one call."""
         body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
         if self.path.rstrip("/") != "/v1/chat/completions":
@@ -350,9 +357,7 @@ class _Handler(BaseHTTPRequestHandler):
             "object": "chat.completion",
             "created": int(call.received),
             "model": self.server.owner.model,
-            "choices": [
-                {"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}
-            ],
+            "choices": [{"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}],
             "usage": self._usage(reply, call),
         }
 
@@ -368,7 +373,11 @@ class _Handler(BaseHTTPRequestHandler):
             "model": self.server.owner.model,
         }
         pieces = [reply.text[at : at + _CHUNK] for at in range(0, len(reply.text), _CHUNK)] or [""]
-        deltas: list[dict[str, Any]] = [{"role": "assistant", "content": ""}, *({"content": piece} for piece in pieces), {}]
+        deltas: list[dict[str, Any]] = [
+            {"role": "assistant", "content": ""},
+            *({"content": piece} for piece in pieces),
+            {},
+        ]
         for n, delta in enumerate(deltas):
             finish = "stop" if n == len(deltas) - 1 else None
             self._event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
@@ -403,7 +412,9 @@ def _echo(call: ServedCall) -> Answer:
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve from the command line until stopped."""
     parser = argparse.ArgumentParser(prog="thinkgraph.testing.server", description="A local model server for tests.")
-    parser.add_argument("--play", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)")
+    parser.add_argument(
+        "--play", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)"
+    )
     parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--history", type=Path, help="append every call to this JSONL file")

@@ -12,7 +12,6 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import embed_array, one_line
-from thinkgraph.tools.meter import count_round_trip
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -135,7 +134,6 @@ class ChromaTextStore:
         """The passages with these ids; None for an id the collection does not have."""
         if not ids:
             return []
-        count_round_trip()
         wanted = list(dict.fromkeys(ids))
         found = {
             passage["id"]: passage
@@ -156,7 +154,6 @@ class ChromaTextStore:
         wanted = sorted(set(entities))
         if not wanted or limit < 1:
             return []
-        count_round_trip()
         vector = self._embed([query])[0]
         scores: dict[str, float] = {}
         for start in range(0, len(wanted), _ENTITIES_AT_ONCE):
@@ -176,7 +173,6 @@ class ChromaTextStore:
             return []
         if limit < 1:
             return [[] for _ in queries]
-        count_round_trip()
         vectors = self._embed(queries)
         found = self._ask(
             lambda: self._collection.query(

@@ -40,7 +40,8 @@ class Deps:
         part, _, name = method.partition(".")
         target = getattr(self.knowledge, part)
         if target is None:
-            return [] if name == "passages_of" else [None] * len(arguments[0])
+            nothing: dict[str, Any] = {"passages_of": [], "search": [[] for _ in arguments[0]]}
+            return nothing.get(name, [None] * len(arguments[0]))
         if part != "linker":
             count_round_trip()
         return getattr(target, name)(*arguments, **options)

@@ -22,6 +22,7 @@ import numpy as np
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.meter import count_encoded
 from thinkgraph.tools.minilm import WINDOW, MiniLM, bundled_folder
+from thinkgraph.tools.names import well_formed
 from thinkgraph.tools.protocols import Embedder
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ class CachingEmbedder(ABC):
         """
         if not texts:
             return np.empty((0, 0), np.float32)
-        cleaned = [_well_formed(text) for text in texts]
+        cleaned = [well_formed(text) for text in texts]
         found = self._recall(cleaned)
         missing = [text for text in dict.fromkeys(cleaned) if text not in found]
         if missing:
@@ -164,7 +165,7 @@ class BundledEmbedder(CachingEmbedder):
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
         """`text` cut into overlapping stretches of at most 256 word pieces, the prefix included."""
-        text = _well_formed(text)
+        text = well_formed(text)
         # No word piece is shorter than a character, so most passages need no tokeniser to be seen to fit.
         if len(prefix) + len(text) <= WINDOW - 2:
             return [prefix + text]
@@ -206,7 +207,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
         """`text` cut into overlapping stretches that fit the model's own maximum length, the prefix included."""
-        text = _well_formed(text)
+        text = well_formed(text)
         model = self._model()
         backend = getattr(model.tokenizer, "backend_tokenizer", None)
         if backend is None or not model.max_seq_length:
@@ -378,11 +379,6 @@ def split_pieces(tokenizer: Any, text: str, prefix: str, window: int) -> list[st
 def one_line(error: BaseException) -> str:
     """The first line of an error's message, bounded."""
     return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
-
-
-def _well_formed(text: str) -> str:
-    # Tokenisers refuse lone surrogates.
-    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -10,7 +10,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError
 
-KB_FORMAT = 1
+KB_FORMAT = 2
 """Version of the folder's layout."""
 
 BUILDER_VERSION = 1
@@ -19,6 +19,7 @@ BUILDER_VERSION = 1
 MANIFEST = "kb.json"
 GRAPH = "graph.sqlite"
 TEXT = "text.sqlite"
+ENTITIES = "entities.sqlite"
 REPORT = "build_report.jsonl"
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -40,10 +41,20 @@ class TextCounts(TypedDict):
 
     fingerprint: str
     passages: int
+    vectors: int
+    """Vectors of all passages; a long passage has several."""
     entities: int
     """Entities with at least one passage."""
     not_linked: int
     """Passages about no entity of the graph."""
+
+
+class EntityCounts(TypedDict):
+    """The entities that can be linked by meaning."""
+
+    fingerprint: str
+    entities: int
+    vectors: int
 
 
 class Manifest(TypedDict):
@@ -58,6 +69,8 @@ class Manifest(TypedDict):
     graph: dict[str, int]
     """Counts: entities, literals, triples, relations, duplicates."""
     text: TextCounts | None
+    linking: EntityCounts | None
+    """None where only names are linked."""
     embedder: dict[str, str | None] | None
     """`name` of the model behind the vectors, and the `spec` that loads it (None: only the caller can)."""
     literal_relations: list[str]

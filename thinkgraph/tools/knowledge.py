@@ -27,7 +27,7 @@ OPENERS: dict[str, Opener] = {}
 """What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl")
+_WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "vectors.npz")
 
 
 class Knowledge:
@@ -44,6 +44,8 @@ class Knowledge:
     """Where it lies, None if it was put together from stores."""
     _makers: dict[str, Callable[[], Any]]
     _parts: dict[str, Any]
+    _opened: list[Any]
+    """The parts that were made here and are therefore closed here."""
     _lock: threading.RLock
     _closed: bool
 
@@ -55,8 +57,9 @@ class Knowledge:
         linker: Linker | None = None,
         embedder: Embedder | None = None,
         name: str | None = None,
+        close_stores: bool = False,
     ) -> None:
-        """Put together stores of your own.
+        """Put together stores of your own. They stay yours: closing the knowledge base leaves them open.
 
         Args:
             graph: the graph.
@@ -64,21 +67,27 @@ class Knowledge:
             linker: finds entities in texts; by default the standard one over `graph`.
             embedder: encodes texts for ranking and linking; by default the bundled one, loaded when first used.
             name: by default the graph's.
+            close_stores: whether `close` closes what was given here as well: for whoever opens stores only to hand
+                them over.
         """
         info = graph.info()
         prints = [info["fingerprint"], text.info()["fingerprint"] if text is not None else ""]
         self._setup(
             name or info["name"],
             hashlib.blake2b("\0".join(prints).encode(), digest_size=16).hexdigest(),
-            graph=lambda: graph,
-            text=lambda: text,
-            linker=(lambda: linker) if linker is not None else self._standard_linker,
-            embedder=lambda: embedder if embedder is not None else _load_embedder(None),
+            linker=self._standard_linker,
+            embedder=lambda: _load_embedder(None),
+            index=lambda: None,
         )
+        given: dict[str, Any] = {"graph": graph, "text": text}
+        given |= {name: part for name, part in (("linker", linker), ("embedder", embedder)) if part is not None}
+        self._parts.update(given)
+        if close_stores:
+            self._opened.extend(given.values())
 
     def _setup(self, name: str, fingerprint: str, *, folder: Path | None = None, **parts: Callable[[], Any]) -> None:
         state = {"name": name, "fingerprint": fingerprint, "folder": folder}
-        self.__dict__.update(state, _makers=parts, _parts={}, _lock=threading.RLock(), _closed=False)
+        self.__dict__.update(state, _makers=parts, _parts={}, _opened=[], _lock=threading.RLock(), _closed=False)
 
     def __setattr__(self, name: str, value: object) -> None:
         raise AttributeError(f"a Knowledge cannot be changed ({name}); make another one")
@@ -115,10 +124,10 @@ class Knowledge:
         return cast("Embedder", self._part("embedder"))
 
     def close(self) -> None:
-        """Close the parts that can be closed; closing twice is no error."""
+        """Close what was opened here; what the caller put in stays open. Closing twice is no error."""
         with self._lock:
             self.__dict__["_closed"] = True
-            for part in self._parts.values():
+            for part in self._opened:
                 if callable(close := getattr(part, "close", None)):
                     close()
 
@@ -128,19 +137,24 @@ class Knowledge:
                 if name not in self._parts:
                     if self._closed:
                         raise KnowledgeError(f"the knowledge base {self.name} is closed; open it again")
-                    self._parts[name] = self._makers[name]()
+                    self._parts[name] = part = self._makers[name]()
+                    self._opened.append(part)
         return self._parts[name]
 
     def _standard_linker(self) -> Linker:
         from thinkgraph.tools.linking import StandardLinker
-
-        if self.text is None:
-            # Nothing else needs a model then, and names alone link well: none is loaded for linking's sake.
-            return cast("Linker", StandardLinker(self.graph))
         from thinkgraph.tools.vector_index import EntityIndex
 
-        index = EntityIndex(self.graph.info()["fingerprint"], self.embedder)
-        return cast("Linker", StandardLinker(self.graph, embedder=self.embedder, entity_index=index))
+        store = self._part("index")
+        return cast(
+            "Linker",
+            StandardLinker(
+                self.graph,
+                # Without passages no model is needed for anything but this; then namesakes keep the graph's order.
+                embedder=self.embedder if self.text is not None else None,
+                entity_index=EntityIndex(store) if store is not None else None,
+            ),
+        )
 
     @classmethod
     def open(cls, spec: str | Path, *, embedder: Embedder | None = None, progress: Progress = no_progress) -> Knowledge:
@@ -177,8 +191,6 @@ class Knowledge:
         self = cls.__new__(cls)
 
         def make_embedder() -> Embedder:
-            if embedder is not None:
-                return embedder
             model = manifest["embedder"]
             if model is not None and model["spec"] is None:
                 raise KnowledgeError(
@@ -187,24 +199,27 @@ class Knowledge:
                 )
             return _load_embedder(model["spec"] if model else None)
 
-        def make_text() -> TextStore | None:
-            if manifest["text"] is None:
+        def make_store(file: str) -> TextStore | None:
+            if file not in manifest["files"]:
                 return None
             from thinkgraph.tools.sqlite_text import SqliteTextStore
 
-            return cast("TextStore", SqliteTextStore(folder / kb_files.TEXT, self.embedder))
+            return cast("TextStore", SqliteTextStore(folder / file, self.embedder))
 
         self._setup(
             manifest["name"],
             manifest["fingerprint"],
             folder=folder,
-            graph=lambda: graph,
-            text=make_text,
+            text=lambda: make_store(kb_files.TEXT),
+            index=lambda: make_store(kb_files.ENTITIES),
             linker=self._standard_linker,
             embedder=make_embedder,
         )
         # Open already, so that a damaged graph is found now and close() closes it.
         self._parts["graph"] = graph
+        self._opened.append(graph)
+        if embedder is not None:
+            self._parts["embedder"] = embedder
         return self
 
 
@@ -219,38 +234,57 @@ def world_folder(progress: Progress = no_progress) -> Path:
     from thinkgraph.tools.cache import cache_folder, file_lock
 
     with as_file(files("thinkgraph").joinpath("data", WORLD)) as data:
-        paths = {name: data / name for name in _WORLD_FILES}
-        if not paths["triples.tsv"].is_file():
+        if not (data / "triples.tsv").is_file():
             raise KnowledgeError('this installation has no "world" knowledge base; install thinkgraph again')
-        folder: Path = cache_folder("kb", f"{WORLD}-{_world_key(list(paths.values()))}")
+        folder: Path = cache_folder("kb", f"{WORLD}-{_world_key(data)}")
         if kb_files.is_knowledge_base(folder):
             return folder
         # Several processes may open it for the first time at once: one builds, the others wait for it.
         with file_lock(folder.with_name(f"{folder.name}.first"), timeout=3600):
             if not kb_files.is_knowledge_base(folder):
-                from thinkgraph.ingest.build import build_kb
-                from thinkgraph.ingest.readers import read_triples
-                from thinkgraph.ingest.rejects import Rejects
-
-                values = [paths["literals.tsv"]] if paths["literals.tsv"].is_file() else []
-                build_kb(
-                    folder,
-                    triples=[paths["triples.tsv"], *values],
-                    literal_relations={row[1] for path in values for row in read_triples(path, Rejects(strict=True))},
-                    entities=paths["entities.tsv"] if paths["entities.tsv"].is_file() else None,
-                    aliases=paths["aliases.json"] if paths["aliases.json"].is_file() else None,
-                    passages=[paths["passages.jsonl"]] if paths["passages.jsonl"].is_file() else [],
-                    name=WORLD,
-                    progress=progress,
-                )
+                build_world(folder, data, progress=progress)
         return folder
 
 
-def _world_key(paths: list[Path]) -> str:
+def build_world(
+    folder: Path,
+    data: Path,
+    *,
+    embedder: Embedder | None = None,
+    known: bool = True,
+    progress: Progress = no_progress,
+) -> None:
+    """Build the bundled knowledge base from the files in `data`; with `known`, the vectors there are used.
+
+    Raises:
+        KnowledgeError: `folder` cannot be written.
+    """
+    from thinkgraph.ingest.build import build_kb
+    from thinkgraph.ingest.readers import read_triples
+    from thinkgraph.ingest.rejects import Rejects
+
+    triples, literals, entities, aliases, passages, vectors = (
+        path if (path := data / name).is_file() else None for name in _WORLD_FILES
+    )
+    build_kb(
+        folder,
+        triples=[path for path in (triples, literals) if path],
+        literal_relations={row[1] for row in read_triples(literals, Rejects(strict=True))} if literals else (),
+        entities=entities,
+        aliases=aliases,
+        passages=[passages] if passages else [],
+        embedder=embedder,
+        known_vectors=vectors if known else None,
+        name=WORLD,
+        progress=progress,
+    )
+
+
+def _world_key(data: Path) -> str:
     from thinkgraph.tools.graph_schema import GRAPH_FORMAT
 
     digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {kb_files.BUILDER_VERSION}".encode(), digest_size=8)
-    for path in paths:
+    for path in (data / name for name in _WORLD_FILES):
         content = path.read_bytes() if path.is_file() else b""
         digest.update(f"\0{path.name} {len(content)}\0".encode() + content)
     return digest.hexdigest()

@@ -11,7 +11,8 @@ from rapidfuzz.distance import OSA
 from thinkgraph.tools.embeddings import embed_array
 from thinkgraph.tools.lexical import content_tokens, tokens
 from thinkgraph.tools.mentions import Mentions, Span, Word, analyse, left_over, negligible, stretches
-from thinkgraph.tools.names import normal_name
+from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.names import normal_name, well_formed
 from thinkgraph.tools.vector_index import entity_text
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ class StandardLinker:
         if not texts or limit < 1:
             return [[] for _ in texts]
         budget = max(_MAX_NAMES // len(texts), 32)
-        work = [_Text(analyse(_well_formed(text), budget)) for text in texts]
+        work = [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
         self._by_name(work)
         for text in work:
             text.open = stretches(text.mentions, text.taken, _STRETCHES)
@@ -117,6 +118,7 @@ class StandardLinker:
                     text.names.setdefault(key, []).append(span)
         if not names:
             return
+        count_round_trip()
         found = dict(zip(names, self._graph.lookup(list(names.values()), limit=_NAMESAKES), strict=True))
         chosen: list[tuple[_Text, Span, list[Match]]] = []
         for text in work:
@@ -165,9 +167,9 @@ class StandardLinker:
                 asked.append((text, None, " ".join(word.text for word in covered)))
         if not asked:
             return
-        for (text, span, query), matches in zip(
-            asked, self._graph.search([query for *_, query in asked], limit=_NAMESAKES), strict=True
-        ):
+        count_round_trip()
+        found = self._graph.search([query for *_, query in asked], limit=_NAMESAKES)
+        for (text, span, query), matches in zip(asked, found, strict=True):
             graded = []
             for match in matches:
                 of_name, of_query = _shares(match["name"], query)
@@ -191,6 +193,7 @@ class StandardLinker:
         if not asked:
             return
         queries = [text.mentions.text[span.start : span.end] for text, span in asked]
+        count_round_trip()
         found = self._graph.search(queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
             graded = sorted(
@@ -206,10 +209,13 @@ class StandardLinker:
             return
         asked: list[tuple[_Text, Span | None, str]] = []
         for text in work:
-            spans = [span for span in text.open if not _explained(text, span)]
+            # An encoder is slow to load, so only what nothing else found is looked for here.
+            spans = [span for span in text.open if not _explained(text, span) and not _spelt_out(text, span)]
             asked += [(text, span, text.mentions.text[span.start : span.end]) for span in spans]
-            if not spans and not text.taken and text.mentions.words:
+            if not text.open and not text.taken and text.rest and not _named(text):
                 asked.append((text, None, text.mentions.text))
+        if not asked:
+            return
         found = self._index.nearest([query for *_, query in asked], limit=_GUESSES)
         for (text, span, _), near in zip(asked, found, strict=True):
             for entity, cosine in near:
@@ -241,6 +247,20 @@ def _explained(text: _Text, span: Span) -> bool:
     )
 
 
+def _spelt_out(text: _Text, span: Span) -> bool:
+    """Whether an entity is spelt like the stretch."""
+    return any(link["start"] == span.start and link["method"] == "fuzzy" for link in text.links.values())
+
+
+def _named(text: _Text) -> bool:
+    """Whether some entity was found whose name stands in the text whole, or nearly so spelt."""
+    words = Counter(_words(text.mentions.text))
+    return any(
+        link["method"] == "fuzzy" or not Counter(_words(link["entity"]["label"])) - words
+        for link in text.links.values()
+    )
+
+
 def _words(text: str) -> list[str]:
     return content_tokens(text) or tokens(text)
 
@@ -264,7 +284,3 @@ def _where(text: _Text, name: str) -> Span | None:
 def _likeness(mention: str, name: str) -> float:
     """1 less the edits (a swap of neighbours is one) per character of the longer."""
     return OSA.normalized_similarity(normal_name(mention), normal_name(name))
-
-
-def _well_formed(text: str) -> str:
-    return text.encode("utf-16", "surrogatepass").decode("utf-16", "replace").replace("\0", " ")

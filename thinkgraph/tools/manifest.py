@@ -52,12 +52,13 @@ def settings_of(
         return settings
     check_manifest(manifest, deps)
     settings = resolve_settings(schema, manifest["settings"])
-    for name, value in explicit(given).items():
-        if name not in manifest["settings"]:
-            resolve_settings(schema, {name: value})
-        if manifest["settings"][name] != value and name != "preset":
+    # Through the schema, so that "3" and 3 are the same setting.
+    asked = resolve_settings(schema, {**manifest["settings"], **explicit(given)})
+    for name in explicit(given):
+        started, now = getattr(settings, name), getattr(asked, name)
+        if started != now and name != "preset":
             raise ManifestMismatchError(
-                f"this run was started with {name}={manifest['settings'][name]!r}, not {value!r}: "
+                f"this run was started with {name}={started!r}, not {now!r}: "
                 "resume it without that setting, or ask the question again on a new thread"
             )
     return settings

@@ -1,7 +1,8 @@
 """What the knowledge side of a run costs: texts encoded and round trips to stores, counted where they happen.
 
-A driver sets `current_meter` around the work it wants to account for; stores and encoders add to it. A context variable
-reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread` and LangChain do).
+A driver sets `current_meter` around the work it wants to account for. Encoders add what they encode. Whoever calls a
+store adds the round trip (`Deps.call`, the linker), never the store itself: stores of users count too, and once. A
+context variable reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread` and LangChain do).
 """
 
 from __future__ import annotations

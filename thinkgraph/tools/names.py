@@ -10,6 +10,11 @@ _MARKS = dict.fromkeys(range(0x300, 0x370))
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
+def well_formed(text: str) -> str:
+    """The text with lone surrogates, which no encoder and no database takes, as U+FFFD."""
+    return text if text.isascii() else text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
+
+
 def normal_name(text: str) -> str:
     """The form in which two names are equal: NFKC, case folded, white space collapsed. Accents count."""
     if text.isascii():

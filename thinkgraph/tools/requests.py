@@ -12,12 +12,13 @@ from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
 from thinkgraph.models.calls import Ask, Asked
-from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.prompts.kinds import Judgement, Shape, SubQuestion, Verdict
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.events import Event
 from thinkgraph.state.knowledge import (
     Entity,
     Link,
+    Match,
     Neighbours,
     Passage,
     PassageHit,
@@ -114,6 +115,29 @@ def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Steps[list[Pas
     return (yield _Store("text.passages_of", (ids, query), {"limit": limit})) if ids else []
 
 
+def search_passages(queries: Sequence[str], *, limit: int) -> Steps[list[list[PassageHit]]]:
+    """See `TextStore.search`. Without a text store: none."""
+    return (yield _Store("text.search", (queries,), {"limit": limit})) if queries else []
+
+
+def lookup(names: Sequence[str], *, limit: int) -> Steps[list[list[Match]]]:
+    """See `GraphStore.lookup`."""
+    return (yield _Store("graph.lookup", (names,), {"limit": limit})) if names else []
+
+
+def embed(texts: Sequence[str]) -> Steps[list[list[float]]]:
+    """Unit vectors of texts by the knowledge's encoder; see `Embedder.embed`."""
+    return (yield _Embed(texts)) if texts else []
+
+
+@dataclass(frozen=True)
+class _Embed(Fetch[list[list[float]]]):
+    texts: Sequence[str]
+
+    def run(self, deps: Deps) -> list[list[float]]:
+        return deps.knowledge.embedder.embed(self.texts)
+
+
 @dataclass(frozen=True)
 class _StartRun(Fetch[Manifest]):
     method: str
@@ -188,3 +212,33 @@ def text(role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: str, *
     """Plain text."""
     asked = yield from _ask(role, inputs, shape, fallback, options)
     return cast("str", asked.value)
+
+
+def pairs(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[tuple[int, int]], **options: Any
+) -> Steps[list[tuple[int, int]]]:
+    """Pairs (number of a clue, number of an option)."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[tuple[int, int]]", asked.value)
+
+
+def keywords(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
+) -> Steps[list[str]]:
+    """A list of short texts."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[str]", asked.value)
+
+
+def subquestions(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[SubQuestion], **options: Any
+) -> Steps[list[SubQuestion]]:
+    """Questions that a question breaks down into."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[SubQuestion]", asked.value)
+
+
+def verdict(role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: Verdict, **options: Any) -> Steps[Verdict]:
+    """Right or wrong."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("Verdict", asked.value)

@@ -169,6 +169,12 @@ class SqliteGraphStore:
             rows = db.execute("SELECT name, label, triples FROM relation WHERE triples > 0 ORDER BY 3 DESC, 1")
             return [(name, label, count) for name, label, count in rows]
 
+    def most_linked(self, limit: int) -> list[str]:
+        """The ids of the `limit` entities with the most triples, most first, then by id."""
+        sql = "SELECT n.key FROM (SELECT node, max(triples) AS degree FROM name GROUP BY node) m JOIN node n ON n.id = m.node"
+        with self._file.connection() as db:
+            return [self._id(key, 0) for (key,) in db.execute(f"{sql} ORDER BY m.degree DESC, n.key LIMIT ?", (limit,))]
+
     def lookup(self, names_: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See `GraphStore.lookup`. An entity's id finds it as an alias does."""
         with self._file.connection() as db:

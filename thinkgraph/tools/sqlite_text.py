@@ -11,9 +11,9 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import embed_array
-from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite_file import ReadOnlyFile
-from thinkgraph.tools.text_schema import FORMAT, VECTOR_TYPE, clean
+from thinkgraph.tools.text_schema import FORMAT, SCANNED, VECTOR_TYPE, clean
 from thinkgraph.tools.top import Top
 from thinkgraph.tools.vector_index import TextIndex
 
@@ -26,13 +26,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
+    from thinkgraph.tools.progress import Progress
     from thinkgraph.tools.protocols import Embedder
 
 _CHUNK = 512
 """Passages scored at once: what stays in the processor's cache (4,096 take twice as long), however many there are."""
-_SCAN_BELOW = 2000
-"""Vectors up to which scanning all of them is faster than opening an index."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -111,7 +109,6 @@ class SqliteTextStore:
         """The passages with these ids; None for an id the store does not have."""
         if not ids:
             return []
-        count_round_trip()
         cleaned = [clean(id_) for id_ in ids]
         with self._pool.connection() as connection:
             found = {passage["id"]: passage for _, passage in _read(connection, "id", sorted(set(cleaned)))}
@@ -130,7 +127,6 @@ class SqliteTextStore:
         """
         if not entities or limit < 1 or not self._info["passages"]:
             return []
-        count_round_trip()
         vector = embed_array(self._embedder, [query])[0]
         top = Top(limit)
         with self._pool.connection() as connection:
@@ -150,7 +146,6 @@ class SqliteTextStore:
             return []
         if limit < 1 or not self._info["passages"]:
             return [[] for _ in queries]
-        count_round_trip()
         vectors = embed_array(self._embedder, queries)
         near = self._nearest(vectors, limit)
         with self._pool.connection() as connection:
@@ -159,6 +154,15 @@ class SqliteTextStore:
             return [
                 self._hits(connection, numbers, vector, limit) for numbers, vector in zip(near, vectors, strict=True)
             ]
+
+    def build_index(self, progress: Progress = no_progress) -> None:
+        """Make the index for `search` in the user's cache, unless it is there or the store is small enough to be read.
+
+        Raises:
+            KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
+        """
+        if self.vector_count > SCANNED:
+            self._index.build(progress)
 
     def vectors(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
         """All stored vectors in chunks: the number of the passage each belongs to, shape (n,), and (n, dimensions)."""
@@ -169,7 +173,7 @@ class SqliteTextStore:
                 yield np.repeat(numbers, counts), windows
 
     def _nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]] | None:
-        if self.vector_count <= _SCAN_BELOW:
+        if self.vector_count <= SCANNED:
             return None
         try:
             return self._index.nearest(vectors, limit)

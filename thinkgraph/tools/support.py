@@ -6,7 +6,15 @@ import re
 import unicodedata
 from collections.abc import Iterable, Sequence
 
+from thinkgraph.prompts.lines import parse_item
+
 _WORD = re.compile(r"\w+", re.UNICODE)
+_NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
+"""A number: digits in groups of three, or digits with a decimal point or comma."""
+_UNSPACED = re.compile(
+    r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
+)
+"""Scripts that put no space between words, or none before particles (Korean)."""
 _DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
 _SMALL = frozenset(
     [
@@ -46,21 +54,38 @@ def fold(text: str) -> str:
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
 
 
+def _numbers(text: str) -> set[str]:
+    found = _NUMBER.findall(unicodedata.normalize("NFKC", text))
+    return {
+        re.sub(r"\D", "", number) if re.search(r"\D\d{3}$", number) else number.replace(",", ".") for number in found
+    }
+
+
+def _counts(lines: Sequence[str]) -> set[int]:
+    """How many ends the path lines list: each line alone, and all together."""
+    lists = [(item.hops[-1], item.more) for item in (parse_item(0, line) for line in lines) if item.hops]
+    every = {hop.object if hop.outgoing else hop.subject for ends, _ in lists for hop in ends}
+    return {len(ends) + more for ends, more in lists} | ({len(every)} if every else set())
+
+
 def holds(answer: str, lines: Iterable[str]) -> bool:
     """Whether the lines hold the answer: as a whole, or most of its content words.
 
-    Yes, no, the labels of fact verification and bare counts are conclusions and stand on their citation alone.
+    Yes, no and the labels of fact verification are conclusions and stand on their citation alone. A small number may also be
+    the count of what a path line lists.
     """
     wanted = fold(answer)
     if not wanted:
         return False
-    if wanted in _DERIVED or re.fullmatch(r"\d{1,4}", wanted):
+    if wanted in _DERIVED:
         return True
+    lines = list(lines)
+    if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in _counts(lines):
+        return True
+    if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
+        return any(_numbers(answer) & _numbers(line) for line in lines)
     shown = f" {fold(' '.join(lines))} "
-    if f" {wanted} " in shown or (not wanted.isascii() and wanted.replace(" ", "") in shown.replace(" ", "")):
-        return True
-    digits = re.sub(r"\D", "", answer)
-    if digits and digits == re.sub(r"[\s,.'_]", "", answer) and digits in re.sub(r"(?<=\d)[\s,.'_](?=\d)", "", shown):
+    if f" {wanted} " in shown or (_UNSPACED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     words = [word for word in wanted.split() if word not in _SMALL]
     if not words:

@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from thinkgraph.tools.names import well_formed
+
 FORMAT = "1"
 """Version of the tables below and of the rule that makes vectors; stores of another version are built anew."""
 
 VECTOR_TYPE = "<f2"
 """Half precision: 22 MB instead of 44 for 28,565 passages; scores move by less than 0.0005."""
+
+SCANNED = 5_000
+"""Vectors up to which a search reads all of them, exactly and in 8 ms; Chroma takes 2 ms, after half a second of loading and two of
+building."""
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -32,6 +38,4 @@ CREATE TABLE IF NOT EXISTS vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT
 
 def clean(text: str) -> str:
     """`text` as SQLite can keep it: NUL and lone surrogates become U+FFFD."""
-    if not text.isascii():
-        text = text.encode("utf-16", "surrogatepass").decode("utf-16", "replace")
-    return text.replace("\0", "\ufffd")
+    return well_formed(text).replace("\0", "\ufffd")

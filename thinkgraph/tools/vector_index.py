@@ -6,28 +6,26 @@ folder. It is named by the fingerprint of what it indexes: other content, anothe
 
 from __future__ import annotations
 
-import hashlib
 import json
 import shutil
-from itertools import islice
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.cache import cache_folder, file_lock
-from thinkgraph.tools.embeddings import embed_array, one_line
+from thinkgraph.tools.embeddings import one_line
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from thinkgraph.state.knowledge import Entity
+    from thinkgraph.state.knowledge import Entity, Passage
     from thinkgraph.tools.progress import Progress
-    from thinkgraph.tools.protocols import Embedder
+    from thinkgraph.tools.protocols import TextStore
     from thinkgraph.tools.sqlite_text import SqliteTextStore
 
 _COLLECTION = "thinkgraph"
@@ -35,7 +33,6 @@ _FORMAT = 1
 _HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 """Denser than Chroma's default, which loses a vector that lies apart from many equally near ones."""
 _BATCH = 2048
-_ENTITY_BATCH = 256
 
 
 class ChromaIndex:
@@ -56,10 +53,8 @@ class ChromaIndex:
         except (OSError, ValueError, KeyError, TypeError):
             return False
 
-    def open(self, fill: Callable[[Any], None], *, keep_partial: bool = False) -> Any:
-        """The collection, built by `fill(collection)` if it is not complete.
-
-        A half-built one is thrown away, or handed to `fill` as it is with `keep_partial`.
+    def open(self, fill: Callable[[Any], None]) -> None:
+        """Open the collection, built by `fill(collection)` if it is not complete; a half-built one is thrown away.
 
         Raises:
             KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
@@ -67,10 +62,9 @@ class ChromaIndex:
         with self._lock:
             if self._collection is None:
                 with file_lock(self.folder.with_name(self.folder.name + ".lock")):
-                    self._open_or_build(fill, keep_partial=keep_partial)
-            return self._collection
+                    self._open_or_build(fill)
 
-    def _open_or_build(self, fill: Callable[[Any], None], *, keep_partial: bool) -> None:
+    def _open_or_build(self, fill: Callable[[Any], None]) -> None:
         try:
             import chromadb
             from chromadb.config import Settings
@@ -80,7 +74,7 @@ class ChromaIndex:
             raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
         complete = self.complete()
         try:
-            if not complete and not keep_partial and self.folder.exists():
+            if not complete and self.folder.exists():
                 shutil.rmtree(self.folder)
             self.folder.mkdir(parents=True, exist_ok=True)
             self._client = chromadb.PersistentClient(
@@ -102,8 +96,8 @@ class ChromaIndex:
             if self._collection is None:
                 self._release()
 
-    def query(self, vectors: NDArray[np.float32], limit: int) -> list[list[tuple[str, float, Mapping[str, Any]]]]:
-        """Ids, cosine similarities and metadata of the `limit` vectors nearest to each row; the index must be open.
+    def query(self, vectors: NDArray[np.float32], limit: int) -> list[list[str]]:
+        """Ids of the `limit` vectors nearest to each row, best first; the index must be open.
 
         Raises:
             KnowledgeError: Chroma fails.
@@ -111,17 +105,14 @@ class ChromaIndex:
         from chromadb.errors import ChromaError
 
         try:
-            found = self._collection.query(
-                query_embeddings=vectors, n_results=limit, include=["distances", "metadatas"]
-            )
+            found: list[list[str]] = self._collection.query(query_embeddings=vectors, n_results=limit, include=[])[
+                "ids"
+            ]
         except (ChromaError, OSError, ValueError, RuntimeError) as error:
             raise KnowledgeError(
                 f"the search index {self.folder} failed ({one_line(error)}): delete that folder and try again"
             ) from error
-        return [
-            [(id_, 1 - distance, facts or {}) for id_, distance, facts in zip(*row, strict=True)]
-            for row in zip(found["ids"], found["distances"], found["metadatas"], strict=True)
-        ]
+        return found
 
     def _release(self) -> None:
         client, self._client, self._collection = self._client, None, None
@@ -142,8 +133,12 @@ class TextIndex:
         self._store = store
         self._index = ChromaIndex("text", store.info()["fingerprint"])
 
+    def complete(self) -> bool:
+        """Whether it is there; loads nothing."""
+        return self._index.complete()
+
     def build(self, progress: Progress = no_progress) -> None:
-        """Build it, unless it is there.
+        """Build it from the stored vectors, unless it is there, and open it.
 
         Raises:
             KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
@@ -176,8 +171,8 @@ class TextIndex:
         ask = min(count, limit * 2)
         while True:
             found = [
-                list(dict.fromkeys(int(id_.partition(":")[0]) for id_, *_ in hits))
-                for hits in self._index.query(vectors, ask)
+                list(dict.fromkeys(int(id_.partition(":")[0]) for id_ in ids))
+                for ids in self._index.query(vectors, ask)
             ]
             if ask >= count or all(len(numbers) >= wanted for numbers in found):
                 return found
@@ -188,92 +183,49 @@ class TextIndex:
         self._index.close()
 
 
-def build_index(text_store: SqliteTextStore, progress: Progress = no_progress) -> None:
-    """Make the index that `text_store.search` uses, in the user's cache; nothing if it is there.
-
-    Raises:
-        KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
-    """
-    index = TextIndex(text_store)
-    try:
-        index.build(progress)
-    finally:
-        index.close()
-
-
 class EntityIndex:
-    """Vectors of entities' labels and descriptions, to link mentions whose words no name shares."""
+    """Finds entities by what their label and description mean, for mentions that no name explains.
 
-    def __init__(self, fingerprint: str, embedder: Embedder) -> None:
-        """Name the index after the graph's `fingerprint` and the embedder; nothing is opened yet."""
-        self._embedder = embedder
-        key = hashlib.sha256(f"{fingerprint}\0{embedder.name}".encode()).hexdigest()[:32]
-        self._index = ChromaIndex("entities", key)
+    The vectors lie in the knowledge base (`entities.sqlite`), in the form of a text store: an entity is a passage whose
+    title is its label. So they are encoded once, however often the base is copied, and searched as texts are.
+    """
 
-    def complete(self) -> bool:
-        """Whether the index has been built to its end."""
-        return self._index.complete()
-
-    def build(self, entities: Iterable[Entity], *, progress: Progress = no_progress, total: int | None = None) -> None:
-        """Embed and index `entities` (literals are left out); those of an unfinished build are not embedded again.
-
-        Raises:
-            KnowledgeError: Chroma is missing or fails, the cache cannot be written, or the embedder fails.
-        """
-        self._index.open(lambda collection: self._fill(collection, entities, progress, total), keep_partial=True)
-
-    def _fill(self, collection: Any, entities: Iterable[Entity], progress: Progress, total: int | None) -> None:
-        stream = iter(entities)
-        done = 0
-        progress("entity index", 0, total)
-        while batch := list(islice(stream, _ENTITY_BATCH)):
-            done += len(batch)
-            by_id = {entity["id"]: entity for entity in batch if not entity["literal"]}
-            if by_id:
-                there = set(collection.get(ids=list(by_id), include=[])["ids"])
-                new = [entity for id_, entity in by_id.items() if id_ not in there]
-                if new:
-                    vectors = embed_array(self._embedder, [entity_text(entity) for entity in new])
-                    collection.add(
-                        ids=[entity["id"] for entity in new],
-                        embeddings=vectors,
-                        metadatas=[{key: entity[key] for key in ("label", "type", "description")} for entity in new],
-                    )
-            progress("entity index", done, total)
+    def __init__(self, store: TextStore) -> None:
+        """Search `store`, which holds entities written by `entity_passage`."""
+        self._store = store
 
     def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
-        """The `limit` entities nearest to each text with their cosines, best first; none if it was never built.
-
-        The entities come from the index itself, so that linking by meaning asks the graph nothing.
+        """The `limit` entities nearest to each text with their cosines, best first. Asks the graph nothing.
 
         Raises:
-            KnowledgeError: Chroma or the embedder fails.
+            StoreError: the vectors cannot be read.
+            KnowledgeError: the embedder fails.
         """
-        if not texts or limit < 1 or not self.complete():
-            return [[] for _ in texts]
-        self._index.open(lambda _: None)
-        vectors = embed_array(self._embedder, texts)
-        out: list[list[tuple[Entity, float]]] = []
-        for hits in self._index.query(vectors, limit):
-            row: list[tuple[Entity, float]] = [
-                (
-                    {
-                        "id": id_,
-                        "label": str(facts["label"]),
-                        "type": str(facts["type"]),
-                        "description": str(facts["description"]),
-                        "literal": False,
-                    },
-                    score,
-                )
-                for id_, score, facts in hits
-            ]
-            out.append(sorted(row, key=lambda pair: (-pair[1], pair[0]["id"])))
-        return out
+        found = self._store.search(texts, limit=limit)
+        return [[(_entity_of(hit["passage"]), hit["score"]) for hit in hits] for hits in found]
 
-    def close(self) -> None:
-        """Close the index's files."""
-        self._index.close()
+
+def entity_passage(entity: Entity) -> Passage:
+    """An entity in the form of a passage; what is encoded of it is `entity_text`."""
+    return {
+        "id": entity["id"],
+        "entities": [],
+        "title": entity["label"],
+        "section": entity["type"],
+        # Never empty, for a text store keeps no passage without a text.
+        "text": entity["description"] or entity["label"],
+    }
+
+
+def _entity_of(passage: Passage) -> Entity:
+    label, text = passage["title"], passage["text"]
+    return {
+        "id": passage["id"],
+        "label": label,
+        "type": passage["section"],
+        "description": text if text != label else "",
+        "literal": False,
+    }
 
 
 def entity_text(entity: Entity) -> str:

@@ -19,19 +19,22 @@ def pick_topics(question_text: str, options: Sequence[Item], similarity: Similar
     question = QuestionWords(question_text)
     mentions = question.mentions(item.label for item in options)
     chosen: list[int] = []
-    covered: set[int] = set()
+    exact = [mention for mention in mentions if mention.label in question_text]
+    # In a question that tells names by capitals, "top" is not the currency code TOP.
+    mentions = exact if exact and question_text[1:] != question_text[1:].lower() else mentions
     for mention in mentions:
-        if all(weight(question.words[place]) < 1 for place in mention.places) and not _capitalised(question_text, mention.label):
+        if all(weight(question.words[place]) < 1 for place in mention.places) and not _capitalised(
+            question_text, mention.label
+        ):
             continue  # an ordinary word that happens to be a name
         same = [item for item in options if item.label == mention.label]
         chosen += _best_namesakes(question_text, same, similarity)
-        covered |= mention.places
     if not chosen:
         # Named by an alias or in another form: the options were linked to the question, so words it shares with one tell.
         similarity.warm([question_text, *(item.text for item in options)])
         scored = [(_loosely(question, question_text, item, similarity), -item.number) for item in options]
         best = max(scored, default=(0.0, 0))
-        chosen = [-number for score, number in scored if score >= max(0.35, best[0] - 0.03)][:2]  # noqa: PLR2004
+        chosen = [-number for score, number in scored if score >= max(0.35, best[0] - 0.03)][:2]
     return chosen
 
 
@@ -63,6 +66,7 @@ def relation_scores(question_text: str, options: Sequence[Item], similarity: Sim
     """Score of each relation option: how far the question's words call for the relation's name."""
     question = QuestionWords(question_text)
     steps = {item.number: item.step for item in options if item.step}
+    about = {step[0]: question.places(step[0]) for step in steps.values()}
     named = {place for step in steps.values() for place in question.places(step[0])}
     words = [w for n, w in enumerate(question.words) if n not in named and w not in STOP]
     names = list(dict.fromkeys(step[1] for step in steps.values()))
@@ -71,7 +75,11 @@ def relation_scores(question_text: str, options: Sequence[Item], similarity: Sim
     by_name = {name: called_for(words, rest, name, similarity) for name in names}
     scores: dict[int, float] = {}
     for number, (entity, name, outgoing) in steps.items():
-        scores[number] = _BEST * by_name[name] + _direction(question, entity, name, outgoing=outgoing)
+        called = by_name[name]
+        if about[entity] and not outgoing and similarity.has_vectors:
+            # The thing's own name may say the relation that leads to it: the Swiss franc is somebody's currency.
+            called = max(called, similarity.cosine(entity, name))
+        scores[number] = _BEST * called + _direction(question, entity, name, outgoing=outgoing)
     return scores
 
 
@@ -90,7 +98,9 @@ def _direction(question: QuestionWords, entity: str, name: str, *, outgoing: boo
     place = next((n for n, w in enumerate(question.words) if any(nearness(w, p) >= 1 for p in tokens(name))), -1)
     if not at or place < 0:
         return 0.0
-    backwards = bool({"whose", "has", "have", "with"} & set(question.words[max(0, place - 3) : place])) and place < min(at)
+    backwards = bool({"whose", "has", "have", "with"} & set(question.words[max(0, place - 3) : place])) and place < min(
+        at
+    )
     return -1.0 if backwards and outgoing else 0.5 if backwards or outgoing else 0.0
 
 

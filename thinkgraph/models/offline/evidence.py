@@ -21,6 +21,8 @@ class Ends:
     """End to the lines that show it, in the order shown."""
     rank: dict[str, float] = field(default_factory=dict)
     """End to the number among its qualifiers (a share, a rank)."""
+    notes: dict[str, str] = field(default_factory=dict)
+    """End to the words among its qualifiers (a title, a role)."""
     full: int | None = None
     """The line that lists all ends, if one does."""
 
@@ -60,6 +62,8 @@ class Shown:
                 ends.lines[there].add(item.number)
                 for name, value in hop.qualifiers:
                     number = number_in(value)
+                    if number is None:
+                        ends.notes[there] = f"{ends.notes.get(there, '')} {value}".strip()
                     # A year or a date tells when, not how much.
                     if number is not None and "year" not in name and "date" not in name:
                         ends.rank.setdefault(there, number)

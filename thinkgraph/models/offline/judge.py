@@ -16,8 +16,9 @@ from thinkgraph.prompts.lines import Item
 
 ENOUGH = 0.7
 """A reading that explains less than this, by weight, is no answer."""
-ENOUGH_TEXT = 0.72
-_CALLED = 0.55
+ENOUGH_TEXT = 0.8
+ENOUGH_TEXT_ALONE = 0.93
+"""Before any statement has been walked, a text that merely resembles the question must not stop the search."""
 _PER_MENTION = 6
 _BOTH = 2
 
@@ -46,8 +47,12 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
         found = max(readings, key=lambda d: d.score, default=None)
         enough = found is not None and found.score >= ENOUGH
         if not enough or (found and found.score < 0.9):  # noqa: PLR2004 - a text may fit better than a loose path
-            span = best_span(finder, shown, paths, similarity)
-            if span and span.score >= ENOUGH_TEXT and (not enough or (found and span.score > found.score)):
+            span = best_span(finder, shown, paths)
+            if (
+                span
+                and span.score >= (ENOUGH_TEXT if shown.edges else ENOUGH_TEXT_ALONE)
+                and (not enough or (found and span.score > found.score))
+            ):
                 lines = span.path.lines | {span.line}
                 return Decision([span.text], lines, score=span.score)
     if found and enough:
@@ -58,7 +63,7 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
 def _single(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
     question = finder.question
     for path in paths[:40]:
-        if not path.edges or min(path.support) < _CALLED or (question.extreme and not _extreme_used(finder, path)):
+        if not finder.called_for(path) or (question.extreme and not _extreme_used(finder, path)):
             continue
         ends = [end for end in path.ends if end != path.mention.label]
         # A set that was walked on only in part would make a list with holes.
@@ -77,10 +82,7 @@ def _extreme_used(finder: PathFinder, path: Path) -> bool:
     """Whether a superlative is part of a relation's name, or has picked one of several ends by a number beside it."""
     places = finder.question.extreme_places()
     named = any(finder.fit(relation).get(place) for relation, _ in path.edges for place in places)
-    picked = any(
-        len(ends.rank) > 1 for edges in finder.shown.edges.values() for edge, ends in edges.items() if edge in path.edges
-    )
-    return named or picked
+    return named or path.picked
 
 
 def _count(finder: PathFinder, path: Path) -> Decision | None:
@@ -97,13 +99,15 @@ def _intersected(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision
     groups: dict[str, list[Path]] = {}
     for path in paths:
         group = groups.setdefault(path.mention.label, [])
-        if path.mention.places and path.edges and min(path.support) >= _CALLED and len(group) < _PER_MENTION:
+        if path.mention.places and finder.called_for(path) and len(group) < _PER_MENTION:
             group.append(path)
     filled = [group for group in groups.values() if group]
     for size in range(_BOTH, min(len(filled), 3) + 1):
         for chosen in itertools.combinations(filled, size):
             for several in itertools.product(*(group[:_PER_MENTION] for group in chosen)):
                 named = {path.mention.label for path in several}
+                if len({frozenset(path.before) for path in several}) < len(several):
+                    continue  # the same statements reached on two ways: no two conditions
                 common = [e for e in several[0].ends if all(e in p.ends for p in several) and e not in named]
                 if common and not finder.question.extreme:
                     score, _ = combined(finder, several)
@@ -117,7 +121,7 @@ def _compared(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
     choose = max if question.extreme == "max" else min
     groups: dict[tuple[str, int], list[Path]] = {}
     for path in paths:
-        if path.edges and min(path.support) >= _CALLED and all(number_in(end) is not None for _, end in path.before):
+        if finder.called_for(path) and all(number_in(end) is not None for _, end in path.before):
             groups.setdefault((path.edges[-1][0], len(path.edges)), []).append(path)
     for group in groups.values():
         best: dict[str, Path] = {}
@@ -133,13 +137,13 @@ def _compared(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
 def _extreme_of(finder: PathFinder, several: Sequence[Path], choose: object) -> Iterator[Decision]:
     values = {node: number for path in several for node, end in path.before if (number := number_in(end)) is not None}
     # The largest of a set is known only if every member's value is shown.
-    if len(values) < _BOTH or not all(path.whole for path in several):
+    if len(values) < _BOTH or not all(path.whole and path.listed for path in several):
         return
     best = max(values.values()) if choose is max else min(values.values())
     _, explained = combined(finder, several)
     explained.update(dict.fromkeys(finder.question.extreme_places(), 1.0))
-    lost = max(sum(1 - min(value, 1.0) for value in path.support) for path in several)
-    score = finder.coverage(explained) - 0.25 * lost
+    lost = max(finder.lost(path) for path in several)
+    score = finder.coverage(explained) - lost - finder.unsaid(explained)
     lines = frozenset().union(*(path.lines for path in several))
     yield Decision([node for node, value in values.items() if value == best], lines, score=score)
 
@@ -148,13 +152,13 @@ def _yes_or_no(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
     """Whether a path from one named thing reaches another; `no` only from a list that is shown whole."""
     named = [mention for mention in finder.mentions if mention.places]
     for path in paths:
-        if not path.edges or min(path.support) < _CALLED or not path.mention.places:
+        if not finder.called_for(path) or not path.mention.places:
             continue
         for other in named:
             if other.label == path.mention.label or other.places & path.mention.places:
                 continue
             explained = {**path.explained, **dict.fromkeys(other.places, 1.0)}
-            score = finder.coverage(explained) - 0.25 * sum(1 - min(v, 1.0) for v in path.support)
+            score = finder.coverage(explained) - finder.lost(path) - finder.unsaid(explained)
             nodes = [node for node, end in path.before if end == other.label]
             if nodes:
                 yield Decision(["yes"], path.lines, score=score)
@@ -166,7 +170,7 @@ def _yes_or_no(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
 
 def _open_end(finder: PathFinder, paths: Sequence[Path]) -> Decision:
     """What is known so far, and the words that nothing explains yet with the thing reached."""
-    called = [path for path in paths if path.edges and min(path.support) >= _CALLED]
+    called = [path for path in paths if finder.called_for(path)]
     best = called[0] if called else next(iter(paths), None)
     words = finder.question.words
     if best is None:

@@ -8,21 +8,41 @@ from dataclasses import dataclass
 
 from thinkgraph.models.offline.evidence import Shown
 from thinkgraph.models.offline.paths import Path, PathFinder
-from thinkgraph.models.offline.words import STOP, Similarity, nearness, tokens
+from thinkgraph.models.offline.words import STOP, nearness, tokens
 from thinkgraph.prompts.lines import Item
 
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)")
 _NAME = re.compile(r"[^\W\d_a-z][\w'\u2019.-]*(?:\s+(?:of|the|de|la|da|von|al|and)?\s*[^\W\d_a-z][\w'\u2019.-]*)*")
 _QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201d\u00bb]{1,80})[\"\u201d\u00bb]")
 _MONTHS = "January|February|March|April|May|June|July|August|September|October|November|December"
-_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTHS})(?: \d{{4}})?|\b(?:{_MONTHS}) \d{{1,2}}(?:, \d{{4}})?|\b\d{{4}}-\d\d-\d\d")
+_DATE = re.compile(
+    rf"\b\d{{1,2}} (?:{_MONTHS})(?: \d{{4}})?|\b(?:{_MONTHS}) \d{{1,2}}(?:, \d{{4}})?|\b\d{{4}}-\d\d-\d\d"
+)
+_FULL_DATE = re.compile(rf"\b\d{{1,2}} (?:{_MONTHS}) \d{{4}}|\b(?:{_MONTHS}) \d{{1,2}}, \d{{4}}|\b\d{{4}}-\d\d-\d\d")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
 _NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
-_VALUE = re.compile(r"(?:^|[;:-] )([A-Za-z][\w /()'-]{1,40}): ([^;:]{1,120})")
+_VALUE = re.compile(r"(?:^|[;:-] )([A-Za-z][\w /()'-]{1,40}): ([^;:]{1,120})(?=;|$)")
 _MOST_SENTENCES = 24
 _LONGEST_CLAUSE = 80
 _MEANING = re.compile(r"\b(?:means|mean|meaning|stands for|called|named|known as)\b", re.IGNORECASE)
-_ASKING = frozenset("old age high large percent year date".split())
+_SAID = 0.8
+_NO_PERSON = frozenset(
+    [
+        "day",
+        "party",
+        "parliament",
+        "assembly",
+        "union",
+        "republic",
+        "council",
+        "court",
+        "president",
+        "kingdom",
+        "war",
+        "sea",
+    ]
+)
+_ASKING = frozenset(["old", "age", "high", "large", "percent", "year", "date"])
 """Words that say what sort of value is asked for; a text gives the value without them."""
 
 
@@ -36,11 +56,11 @@ class Span:
     score: float
 
 
-def best_span(finder: PathFinder, shown: Shown, paths: Sequence[Path], similarity: Similarity) -> Span | None:
+def best_span(finder: PathFinder, shown: Shown, paths: Sequence[Path]) -> Span | None:
     """The best answer in a passage about something that a well-supported path reaches."""
     reached: dict[str, Path] = {}
     for path in paths:
-        if all(value >= 0.5 for value in path.support):  # noqa: PLR2004 - every hop called for
+        if not path.edges or finder.called_for(path):
             for end in path.ends:
                 kept = reached.get(end)
                 if kept is None or finder.coverage(path.explained) > finder.coverage(kept.explained):
@@ -53,8 +73,7 @@ def best_span(finder: PathFinder, shown: Shown, paths: Sequence[Path], similarit
     ]
     scored = [(_lexical(finder, path, item, sentence), n) for n, (item, path, sentence) in enumerate(candidates)]
     top = sorted(scored, key=lambda pair: (-pair[0], pair[1]))[:_MOST_SENTENCES]
-    similarity.warm([finder.question.text, *(_shown_text(candidates[n][0], candidates[n][2]) for _, n in top)])
-    spans = [_span(finder, *candidates[n], similarity) for _, n in top]
+    spans = [_span(finder, *candidates[n]) for _, n in top]
     return max((span for span in spans if span), key=lambda span: (span.score, -span.line), default=None)
 
 
@@ -81,50 +100,50 @@ def _explained(finder: PathFinder, path: Path, item: Item, sentence: str) -> dic
 
 
 def _lexical(finder: PathFinder, path: Path, item: Item, sentence: str) -> float:
-    return finder.coverage(_explained(finder, path, item, sentence)) - 0.25 * sum(1 - min(v, 1) for v in path.support)
+    return finder.coverage(_explained(finder, path, item, sentence)) - finder.lost(path)
 
 
-def _span(finder: PathFinder, item: Item, path: Path, sentence: str, similarity: Similarity) -> Span | None:
+def _span(finder: PathFinder, item: Item, path: Path, sentence: str) -> Span | None:
     explained = _explained(finder, path, item, sentence)
     # Only what the path leaves open counts: a sentence that repeats the path's own words tells nothing new.
     open_places = [place for place in finder.weights if path.explained.get(place, 0.0) < 0.45]  # noqa: PLR2004
     gained = [explained[place] for place in open_places]
     if not gained or max(gained) <= 0:
         return None
-    near = similarity.cosine(finder.question.text, _shown_text(item, sentence))
-    coverage = finder.coverage(explained)
-    score = coverage - 0.15 * sum(1 - min(v, 1) for v in path.support) + 0.3 * (near - 0.5)
+    score = finder.coverage(explained) - finder.lost(path)
     open_strong = [n for n in open_places if finder.weights[n] >= 1 and n not in _asking(finder)]
-    if any(explained[place] < 0.45 for place in open_strong):  # noqa: PLR2004 - a word that nothing explains
+    if any(explained[place] < _SAID for place in open_strong) or not open_strong:
         return None
     text = extract(finder, sentence, item)
     return Span(text, item.number, path, score) if text else None
 
 
-def extract(finder: PathFinder, sentence: str, item: Item) -> str:
+def extract(finder: PathFinder, sentence: str, item: Item) -> str:  # noqa: PLR0911 - one return for each sort of answer
     """The stretch of a sentence that the question asks for, copied as it stands; empty where there is none."""
     question = finder.question
     asked = set(question.words) | set(tokens(item.title))
     if question.wants == "time":
         wants_year = re.search(r"\byear\b", question.text, re.IGNORECASE) is not None
-        patterns = [_YEAR] if wants_year else [_DATE, _YEAR]
+        wants_day = re.search(r"\b(?:day|holiday|celebrate|keep)", question.text, re.IGNORECASE) is not None
+        patterns = [_YEAR] if wants_year else [_DATE, _YEAR] if wants_day else [_FULL_DATE, _YEAR]
         return next((found for pattern in patterns if (found := _nearest(pattern, sentence, asked))), "")
     if question.wants == "number":
         return _nearest(_NUMBER, sentence, asked)
     valued = [(name, value) for name, value in _VALUE.findall(sentence) if _overlap(tokens(name), asked)]
     if valued:
-        return max(valued, key=lambda pair: _overlap(tokens(pair[0]), asked))[1].strip(" .")
+        value: str = max(valued, key=lambda pair: _overlap(tokens(pair[0]), asked))[1]
+        return value.strip(" .")
     quoted = [found for found in _QUOTED.findall(sentence) if not set(tokens(found)) <= asked]
     if quoted:
         return str(quoted[0]).strip(" .,")
     found = _nearest(_NAME, sentence[:1].lower() + sentence[1:], asked)
-    if found or question.wants == "who":
+    if question.wants == "who":
+        return "" if set(tokens(found)) & _NO_PERSON else found
+    if found:
         return found
-    clause = _MEANING.split(sentence, maxsplit=1)
-    if len(clause) == 1:
-        return ""
-    clause = clause[-1].strip(" .,;")
-    return clause if 0 < len(clause) <= _LONGEST_CLAUSE else ""
+    _, *meant = _MEANING.split(sentence, maxsplit=1)
+    clause = meant[0].strip(" .,;") if meant else ""
+    return clause if len(clause) <= _LONGEST_CLAUSE else ""
 
 
 def _asking(finder: PathFinder) -> set[int]:
@@ -132,7 +151,9 @@ def _asking(finder: PathFinder) -> set[int]:
 
 
 def _overlap(words: Sequence[str], asked: set[str]) -> float:
-    return sum(max((nearness(word, other) for other in asked - STOP), default=0.0) for word in words if word not in STOP)
+    return sum(
+        max((nearness(word, other) for other in asked - STOP), default=0.0) for word in words if word not in STOP
+    )
 
 
 def _nearest(pattern: re.Pattern[str], sentence: str, asked: set[str]) -> str:

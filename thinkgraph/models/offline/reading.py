@@ -8,18 +8,62 @@ from dataclasses import dataclass, field
 
 from thinkgraph.models.offline.words import STOP, nearness, tokens, weight
 
-_AUXILIARY = frozenset("do does did is are was were has have had can could will would".split())
-_WH = frozenset("what which who whom whose when where why how".split())
+_AUXILIARY = frozenset(
+    ["do", "does", "did", "is", "are", "was", "were", "has", "have", "had", "can", "could", "will", "would"]
+)
+_WH = frozenset(["what", "which", "who", "whom", "whose", "when", "where", "why", "how"])
+_ORDERS = (["name"], ["list"], ["give"], ["tell"], ["find"], ["show"], ["take"], ["say"])
 _MORE = frozenset(
-    "largest highest biggest greatest longest oldest most more larger higher bigger longer older taller greater deepest "
-    "tallest richest heaviest widest richer deeper maximum".split()
+    [
+        "largest",
+        "highest",
+        "biggest",
+        "greatest",
+        "longest",
+        "oldest",
+        "most",
+        "more",
+        "larger",
+        "higher",
+        "bigger",
+        "longer",
+        "older",
+        "taller",
+        "greater",
+        "deepest",
+        "tallest",
+        "richest",
+        "heaviest",
+        "widest",
+        "richer",
+        "deeper",
+        "maximum",
+    ]
 )
 _LESS = frozenset(
-    "smallest lowest shortest least fewest fewer less smaller lower shorter younger youngest narrowest lightest earliest "
-    "poorest minimum".split()
+    [
+        "smallest",
+        "lowest",
+        "shortest",
+        "least",
+        "fewest",
+        "fewer",
+        "less",
+        "smaller",
+        "lower",
+        "shorter",
+        "younger",
+        "youngest",
+        "narrowest",
+        "lightest",
+        "earliest",
+        "poorest",
+        "minimum",
+    ]
 )
 _QUANTITY = re.compile(
-    r"\bhow (?:many|much|old|high|long|tall|large|big|deep|far|wide|heavy)\b|\bwhat age\b|\bpercent|\bnumber of\b", re.IGNORECASE
+    r"\bhow (?:many|much|old|high|long|tall|large|big|deep|far|wide|heavy)\b|\bwhat age\b|\bpercent|\bnumber of\b",
+    re.IGNORECASE,
 )
 _TIME = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b|\bsince when\b", re.IGNORECASE)
 
@@ -63,7 +107,8 @@ class QuestionWords:
     @property
     def is_claim(self) -> bool:
         """Whether the text states rather than asks."""
-        return not (set(self.words) & _WH) and not self.text.rstrip().endswith("?")
+        asks = set(self.words) & _WH or self.text.rstrip().endswith("?") or self.words[:1] in _ORDERS
+        return not asks
 
     @property
     def is_count(self) -> bool:
@@ -97,7 +142,9 @@ class QuestionWords:
         """Positions of words that look like parts of a label that is not named whole (Egyptian, Egypt)."""
         parts = [part for part in tokens(label) if part not in STOP]
         return frozenset(
-            n for n, word in enumerate(self.words) if weight(word) == 1.0 and any(nearness(word, part) for part in parts)
+            n
+            for n, word in enumerate(self.words)
+            if weight(word) == 1.0 and any(nearness(word, part) for part in parts)
         )
 
     def weights(self) -> dict[int, float]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 import threading
 import unicodedata
@@ -15,21 +16,238 @@ _WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 _CACHE = 50_000
 
 STOP = frozenset(
-    "a an the of in on at by to for from with and or but as is are was were be been being do does did done have has had "
-    "having what which who whom whose when where why how that this these those it its they them their there he she his "
-    "her i you we me my your our one ones can could should would will may might must shall than then so if not no any "
-    "some all each every both either also into out up off about over under after before during per name give tell list "
-    "become became come comes go goes going need needs keep keeps will pay pays paying exactly just ever still often "
-    "people meters metres kilometers kilometres square going long-term please s get gets take takes took yahoo called call calls many much most same other".split()
+    [
+        "a",
+        "an",
+        "the",
+        "of",
+        "in",
+        "on",
+        "at",
+        "by",
+        "to",
+        "for",
+        "from",
+        "with",
+        "and",
+        "or",
+        "but",
+        "as",
+        "is",
+        "are",
+        "was",
+        "were",
+        "be",
+        "been",
+        "being",
+        "do",
+        "does",
+        "did",
+        "done",
+        "have",
+        "has",
+        "had",
+        "having",
+        "what",
+        "which",
+        "who",
+        "whom",
+        "whose",
+        "when",
+        "where",
+        "why",
+        "how",
+        "that",
+        "this",
+        "these",
+        "those",
+        "it",
+        "its",
+        "they",
+        "them",
+        "their",
+        "there",
+        "he",
+        "she",
+        "his",
+        "her",
+        "i",
+        "you",
+        "we",
+        "me",
+        "my",
+        "your",
+        "our",
+        "one",
+        "ones",
+        "can",
+        "could",
+        "should",
+        "would",
+        "will",
+        "may",
+        "might",
+        "must",
+        "shall",
+        "than",
+        "then",
+        "so",
+        "if",
+        "not",
+        "no",
+        "any",
+        "some",
+        "all",
+        "each",
+        "every",
+        "both",
+        "either",
+        "also",
+        "into",
+        "out",
+        "up",
+        "off",
+        "about",
+        "over",
+        "under",
+        "after",
+        "before",
+        "during",
+        "per",
+        "name",
+        "give",
+        "tell",
+        "list",
+        "become",
+        "became",
+        "come",
+        "comes",
+        "go",
+        "goes",
+        "going",
+        "need",
+        "needs",
+        "keep",
+        "keeps",
+        "will",
+        "pay",
+        "pays",
+        "paying",
+        "exactly",
+        "just",
+        "ever",
+        "still",
+        "often",
+        "people",
+        "meters",
+        "metres",
+        "kilometers",
+        "kilometres",
+        "square",
+        "going",
+        "long-term",
+        "please",
+        "s",
+        "get",
+        "gets",
+        "take",
+        "takes",
+        "took",
+        "yahoo",
+        "called",
+        "call",
+        "calls",
+        "many",
+        "much",
+        "most",
+        "same",
+        "other",
+    ]
 )
 """Words that carry nothing to be found in the knowledge."""
 
 WEAK = frozenset(
-    "country countries state states land place places city cities thing things person man woman kind type form "
-    "sort system main major common commonly mainly today now current currently located lie lies situated used use uses "
-    "using known part world modern ancient group national number spoken bring accept accepted follow territory nation "
-    "belong belongs geographic geographical feature location landform site unit exact total real two three four five "
-    "share shared town river lake mountain company organization organisation year date time".split()
+    [
+        "country",
+        "countries",
+        "state",
+        "states",
+        "land",
+        "place",
+        "places",
+        "city",
+        "cities",
+        "thing",
+        "things",
+        "person",
+        "man",
+        "woman",
+        "kind",
+        "type",
+        "form",
+        "sort",
+        "system",
+        "main",
+        "major",
+        "common",
+        "commonly",
+        "mainly",
+        "today",
+        "now",
+        "current",
+        "currently",
+        "located",
+        "lie",
+        "lies",
+        "situated",
+        "used",
+        "use",
+        "uses",
+        "using",
+        "known",
+        "part",
+        "world",
+        "modern",
+        "ancient",
+        "group",
+        "national",
+        "number",
+        "spoken",
+        "bring",
+        "accept",
+        "accepted",
+        "follow",
+        "territory",
+        "nation",
+        "belong",
+        "belongs",
+        "geographic",
+        "geographical",
+        "feature",
+        "location",
+        "landform",
+        "site",
+        "unit",
+        "exact",
+        "total",
+        "real",
+        "two",
+        "three",
+        "four",
+        "five",
+        "share",
+        "shared",
+        "town",
+        "river",
+        "lake",
+        "mountain",
+        "company",
+        "organization",
+        "organisation",
+        "year",
+        "date",
+        "time",
+    ]
 )
 """Words that say what sort of thing is meant more than which: explained or not, they weigh little."""
 
@@ -42,15 +260,15 @@ _GROUPS = (
     "continent region part belong located",
     "highest tallest loftiest top summit peak zenith topped mountain",
     "lowest deepest dip bottom",
-    "area large cover size square extent big",
+    "area cover size square extent big",
     "population inhabitant live populous resident",
     "length long",
     "elevation high height tall",
-    "rise spring source begin start originate",
-    "end mouth finish reach empty peter finishe",
+    "rise spring source begin start originate birth",
+    "end mouth finish reach empty peter finishe close",
     "flow run cross pass through along course",
     "lie in contain around share",
-    "capital seat govern governed ruled",
+    "capital govern governed ruled seat",
     "independence independent break free",
     "gained independence colonial colony former ruled possession broke rul",
     "religion faith follow worship",
@@ -78,7 +296,7 @@ def tokens(text: str) -> list[str]:
     """Lower-case words without accents; a possessive 's is dropped."""
     plain = "".join(c for c in unicodedata.normalize("NFKD", text.replace("_", " ")) if not unicodedata.combining(c))
     found = [word.replace("\u2019", "'").casefold() for word in _WORD.findall(plain)]
-    return [word[:-2] if word.endswith("'s") else word for word in found]
+    return [word.removesuffix("'s") for word in found]
 
 
 @lru_cache(maxsize=_CACHE)
@@ -90,12 +308,10 @@ def stem(word: str) -> str:
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith(("ss", "us", "is", "eed")):
             base = word[: -len(ending)]
-            if ending == "es" and not base.endswith(("s", "x", "ch", "sh", "z")):
-                base += "e"
-            if len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":  # noqa: PLR2004
+            if ending in {"ing", "ed"} and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":  # noqa: PLR2004
                 base = base[:-1]
-            return base.rstrip("e") if len(base) > 4 else base  # noqa: PLR2004
-    return word.rstrip("e") if len(word) > 4 else word  # noqa: PLR2004
+            return base.rstrip("e") if len(base) > 3 else base  # noqa: PLR2004
+    return word.rstrip("e") if len(word) > 3 else word  # noqa: PLR2004
 
 
 for _number, _group in enumerate(_GROUPS):
@@ -156,12 +372,12 @@ class Similarity:
         """Cosine of two texts' vectors; without an encoder the share of common stems."""
         if self._embed is None:
             first, second = ({stem(w) for w in content(tokens(text))} for text in (one, other))
-            return len(first & second) / max(1.0, (len(first) * len(second)) ** 0.5)
+            return float(len(first & second) / max(1.0, math.sqrt(len(first) * len(second))))
         while True:
             self.warm([one, other])
             first_vector, second_vector = self._vectors.get(one), self._vectors.get(other)
             if first_vector is not None and second_vector is not None:  # another thread may have emptied the cache
-                return sum(a * b for a, b in zip(first_vector, second_vector, strict=True))
+                return float(sum(a * b for a, b in zip(first_vector, second_vector, strict=True)))
 
     def word(self, word: str, phrase: str) -> float:
         """How well a question's word is explained by a relation's name: 0 to 1."""
@@ -169,4 +385,5 @@ class Similarity:
         if best or self._embed is None or word.isdigit():
             return best
         # MiniLM gives unrelated short texts about 0.2 to 0.35 and near synonyms 0.5 and more.
-        return min(max((self.cosine(word, phrase) - 0.3) / 0.35, 0.0), 0.9)
+        near: float = self.cosine(word, phrase)
+        return min(max((near - 0.33) / 0.35, 0.0), 0.9)

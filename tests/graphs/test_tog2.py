@@ -1,0 +1,360 @@
+"""What is ToG-2's own: modes, prunes, scores, evidence, ablations (METHODS: Think-on-Graph 2.0, sections 3 and 4)."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import PASSAGES, small_knowledge
+
+import thinkgraph as tg
+from thinkgraph.errors import SettingsError
+from thinkgraph.nodes.candidates import Scored
+from thinkgraph.nodes.entity_prune import entity_scores
+from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.state.tog2 import Tog2Settings
+from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
+from thinkgraph.tools.knowledge import Knowledge
+
+NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}
+BORDERS = "Which countries border Panama?"
+
+
+def every_relation(prompt: ParsedPrompt) -> Any:
+    return {"scores": [[item.number, 9] for item in prompt.lines("options")]}
+
+
+def only(*names: str) -> Any:
+    def chosen(prompt: ParsedPrompt) -> Any:
+        return {"scores": [[item.number, 9] for item in prompt.lines("options") if item.step and item.step[1] in names]}
+
+    return chosen
+
+
+def ask(
+    question: str, replies: dict[str, Any], knowledge: Knowledge | None = None, **settings: Any
+) -> tuple[Any, FakeModel]:
+    base = {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": every_relation, "tog2.reason": NEVER}
+    model = FakeModel({**base, "tog2.query_reform": "a query", **replies})
+    graph = tg.build(
+        "tog2", knowledge=knowledge or small_knowledge(), model=model, settings={"ranker": "bm25", **settings}
+    )
+    return graph.invoke({"question": question})["answer"], model
+
+
+def test_entity_score_is_the_papers_sum() -> None:
+    top = [Scored(None, "a", 0.9), Scored(None, "b", 0.8), Scored(None, "a", 0.5)]
+    scores = entity_scores(top, alpha=0.8)
+    assert scores["a"] == pytest.approx(0.9 * math.exp(-0.8) + 0.5 * math.exp(-2.4))
+    assert scores["b"] == pytest.approx(0.8 * math.exp(-1.6))
+
+
+def test_calls_are_bounded_as_the_paper_says() -> None:
+    _, model = ask(BORDERS, {}, depth=3)
+    # Round 0 has text here; one relation prune and one Reason a round: 2D + 1.
+    assert model.roles == ["tog2.reason"] + ["tog2.relation_prune", "tog2.reason"] * (len(model.roles) // 2)
+    assert len(model.roles) <= 2 * 3 + 1
+
+
+def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
+    replies = {"tog2.relation_prune": only("borders", "capital"), "tog2.reason": NEVER}
+    model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}, latency=0.15)
+    graph = tg.build(
+        "tog2", knowledge=small_knowledge(), model=model, settings={"ranker": "bm25", "combined": False, "depth": 2}
+    )
+    graph.invoke({"question": BORDERS})
+    per_round = [p for p in model.asked if p.role == "tog2.relation_prune"]
+    assert [len(prompt.lines("entities")) for prompt in per_round] == [1] * len(per_round)
+    assert model.most_at_once[0] == len(per_round) - 1 == 3
+
+
+def test_split_mode_asks_for_the_query_apart() -> None:
+    _, fused = ask(BORDERS, {}, depth=2)
+    _, split = ask(BORDERS, {}, depth=2, fused=False)
+    assert "tog2.query_reform" not in fused.roles
+    assert split.roles.count("tog2.query_reform") == split.roles.count("tog2.reason") - 1
+
+
+def test_clues_off_carries_none_and_reforms_nothing() -> None:
+    _, with_clues = ask(BORDERS, {}, depth=2)
+    _, without = ask(BORDERS, {}, depth=2, clues=False, fused=False)
+    assert any(prompt.text("clues so far") == "so far" for prompt in with_clues.asked)
+    assert not any(prompt.text("clues so far") for prompt in without.asked)
+    assert "tog2.query_reform" not in without.roles
+
+
+def test_the_round_query_reaches_the_ranker() -> None:
+    seen: list[str] = []
+
+    class Ranker:
+        name = "spy"
+
+        def score(self, query: str, texts: list[str]) -> list[float]:
+            seen.append(query)
+            return [1.0] * len(texts)
+
+    model = FakeModel(
+        {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": every_relation, "tog2.reason": NEVER}
+    )
+    graph = tg.build("tog2", knowledge=small_knowledge(), model=model, ranker=Ranker(), settings={"depth": 1})
+    graph.invoke({"question": BORDERS})
+    assert seen == [BORDERS, f"{BORDERS} what else"]
+
+
+def test_topic_prune_is_skipped_for_one_exact_name_unless_the_paper_is_wanted() -> None:
+    _, ours = ask(BORDERS, {}, depth=0)
+    _, paper = ask(BORDERS, {}, depth=0, preset="paper")
+    assert "tog2.topic_prune" not in ours.roles
+    assert paper.roles[0] == "tog2.topic_prune"
+
+
+def test_topic_prune_may_choose_none_and_that_costs_no_further_call() -> None:
+    answer, model = ask("Does Panama border Colombia?", {"tog2.topic_prune": {"numbers": []}})
+    assert model.roles == ["tog2.topic_prune"]
+    assert answer["status"] == "unknown"
+
+
+def test_no_topic_with_own_knowledge_is_one_call_from_memory() -> None:
+    known = {"sufficient": True, "answers": ["Paris"], "evidence": [], "clues": "", "query": ""}
+    answer, model = ask("What is the capital of France?", {"tog2.reason": known}, own_knowledge=True)
+    assert model.roles == ["tog2.reason"]
+    assert (answer["status"], answer["answers"]) == ("memory", ["Paris"])
+
+
+def test_topic_prune_off_starts_from_the_best_links() -> None:
+    _, model = ask("Does Panama border Colombia?", {}, topic_prune=False, depth=1)
+    assert "tog2.topic_prune" not in model.roles
+    first = next(prompt for prompt in model.asked if prompt.role == "tog2.relation_prune")
+    assert {item.label for item in first.lines("entities")} == {"Panama", "Colombia"}
+
+
+def test_namesakes_are_told_apart_by_id() -> None:
+    graph = MemoryGraphStore(
+        [("niger_c", "capital", "Niamey"), ("niger_r", "flows_through", "Mali")],
+        labels={"niger_c": "Niger", "niger_r": "Niger"},
+        descriptions={"niger_c": "country", "niger_r": "river"},
+    )
+
+    def river(prompt: ParsedPrompt) -> Any:
+        return {"numbers": [item.number for item in prompt.lines("options") if item.about == "river"]}
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        lines = prompt.lines("evidence")
+        return {
+            "sufficient": bool(lines),
+            "answers": ["Mali"] if lines else [],
+            "evidence": [1],
+            "clues": "",
+            "query": "",
+        }
+
+    answer, model = ask(
+        "Where does the Niger flow?", {"tog2.topic_prune": river, "tog2.reason": reason}, Knowledge(graph=graph)
+    )
+    offered = next(prompt for prompt in model.asked if prompt.role == "tog2.relation_prune")
+    assert [item.step for item in offered.lines("options")] == [("Niger", "flows through", True)]
+    assert answer["answers"] == ["Mali"]
+
+
+def test_a_literal_ends_a_path_and_can_be_the_answer() -> None:
+    def reason(prompt: ParsedPrompt) -> Any:
+        for item in prompt.lines("evidence"):
+            for hop in item.triples:
+                if hop.relation == "elevation m":
+                    return {
+                        "sufficient": True,
+                        "answers": [hop.object],
+                        "evidence": [item.number],
+                        "clues": "",
+                        "query": "",
+                    }
+        return NEVER
+
+    answer, _ = ask("How high is Baru?", {"tog2.reason": reason})
+    assert (answer["answers"], answer["status"]) == (["3475"], "grounded")
+    assert answer["evidence"]["triples"][0]["literal"]
+
+
+def test_all_tails_of_a_relation_stand_in_one_line() -> None:
+    rows = [("Hub", "member", f"Member {n:03}") for n in range(80)]
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        for item in prompt.lines("evidence"):
+            names = [hop.object for hop in item.triples if hop.relation == "member"]
+            if names:
+                return {"sufficient": True, "answers": names, "evidence": [item.number], "clues": "", "query": ""}
+        return NEVER
+
+    knowledge = Knowledge(graph=MemoryGraphStore(rows))
+    answer, _ = ask("Who are the members of Hub?", {"tog2.reason": reason}, knowledge)
+    assert len(answer["answers"]) == 80
+    assert len(answer["evidence"]["triples"]) == 80
+
+
+def test_a_hub_is_bounded_and_says_so() -> None:
+    rows = [("Hub", "member", f"Member {n:05}") for n in range(3000)]
+    lines: list[str] = []
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        lines.extend(item.text for item in prompt.lines("evidence"))
+        return NEVER
+
+    texts: list[int] = []
+
+    class Ranker:
+        name = "spy"
+
+        def score(self, _query: str, found: list[str]) -> list[float]:
+            texts.append(len(found))
+            return [1.0] * len(found)
+
+    model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": reason})
+    knowledge = Knowledge(graph=MemoryGraphStore(rows))
+    settings = {"depth": 1, "tails": 50, "rank_texts": 16}
+    tg.build("tog2", knowledge=knowledge, model=model, ranker=Ranker(), settings=settings).invoke({"question": "Hub?"})
+    assert max(texts) <= 16
+    assert any(line.endswith("... and 2950 more") for line in lines)
+
+
+def test_walking_back_over_the_same_relation_is_allowed_but_cycles_are_not() -> None:
+    rows = [("Film A", "actor", "Ann"), ("Film A", "actor", "Bob"), ("Film B", "actor", "Ann")]
+    reached: list[set[str]] = []
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        ends = {hop.object for item in prompt.lines("evidence") if len(item.hops) == 2 for hop in item.hops[1]}
+        reached.append(ends)
+        return NEVER
+
+    for avoid, expected in ((True, {"Bob"}), (False, {"Ann", "Bob"})):
+        reached.clear()
+        knowledge = Knowledge(graph=MemoryGraphStore(rows))
+        ask("Who acted with Ann?", {"tog2.reason": reason}, knowledge, depth=2, avoid_cycles=avoid)
+        assert reached[-1] == expected
+
+
+def test_the_last_round_sees_the_evidence_of_all_rounds() -> None:
+    shown: list[int] = []
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        shown.append(len(prompt.lines("evidence")))
+        return NEVER
+
+    ask(BORDERS, {"tog2.reason": reason}, depth=2)
+    assert shown[-1] > max(shown[:-1])
+
+
+def test_a_best_effort_at_the_end_is_partial() -> None:
+    guess = {"sufficient": False, "answers": ["Colombia"], "evidence": [1], "clues": "", "query": ""}
+    answer, _ = ask(BORDERS, {"tog2.reason": guess, "tog2.relation_prune": only("borders")}, depth=1)
+    assert (answer["answers"], answer["status"]) == (["Colombia"], "partial")
+
+
+def test_long_passages_are_cut_into_chunks_with_offsets() -> None:
+    text = " ".join(f"Sentence number {n} about nothing." for n in range(40)) + " The voting age is 18 in Panama."
+    passage = Passage(id="long", entities=["Panama"], title="Panama", section="Voting", text=text)
+    graph = MemoryGraphStore([("Panama", "highest_point", "Baru")])
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        for item in prompt.lines("evidence"):
+            if "18" in item.passage:
+                return {"sufficient": True, "answers": ["18"], "evidence": [item.number], "clues": "", "query": ""}
+        return NEVER
+
+    knowledge = Knowledge(graph=graph, text=MemoryTextStore([passage]))
+    answer, _ = ask("voting age in Panama?", {"tog2.reason": reason}, knowledge, chunk_size=200, chunk_overlap=40)
+    cited = answer["evidence"]["passages"][0]
+    assert 0 < cited["start"] < cited["end"] <= len(text)
+    assert cited["end"] - cited["start"] <= 200
+    assert text[cited["start"] : cited["end"]] == cited["text"]
+
+
+def test_the_llm_ranker_is_counted_apart_and_asked_in_batches() -> None:
+    rows = [("Hub", "member", f"Member {n:03}") for n in range(60)]
+    score_all = {"rank.texts": every_relation}
+    answer, model = ask("Hub?", score_all, Knowledge(graph=MemoryGraphStore(rows)), ranker="llm", depth=1)
+    assert model.roles.count("rank.texts") == 2
+    assert answer["usage"]["roles"]["rank.texts"]["calls"] == 2
+
+
+def test_fact_verification_allows_only_its_labels() -> None:
+    def verdict(label: str) -> Any:
+        return {"sufficient": True, "answers": [label], "evidence": [1], "clues": "", "query": ""}
+
+    claim = "Panama borders Colombia."
+    answer, _ = ask(claim, {"tog2.reason": verdict("SUPPORTS")}, task="fact", depth=1)
+    assert (answer["answers"], answer["status"]) == (["SUPPORTS"], "grounded")
+    answer, _ = ask(claim, {"tog2.reason": verdict("maybe")}, task="fact", depth=1)
+    assert (answer["answers"], answer["status"]) == (["NOT ENOUGH INFO"], "unknown")
+    answer, _ = ask(claim, {"tog2.reason": verdict("false")}, task="truth", depth=1)
+    assert answer["answers"] == ["false"]
+
+
+def test_precheck_answers_from_memory_where_samples_agree() -> None:
+    samples = {"sufficient": True, "answers": ["Paris"], "evidence": []}
+    answer, model = ask(BORDERS, {"tog2.precheck": samples}, precheck=True, own_knowledge=True, precheck_samples=5)
+    assert model.roles == ["tog2.precheck"] * 5
+    assert (answer["answers"], answer["status"]) == (["Paris"], "memory")
+
+
+def test_precheck_goes_on_where_samples_differ() -> None:
+    count = iter(range(100))
+
+    def scattered(_prompt: ParsedPrompt) -> Any:
+        return {"sufficient": True, "answers": [f"answer {next(count)}"], "evidence": []}
+
+    answer, model = ask(
+        BORDERS, {"tog2.precheck": scattered}, precheck=True, own_knowledge=True, precheck_samples=4, depth=1
+    )
+    assert model.roles[:4] == ["tog2.precheck"] * 4
+    assert "tog2.relation_prune" in model.roles
+    assert answer["status"] == "unknown"
+
+
+def test_precheck_needs_own_knowledge() -> None:
+    with pytest.raises(SettingsError, match="own_knowledge"):
+        resolve_settings(Tog2Settings, {"precheck": True})
+
+
+def test_the_paper_preset_turns_every_departure_back_and_gives_way_to_what_is_set() -> None:
+    paper = resolve_settings(Tog2Settings, {"preset": "paper"})
+    assert (paper.own_knowledge, paper.skip_exact_topic, paper.revisit_topics, paper.avoid_cycles) == (
+        True,
+        False,
+        False,
+        False,
+    )
+    assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"own_knowledge": False}).own_knowledge is False
+    assert resolve_settings(Tog2Settings, {"own_knowledge": False}, {"preset": "paper"}).own_knowledge is False
+
+
+def test_passages_of_the_topic_are_searched_again_with_the_new_query() -> None:
+    many = [
+        Passage(
+            id=f"n{n}", entities=["Panama"], title="Panama", section="Other", text=f"Which countries border it: {n}."
+        )
+        for n in range(12)
+    ]
+    knowledge = Knowledge(graph=small_knowledge().graph, text=MemoryTextStore([*many, PASSAGES[0]]))
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        for item in prompt.lines("evidence"):
+            if "18" in item.passage:
+                return {"sufficient": True, "answers": ["18"], "evidence": [item.number], "clues": "", "query": ""}
+        return {**NEVER, "query": "citizens vote from the age of"}
+
+    class Words:
+        name = "words"
+
+        def score(self, query: str, texts: list[str]) -> list[float]:
+            wanted = set(query.casefold().split())
+            return [float(len(wanted & set(text.casefold().split()))) for text in texts]
+
+    for revisit, status in ((True, "grounded"), (False, "unknown")):
+        model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": reason})
+        settings = {"top_k": 3, "depth": 1, "revisit_topics": revisit}
+        graph = tg.build("tog2", knowledge=knowledge, model=model, ranker=Words(), settings=settings)
+        assert graph.invoke({"question": BORDERS})["answer"]["status"] == status

@@ -1,0 +1,205 @@
+"""`kb build` on input and in places that go wrong: one clear line, a status that is not 0, and nothing lost."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from thinkgraph.cli.main import main
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools import cache, embeddings, sqlite_text
+from thinkgraph.tools.kb_files import read_manifest
+from thinkgraph.tools.knowledge import Knowledge
+
+REFUSED = 3
+INTERRUPTED = 130
+
+
+class Interrupted(HashEmbedder):
+    """Gets Ctrl-C after some batches, once."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.left: int | None = None
+
+    def _encode(self, model, texts):
+        if self.left is not None:
+            self.left -= 1
+            if self.left < 0:
+                self.left = None
+                raise KeyboardInterrupt
+        return super()._encode(model, texts)
+
+
+@pytest.fixture(autouse=True)
+def encoder(monkeypatch, tmp_path):
+    made = Interrupted()
+    monkeypatch.setattr(embeddings, "load_embedder", lambda _=None: made)
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path / "cache"))
+    return made
+
+
+@pytest.fixture
+def build(tmp_path, capsys):
+    def run(*arguments: object, target: str = "kb") -> tuple[int, list[str], str]:
+        status = main(["kb", "build", str(tmp_path / target), *map(str, arguments)])
+        out, err = capsys.readouterr()
+        return status, err.splitlines(), out
+
+    return run
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", "is empty"),
+        (b"\n \n", "is empty"),
+        (bytes(range(256)) * 400, "is not UTF-8 text"),
+        ("a\tb\tc\n".encode("utf-16"), "is UTF-16; convert it"),
+        ("a\tb\tc\n".encode("utf-16-le"), "NUL character"),
+        (b"x" * 10_000_000, "1 column where 3 are needed"),
+        (b"no separators here\n", "1 column"),
+        (b'{"s": "a"', "bad JSON"),
+    ],
+)
+def test_unusable_triples(build, tmp_path, content, message):
+    (tmp_path / "t.tsv").write_bytes(content)
+    status, err, out = build("--triples", tmp_path / "t.tsv")
+    assert (status, len(err), out) == (REFUSED, 1, "")
+    assert err[0].startswith("thinkgraph: error: ")
+    assert message in err[0]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["t.tsv"]
+
+
+def test_no_file(build, tmp_path):
+    for name, message in (("none.tsv", "there is no file"), (".", "is a folder")):
+        status, err, _ = build("--triples", tmp_path / name)
+        assert (status, len(err)) == (REFUSED, 1)
+        assert message in err[0]
+
+
+def test_quotes_over_lines(build, tmp_path):
+    (tmp_path / "t.csv").write_text('subject,relation,object\na,says,"two\nlines"\nb,r,"c\n"\nd,r,e\n')
+    assert build("--triples", tmp_path / "t.csv")[0] == 0
+    with Knowledge.open(tmp_path / "kb") as kb:
+        assert kb.graph.info()["triples"] == 3
+        assert kb.graph.neighbourhood(["a"])[0]["triples"][0]["object"] == "two\nlines"
+    # An open quote swallows the rest of the file, which must be said.
+    (tmp_path / "t.csv").write_text('a,r,b\nb,says,"never closed\nc,r,d\ne,r,f\n')
+    status, err, _ = build("--triples", tmp_path / "t.csv", target="open")
+    assert status == 0
+    assert "t.csv, line 2: malformed: a quote is opened and not closed; lines 2 to 4 are not used" in err
+    status, err, _ = build("--triples", tmp_path / "t.csv", "--strict", target="strict")
+    assert (status, len(err)) == (REFUSED, 1)
+
+
+def test_one_long_line_among_others(build, tmp_path):
+    (tmp_path / "t.tsv").write_text(f"a\tb\tc\na\tb\t{'x' * 10_000_000}\n")
+    assert build("--triples", tmp_path / "t.tsv", "--no-index")[0] == 0
+    assert read_manifest(tmp_path / "kb")["graph"]["triples"] == 2
+
+
+def test_wrong_json_in_the_middle_and_files_twice(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "p.jsonl").write_text('{"id":"1","text":"a"}\n{"id": oops}\n[1]\n{"id":"2","text":"b"}\n')
+    twice = ["--triples", tmp_path / "t.tsv", "--triples", tmp_path / "t.tsv"]
+    status, err, out = build(*twice, "--passages", tmp_path / "p.jsonl")
+    assert status == 0
+    assert "1 duplicate rows left out" in out
+    assert [line.split(": ")[:2] for line in err[:2]] == [
+        ["p.jsonl, line 2", "malformed"],
+        ["p.jsonl, line 3", "malformed"],
+    ]
+    assert read_manifest(tmp_path / "kb")["text"]["passages"] == 2
+
+
+def test_foreign_folder_is_left_alone(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "kb").mkdir()
+    (tmp_path / "kb" / "mine.txt").write_text("mine")
+    for more in ([], ["--replace"]):
+        status, err, _ = build("--triples", tmp_path / "t.tsv", *more)
+        assert (status, len(err)) == (REFUSED, 1)
+        assert "not empty and not a knowledge base" in err[0]
+    assert [path.name for path in (tmp_path / "kb").iterdir()] == ["mine.txt"]
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
+def test_read_only_place(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "shut").mkdir(mode=0o500)
+    status, err, _ = build("--triples", tmp_path / "t.tsv", target="shut/kb")
+    assert (status, len(err)) == (REFUSED, 1)
+    assert "Permission denied" in err[0]
+
+
+def test_no_room(tmp_path):
+    (tmp_path / "t.tsv").write_text("".join(f"node {i}\tr\tnode {i + 1}\n" for i in range(20_000)))
+    code = "from thinkgraph.cli.main import entry; entry()"
+    command = [sys.executable, "-c", code, "kb", "build", str(tmp_path / "kb"), "--triples", str(tmp_path / "t.tsv")]
+    command.append("--no-index")
+    # A limit on the size of files fails a write as a full disk does.
+    full = subprocess.run(
+        ["bash", "-c", 'ulimit -f 500; exec "$@"', "-", *command], capture_output=True, text=True, check=False
+    )
+    assert full.returncode == REFUSED
+    assert len(full.stderr.splitlines()) == 1
+    assert "mend that and run the same command again" in full.stderr
+    assert not (tmp_path / "kb").exists()
+    assert subprocess.run(command, capture_output=True, check=False).returncode == 0
+    assert read_manifest(tmp_path / "kb")["graph"]["triples"] == 20_000
+
+
+def test_interrupted_builds_go_on(build, tmp_path, encoder):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    rows = [{"id": i, "text": f"passage number {i}"} for i in range(2000)]
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    encoder.left = 4
+    arguments = ["--triples", tmp_path / "t.tsv", "--passages", tmp_path / "p.jsonl"]
+    status, err, _ = build(*arguments)
+    assert status == INTERRUPTED
+    assert err == ["thinkgraph: error: interrupted; the same command goes on where it stopped"]
+    assert not (tmp_path / "kb").exists()
+    assert encoder.encoded == 4 * 256
+    status, _, out = build(*arguments)
+    assert status == 0
+    assert "continued" in out
+    assert encoder.encoded == 2000 + 2  # every passage once, and the entities
+    assert not list(tmp_path.glob(".kb*"))
+
+
+def test_interrupted_while_encoding_the_entities(build, tmp_path, encoder):
+    (tmp_path / "t.tsv").write_text("".join(f"n{i}\tr\tn{i + 1}\n" for i in range(999)))
+    encoder.left = 2
+    assert build("--triples", tmp_path / "t.tsv")[0] == INTERRUPTED
+    status, _, out = build("--triples", tmp_path / "t.tsv")
+    assert status == 0
+    assert "continued" in out
+    assert encoder.encoded == 1000
+
+
+def test_index_of_a_large_base_and_a_cache_that_cannot_be_written(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(sqlite_text, "SCANNED", 1)
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    assert build("--triples", tmp_path / "t.tsv")[0] == 0
+    assert len(list(cache.cache_folder("index").glob("text-*/complete.json"))) == 1
+    monkeypatch.setenv("THINKGRAPH_CACHE", "/dev/null/nowhere")
+    status, err, _ = build("--triples", tmp_path / "t.tsv", target="other")
+    assert status == 0
+    assert len(err) == 1
+    assert err[0].startswith("note: no search index was made: cannot write the cache")
+    with Knowledge.open(tmp_path / "other", embedder=HashEmbedder()) as kb:
+        assert kb.graph.info()["triples"] == 1
+
+
+def test_no_index(build, tmp_path, encoder, capsys):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    assert build("--triples", tmp_path / "t.tsv", "--no-index")[0] == 0
+    assert encoder.encoded == 0
+    assert read_manifest(tmp_path / "kb")["linking"] is None
+    assert main(["kb", "info", str(tmp_path / "kb")]) == 0
+    assert "no entity can be linked (built with --no-index)" in capsys.readouterr().out

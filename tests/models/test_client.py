@@ -1,0 +1,196 @@
+"""One client for every sort of model: its arguments, what it learns, its models per event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+
+from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.models.client import CallOptions, ChatClient, Reply, client_for
+
+FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)
+BARE = CallOptions(temperature=None, schema=None, max_output_tokens=None, timeout=5)
+ASKED = [("system", "s" * 10), ("user", "u" * 11)]
+
+
+class Loud(BaseChatModel):
+    """Keeps what it was asked; bound to the first event loop that uses it, as HTTP clients are."""
+
+    model_name: str = "loud"
+    reply: Any = "words"
+    usage: Any = None
+    wait: float = 0.0
+    seen: list[Any] = []  # noqa: RUF012 - pydantic copies it
+    loops: list[Any] = []  # noqa: RUF012
+
+    @property
+    def _llm_type(self) -> str:
+        return "loud"
+
+    def _result(self, messages: list[BaseMessage], arguments: dict[str, Any]) -> ChatResult:
+        self.seen.append((messages, arguments))
+        message = AIMessage(content=self.reply, usage_metadata=self.usage)
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def _generate(self, messages: list[BaseMessage], *_: Any, **arguments: Any) -> ChatResult:
+        return self._result(messages, arguments)
+
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **arguments: Any) -> ChatResult:
+        loop = asyncio.get_running_loop()
+        if self.loops and self.loops[0] is not loop:
+            raise RuntimeError("bound to a different event loop")
+        self.loops[:] = [loop]
+        await asyncio.sleep(self.wait)
+        return self._result(messages, arguments)
+
+
+class BaseChatOpenAI(Loud):
+    """Named as the base of OpenAI's models is."""
+
+
+def test_openai_models_get_every_argument() -> None:
+    arguments = ChatClient("m", Loud, openai=True).arguments(FULL)
+    form = arguments.pop("extra_body")["response_format"]
+    assert arguments == {"temperature": 0.4, "timeout": 5, "max_tokens": 64}
+    assert form["type"] == "json_schema"
+    assert (form["json_schema"]["schema"], form["json_schema"]["strict"]) == ({"type": "object"}, True)
+
+
+def test_other_models_get_what_all_understand() -> None:
+    assert ChatClient("m", Loud).arguments(FULL) == {"temperature": 0.4}
+    assert ChatClient("m", Loud).arguments(BARE) == {}
+    assert ChatClient("m", Loud, openai=True).arguments(BARE) == {"timeout": 5}
+
+
+@pytest.mark.parametrize(
+    ("refusal", "gone"),
+    [
+        ("Unsupported value: 'temperature' does not support 0.4", "temperature"),
+        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", "extra_body"),
+        ("This model has no structured outputs", "extra_body"),
+        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+    ],
+)
+def test_a_refusal_teaches_once(refusal: str, gone: str) -> None:
+    client = ChatClient("m", Loud, openai=True)
+    before = set(client.arguments(FULL))
+    assert client.learn_from(refusal)
+    assert before - set(client.arguments(FULL)) == {gone}
+    assert not client.learn_from(refusal), "it was not sent any more: something else is wrong"
+
+
+def test_a_refusal_of_something_else_teaches_nothing() -> None:
+    client = ChatClient("m", Loud, openai=True)
+    assert not client.learn_from("your prompt is too long")
+    assert client.taken == (True, True, True)
+
+
+def test_a_request_sent_before_another_learnt_is_made_again() -> None:
+    client = ChatClient("m", Loud, openai=True)
+    sent = client.taken
+    assert client.learn_from("no temperature", sent)
+    assert client.learn_from("no temperature", sent)
+    assert not client.learn_from("no temperature", client.taken)
+
+
+def test_messages_and_arguments_reach_the_model() -> None:
+    model = Loud(seen=[], loops=[])
+    reply = ChatClient("m", lambda: model).invoke([("system", "a"), ("user", "b"), ("assistant", "c")], FULL, {})
+    (messages, arguments) = model.seen[0]
+    assert [(m.type, m.content) for m in messages] == [("system", "a"), ("human", "b"), ("ai", "c")]
+    assert arguments == {"temperature": 0.4, "stop": None}
+    assert reply.text == "words"
+
+
+def test_usage_is_the_providers_and_else_an_estimate() -> None:
+    told = Loud(usage={"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}, seen=[], loops=[])
+    assert ChatClient("m", lambda: told).invoke(ASKED, BARE, {}) == Reply("words", 7, 2)  # type: ignore[arg-type]
+    silent = Loud(seen=[], loops=[])
+    assert ChatClient("m", lambda: silent).invoke(ASKED, BARE, {}) == Reply("words", 6, 2)  # type: ignore[arg-type]
+
+
+def test_parts_of_a_reply_are_put_together_and_thoughts_left_out() -> None:
+    parts = [{"type": "reasoning", "reasoning": "hm"}, {"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
+    model = Loud(reply=parts, seen=[], loops=[])
+    assert ChatClient("m", lambda: model).invoke(ASKED, BARE, {}).text == "ab"  # type: ignore[arg-type]
+
+
+def test_half_a_character_does_not_come_through() -> None:
+    model = Loud(reply="a\ud83d", seen=[], loops=[])
+    ChatClient("m", lambda: model).invoke(ASKED, BARE, {}).text.encode("utf-8")  # type: ignore[arg-type]
+
+
+def makes(made: list[Loud]) -> Callable[[], Loud]:
+    def make() -> Loud:
+        made.append(Loud(seen=[], loops=[]))
+        return made[-1]
+
+    return make
+
+
+def test_each_event_loop_has_a_model_of_its_own() -> None:
+    made: list[Loud] = []
+    client = ChatClient("m", makes(made))
+
+    async def twice() -> list[Reply]:
+        first = await client.ainvoke(ASKED, BARE, {})  # type: ignore[arg-type]
+        return [first, *await asyncio.gather(*(client.ainvoke(ASKED, BARE, {}) for _ in range(5)))]  # type: ignore[arg-type]
+
+    for _ in range(3):
+        assert len(asyncio.run(twice())) == 6
+    assert [len(model.seen) for model in made] == [6, 6, 6]
+    assert len(client._by_loop) <= 1, "models of loops that are gone are let go"
+
+
+def test_all_threads_share_one_model() -> None:
+    made: list[Loud] = []
+    client = ChatClient("m", makes(made))
+    with ThreadPoolExecutor(16) as pool:
+        list(pool.map(lambda _: client.invoke(ASKED, BARE, {}), range(64)))  # type: ignore[arg-type]
+    assert len(made) == 1
+
+
+async def test_a_call_that_takes_too_long_is_ended() -> None:
+    client = ChatClient("m", lambda: Loud(wait=30.0, seen=[], loops=[]))
+    with pytest.raises(TimeoutError):
+        await client.ainvoke(ASKED, CallOptions(None, None, None, 0.02), {})  # type: ignore[arg-type]
+
+
+def test_nothing_is_made_before_the_first_call() -> None:
+    assert client_for("anthropic:claude").name == "anthropic:claude"
+    assert client_for("openai:gpt-4o-mini").openai
+
+
+def test_a_model_given_as_an_object_keeps_its_name_and_sort() -> None:
+    plain, openai = client_for(Loud()), client_for(BaseChatOpenAI())
+    assert (plain.name, plain.openai, openai.openai) == ("loud", False, True)
+    model = Loud()
+    assert client_for(model).make() is model
+
+
+@pytest.mark.parametrize("name", ["gpt-4o-mini", "openai:", ""])
+def test_a_name_without_provider_is_refused(name: str) -> None:
+    with pytest.raises(UsageError, match="must be named provider:name"):
+        client_for(name)
+
+
+def test_a_missing_key_or_provider_is_said_in_one_line() -> None:
+    for name, said in (("openai:gpt-4o-mini", "OPENAI_API_KEY"), ("nobody:model", "nobody:model")):
+        with pytest.raises(ModelError, match=said) as raised:
+            client_for(name).invoke(ASKED, BARE, {})  # type: ignore[arg-type]
+        assert "\n" not in str(raised.value)
+
+
+def test_openai_models_never_retry_by_themselves(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_BASE_URL", "http://127.0.0.1:9/v1")
+    client = client_for("openai:gpt-4o-mini")
+    first, second = client.make(), client.make()
+    assert getattr(first, "max_retries", None) == 0
+    assert getattr(first, "http_async_client", 1) is not getattr(second, "http_async_client", 1)

@@ -1,0 +1,161 @@
+"""Which failures are tried again: what can pass, and only that."""
+
+from __future__ import annotations
+
+import datetime as dt
+import email.utils
+import json
+import urllib.error
+from collections.abc import Callable
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from thinkgraph.errors import ModelError
+from thinkgraph.models.failures import MAX_WAIT, classify
+
+REQUEST = httpx.Request("POST", "http://model/v1")
+
+
+def answered(status: int, text: str = "no", headers: dict[str, str] | None = None) -> httpx.HTTPStatusError:
+    response = httpx.Response(status, headers=headers, request=REQUEST)
+    return httpx.HTTPStatusError(text, request=REQUEST, response=response)
+
+
+def of_openai(kind: str, status: int, text: str = "no", headers: dict[str, str] | None = None) -> Exception:
+    response: Any = httpx.Response(status, headers=headers, request=REQUEST)
+    made: Exception = getattr(openai, kind)(text, response=response, body=None)
+    return made
+
+
+@pytest.mark.parametrize("status", [408, 409, 425, 429, 500, 502, 503, 504, 529])
+def test_a_status_that_can_pass(status: int) -> None:
+    failure = classify(answered(status))
+    assert failure is not None
+    assert (failure.passing, failure.refused, failure.retry_after) == (True, False, None)
+    assert f"HTTP {status}" in failure.message
+
+
+@pytest.mark.parametrize(
+    ("status", "refused"), [(400, True), (422, True), (401, False), (403, False), (404, False), (413, False)]
+)
+def test_a_status_that_cannot_pass(status: int, refused: bool) -> None:  # noqa: FBT001
+    failure = classify(answered(status))
+    assert failure is not None
+    assert (failure.passing, failure.refused) == (False, refused)
+
+
+@pytest.mark.parametrize(
+    ("error", "passing", "refused"),
+    [
+        (of_openai("RateLimitError", 429), True, False),
+        (of_openai("InternalServerError", 500), True, False),
+        (of_openai("ConflictError", 409), True, False),
+        (of_openai("BadRequestError", 400), False, True),
+        (of_openai("UnprocessableEntityError", 422), False, True),
+        (of_openai("AuthenticationError", 401), False, False),
+        (of_openai("PermissionDeniedError", 403), False, False),
+        (of_openai("NotFoundError", 404), False, False),
+        (openai.APIConnectionError(request=REQUEST), True, False),  # type: ignore[arg-type]
+        (openai.APITimeoutError(request=REQUEST), True, False),  # type: ignore[arg-type]
+        (openai.APIError("odd", REQUEST, body=None), False, False),  # type: ignore[arg-type]
+        (httpx.ConnectError("refused"), True, False),
+        (httpx.ConnectTimeout("slow"), True, False),
+        (httpx.ReadTimeout("slow"), True, False),
+        (httpx.PoolTimeout("full"), True, False),
+        (httpx.ReadError("reset"), True, False),
+        (httpx.WriteError("broken pipe"), True, False),
+        (httpx.CloseError("closed"), True, False),
+        (httpx.RemoteProtocolError("hung up"), True, False),
+        (httpx.UnsupportedProtocol("ftp"), False, False),
+        (TimeoutError(), True, False),
+        (ConnectionResetError("reset"), True, False),
+        (BrokenPipeError(), True, False),
+        (OSError("network is unreachable"), True, False),
+        (urllib.error.URLError("no route"), True, False),
+        (FileNotFoundError("cacert.pem"), False, False),
+        (PermissionError("cacert.pem"), False, False),
+        (json.JSONDecodeError("no", "<html>", 0), False, False),
+    ],
+    ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
+)
+def test_failures_of_the_request(error: Exception, passing: bool, refused: bool) -> None:  # noqa: FBT001
+    failure = classify(error)
+    assert failure is not None
+    assert (failure.passing, failure.refused) == (passing, refused)
+    assert failure.message
+    assert "\n" not in failure.message
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ZeroDivisionError(),
+        KeyError("x"),
+        TypeError("bad argument"),
+        AttributeError("x"),
+        ModelError("said"),
+        RuntimeError(),
+    ],
+)
+def test_a_bug_is_no_failure_of_the_request(error: Exception) -> None:
+    assert classify(error) is None
+
+
+def in_a_while(seconds: float) -> str:
+    return email.utils.format_datetime(dt.datetime.now(dt.UTC) + dt.timedelta(seconds=seconds), usegmt=True)
+
+
+@pytest.mark.parametrize(
+    ("value", "low", "high"),
+    [
+        ("7", 7, 7),
+        ("0.5", 0.5, 0.5),
+        ("-3", 0, 0),
+        ("100000", MAX_WAIT, MAX_WAIT),
+        ("inf", MAX_WAIT, MAX_WAIT),
+        ("nan", 0, 0),
+        (lambda: in_a_while(20), 15, 20),
+        (lambda: in_a_while(-20), 0, 0),
+        (lambda: in_a_while(9999), MAX_WAIT, MAX_WAIT),
+    ],
+)
+@pytest.mark.parametrize("name", ["retry-after", "Retry-After"])
+def test_the_wait_that_a_server_asks_for(value: str | Callable[[], str], low: float, high: float, name: str) -> None:
+    said = value if isinstance(value, str) else value()
+    for error in (answered(429, headers={name: said}), of_openai("RateLimitError", 429, headers={name: said})):
+        failure = classify(error)
+        assert failure is not None
+        assert failure.retry_after is not None
+        assert low <= failure.retry_after <= high
+
+
+def test_headers_may_be_a_plain_dict() -> None:
+    error = answered(429)
+    error.response = None  # type: ignore[assignment]
+    error.status_code = 429  # type: ignore[attr-defined]
+    error.headers = {"Retry-After": 3}  # type: ignore[attr-defined]
+    failure = classify(error)
+    assert failure is not None
+    assert failure.retry_after == 3
+
+
+@pytest.mark.parametrize("value", ["soon", "", "Wed, 99 Foo 2026 99:99:99 GMT"])
+def test_a_wait_nobody_can_read_is_none(value: str) -> None:
+    failure = classify(answered(429, headers={"retry-after": value}))
+    assert failure is not None
+    assert failure.retry_after is None
+
+
+def test_the_message_is_one_short_line_with_its_cause() -> None:
+    failure = classify(answered(500, "line\n\tone " + "x" * 5000))
+    assert failure is not None
+    assert failure.message.startswith("HTTP 500: line one x")
+    assert len(failure.message) < 400
+    error = openai.APIConnectionError(request=REQUEST)  # type: ignore[arg-type]
+    error.__cause__ = OSError("name or service not known")
+    said = classify(error)
+    assert said is not None
+    assert "name or service not known" in said.message

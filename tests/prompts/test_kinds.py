@@ -1,0 +1,332 @@
+"""Every kind of reply, read from everything that models send: good, sloppy, hostile."""
+
+from __future__ import annotations
+
+import json
+import time
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkgraph.prompts.kinds import KINDS, BadReplyError, Judgement, Shape, SubQuestion, find_json, strip_thinking
+
+SHAPE = Shape(options=5, evidence=4, clues=3, fields=("clues", "query"))
+
+# kind, what the model says as an object, what is read.
+GOOD: list[tuple[str, dict[str, Any], Any]] = [
+    ("pick", {"numbers": [2, 5]}, [2, 5]),
+    ("pick", {"numbers": []}, []),
+    ("score", {"scores": [[2, 9], [5, 4.5]]}, [(2, 9.0), (5, 4.5)]),
+    ("score", {"scores": []}, []),
+    ("pairs", {"pairs": [[1, 3], [2, 5]]}, [(1, 3), (2, 5)]),
+    ("pairs", {"pairs": []}, []),
+    (
+        "judge",
+        {"sufficient": True, "answers": ["Panama"], "evidence": [1, 4], "clues": "c", "query": "q"},
+        Judgement(sufficient=True, answers=["Panama"], evidence=[1, 4], clues="c", query="q"),
+    ),
+    (
+        "judge",
+        {"sufficient": False, "answers": [], "evidence": []},
+        Judgement(sufficient=False, answers=[], evidence=[], clues="", query=""),
+    ),
+    ("keywords", {"keywords": ["river", "river", "mouth"]}, ["river", "river", "mouth"]),
+    (
+        "subquestions",
+        {
+            "questions": [
+                {"question": "a?", "open": True, "refers": []},
+                {"question": "b?", "open": False, "refers": [1]},
+            ]
+        },
+        [SubQuestion(question="a?", open=True, refers=[]), SubQuestion(question="b?", open=False, refers=[1])],
+    ),
+    ("verdict", {"right": False}, {"right": False}),
+]
+JSON_KINDS = [name for name in KINDS if name != "text"]
+GOOD_OF = {kind: (said, meant) for kind, said, meant in reversed(GOOD)}
+
+
+def parse(kind: str, text: str, shape: Shape = SHAPE) -> Any:
+    return KINDS[kind].parse(text, shape)
+
+
+def test_every_kind_has_a_good_reply_here() -> None:
+    assert {kind for kind, _, _ in GOOD} == set(JSON_KINDS)
+
+
+@pytest.mark.parametrize(
+    "dress",
+    [
+        "{}",
+        "\n  {}\n",
+        "```json\n{}\n```",
+        "```\n{}```",
+        "Here you are:\n{}\nI hope this helps.",
+        '<think>Maybe {{[1]}} or {{"numbers": [1]}}? No.</think>\n{}',
+        "<THINK>\n</THINK>{}",
+        'thinking without its opening tag {{"right": true}} </think>{}',
+        "<thinking>a</thinking><reasoning>b</reasoning>```json\n{}\n```",
+        'The form is {{"...": ...}} so: {}',
+        "First I thought [1, 2] but then: {} Also {{}} and [3].",
+    ],
+    ids=range(11),
+)
+@pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
+def test_a_good_reply_is_read_however_it_is_dressed(kind: str, said: dict[str, Any], meant: Any, dress: str) -> None:
+    assert parse(kind, dress.format(json.dumps(said))) == meant
+
+
+@pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
+def test_an_explanation_beside_it_is_no_matter(kind: str, said: dict[str, Any], meant: Any) -> None:
+    assert parse(kind, json.dumps({"why": "because {of} [this]", **said}), Shape(5, 4, 3, ("clues", "query"))) == meant
+
+
+@pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
+def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said: dict[str, Any], meant: Any) -> None:
+    assert parse(kind, f'{json.dumps(said)}\n{{"note": [1]}}') == meant
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "meant"),
+    [
+        ("pick", "2, 5", [2, 5]),
+        ("pick", "[2, 5]", [2, 5]),
+        ("pick", "[2] and [5].", [2, 5]),
+        ("pick", "3", [3]),
+        ("pick", '{"numbers": 3}', [3]),
+        ("pick", '{"numbers": null}', []),
+        ("pick", '{"numbers": ["2", "[5]", "#4.", " 1 "]}', [2, 5, 4, 1]),
+        ("pick", '{"numbers": [2.0, 5]}', [2, 5]),
+        ("pick", '{"numbers": [5, 2, 5, 2]}', [5, 2]),
+        ("pick", '{"numbers": [0, 2, 6, 99999999999999999999, true, 2.5, "x", null, [1]]}', [2]),
+        ("pick", '{"numbers": ["-3", -2, 4]}', [4]),
+        ("pick", '{"numbers": [1, 2, 3, 4, 5, 6, 7, 8, 9]}', [1, 2, 3, 4, 5]),
+        ("score", '{"scores": {"2": 9, "5": 4}}', [(2, 9.0), (5, 4.0)]),
+        ("score", '{"scores": [{"number": 2, "score": 9}]}', [(2, 9.0)]),
+        ("score", '{"scores": [["2", "9"], [5, "4.5"]]}', [(2, 9.0), (5, 4.5)]),
+        ("score", '{"scores": [[2, 99], [3, -4]]}', [(2, 10.0), (3, 0.0)]),
+        ("score", '{"scores": [[2, 9], [2, 1], [7, 3]]}', [(2, 9.0)]),
+        ("score", '{"scores": [[2, 9, "because"]]}', [(2, 9.0)]),
+        ("score", "[[2, 9]]", [(2, 9.0)]),
+        ("pairs", '{"pairs": [["1", "3"], [1, 3], [9, 1], [1, 9]]}', [(1, 3)]),
+        ("pairs", "[[1, 3]]", [(1, 3)]),
+        ("keywords", '{"keywords": ["a", "", null, 1990, " b "]}', ["a", "1990", "b"]),
+        ("keywords", '["a", "b"]', ["a", "b"]),
+        (
+            "subquestions",
+            '{"questions": ["a?", "b?"]}',
+            [SubQuestion(question=q, open=False, refers=[]) for q in ("a?", "b?")],
+        ),
+        ("subquestions", '{"questions": []}', []),
+        ("verdict", '{"right": "Yes"}', {"right": True}),
+        ("verdict", '{"right": "incorrect"}', {"right": False}),
+        ("verdict", '{"right": 1}', {"right": True}),
+        ("text", " <think>no</think> some words\n", "some words"),
+        ("text", 'Plain {"x": 1} words', 'Plain {"x": 1} words'),
+    ],
+)
+def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: Any) -> None:
+    assert parse(kind, text) == meant
+
+
+@pytest.mark.parametrize(
+    ("kind", "text", "fault"),
+    [
+        *(
+            (kind, text, "no JSON object")
+            for kind in JSON_KINDS
+            for text in ("", "I cannot help.", "{", "[1, {", "{'a': 1}")
+        ),
+        *((kind, '{"other": 1}', "has no") for kind in JSON_KINDS),
+        *((kind, f"<think>{json.dumps(GOOD_OF[kind][0])}", "no JSON object") for kind in JSON_KINDS),
+        ("pick", '{"numbers": [0, 6]}', "a number from 1 to 5"),
+        ("pick", "7", "a number from 1 to 5"),
+        ("pick", '{"numbers": {"a": 1}}', '"numbers" must be a list'),
+        ("pick", '{"numbers": true}', '"numbers" must be a list'),
+        ("pick", '{"numbers": ["Panama"]}', "a number from 1 to 5"),
+        ("pick", "9" * 6000, "a number from 1 to 5"),
+        ("pick", '{"numbers": ["%s"]}' % ("9" * 6000), "a number from 1 to 5"),
+        ("pick", '{"numbers": [%s]}' % ("9" * 6000), "no JSON object|has no|a number"),
+        ("score", '{"scores": [9, 4]}', "must be \\[number, score\\]"),
+        ("score", '{"scores": [[2]]}', "must be \\[number, score\\]"),
+        ("score", '{"scores": [[2, "high"]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, null]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, NaN]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, Infinity]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, -Infinity]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, 1e999]]}', "from 0 to 10"),
+        ("score", '{"scores": [[2, 1%s]]}' % ("0" * 400), "from 0 to 10"),
+        ("score", '{"scores": [[6, 9]]}', "from 1 to 5"),
+        ("pairs", '{"pairs": [[1, 2, 3]]}', "must be \\[number of the clue"),
+        ("pairs", '{"pairs": [1, 2]}', "must be \\[number of the clue"),
+        ("pairs", '{"pairs": [[4, 1], [1, 6]]}', "clue from 1 to 3 and an option from 1 to 5"),
+        ("judge", '{"sufficient": true, "answers": []}', "holds no answer"),
+        ("judge", '{"sufficient": true, "answers": ["", null]}', "holds no answer"),
+        ("judge", '{"sufficient": "perhaps", "answers": ["a"]}', "must be true or false"),
+        ("judge", '{"sufficient": false, "answers": {"a": 1}}', '"answers" must be a list'),
+        ("keywords", '{"keywords": {"a": 1}}', '"keywords" must be a list'),
+        ("subquestions", '{"questions": [{"open": true}]}', 'object with a "question"'),
+        ("subquestions", '{"questions": [7]}', 'object with a "question"'),
+        ("subquestions", '{"questions": [{"question": "a", "open": "x"}]}', '"open" must be true or false'),
+        ("verdict", '{"right": "maybe"}', '"right" must be true or false'),
+        ("verdict", '{"right": null}', '"right" must be true or false'),
+        ("text", "", "empty"),
+        ("text", "<think>words", "empty"),
+        ("text", "<think>words</think>  ", "empty"),
+    ],
+)
+def test_an_unusable_reply_says_what_to_mend(kind: str, text: str, fault: str) -> None:
+    with pytest.raises(BadReplyError, match=fault) as raised:
+        parse(kind, text)
+    assert "\n" not in str(raised.value)
+    assert len(str(raised.value)) < 200
+
+
+def test_an_invented_citation_never_reaches_an_answer() -> None:
+    text = '{"sufficient": true, "answers": ["a", "a", "b"], "evidence": ["4", 9, 0, 4, "x", -1, "-2", 2]}'
+    value = parse("judge", text)
+    assert (value["evidence"], value["answers"]) == ([4, 2], ["a", "b"])
+
+
+def test_only_fields_that_were_asked_for_are_read() -> None:
+    text = '{"sufficient": false, "answers": [], "evidence": [], "clues": "c", "query": "q"}'
+    value = parse("judge", text, Shape(evidence=1, fields=("clues",)))
+    assert (value["clues"], value["query"]) == ("c", "")
+
+
+def test_labels_are_the_only_answers() -> None:
+    shape = Shape(labels=("SUPPORTS", "REFUTES"))
+    value = parse("judge", '{"sufficient": true, "answers": ["supports", "SUPPORTS", "maybe"], "evidence": []}', shape)
+    assert value["answers"] == ["SUPPORTS"]
+    with pytest.raises(BadReplyError, match="from: SUPPORTS, REFUTES"):
+        parse("judge", '{"sufficient": true, "answers": ["maybe"], "evidence": []}', shape)
+
+
+def test_a_label_may_come_as_a_truth_value() -> None:
+    shape = Shape(labels=("true", "false"))
+    assert parse("judge", '{"sufficient": true, "answers": [false], "evidence": []}', shape)["answers"] == ["false"]
+
+
+def test_a_subquestion_refers_only_to_its_siblings() -> None:
+    text = '{"questions": [{"question": "a", "refers": [1, 2, 2, 3, 0, -1, "2"]}, {"question": "b"}]}'
+    assert [node["refers"] for node in parse("subquestions", text)] == [[2], []]
+
+
+@pytest.mark.parametrize("kind", ["judge", "keywords", "subquestions", "text"])
+def test_halves_of_characters_do_not_survive(kind: str) -> None:
+    said: Any = {
+        "judge": {"sufficient": True, "answers": ["a\ud83d"], "evidence": [], "clues": "\udc00", "query": "\ud800"},
+        "keywords": {"keywords": ["a\ud83d"]},
+        "subquestions": {"questions": [{"question": "a\ud83d"}]},
+        "text": "a\ud83d",
+    }[kind]
+    value = parse(kind, said if isinstance(said, str) else json.dumps(said))
+    json.dumps(value, ensure_ascii=False).encode("utf-8")
+
+
+GARBAGE = {
+    "opening brackets": "[" * 1_000_000,
+    "opening braces": '{"a":' * 200_000,
+    "lists of lists": "[1," * 330_000,
+    "quotes": '["' * 500_000,
+    "an unclosed string": '{"numbers": "' + "[" * 1_000_000,
+    "blanks": " " * 1_000_000,
+    "fences": "``` " * 250_000,
+    "thoughts": "<think>" * 140_000,
+    "thoughts that end": "</think>" * 120_000,
+    "thoughts in turn": "<think>a</think>" * 60_000,
+    "digits": "1" * 1_000_000,
+    "numbers": "1 " * 500_000,
+    "brackets between words": "x [ y { z " * 100_000,
+    "small objects": '{"a": 1} ' * 110_000,
+    "letters": "\U0001f600" * 1_000_000,
+    "a deep list": "[" * 900 + "]" * 900,
+    "a deep value": '{"numbers": %s, "answers": %s, "sufficient": true}' % (("[" * 900 + "]" * 900,) * 2),
+}
+
+
+@pytest.mark.parametrize("name", GARBAGE)
+def test_a_megabyte_of_garbage_is_refused_quickly(name: str) -> None:
+    began = time.perf_counter()
+    for kind in KINDS:
+        try:
+            parse(kind, GARBAGE[name])
+        except BadReplyError as error:
+            assert len(str(error)) < 200  # noqa: PT017
+    assert time.perf_counter() - began < 8, "all kinds together"
+
+
+@pytest.mark.parametrize("depth", range(100, 1000, 50))
+def test_deep_nesting_is_a_bad_reply_and_no_crash(depth: int) -> None:
+    deep = "[" * depth + "]" * depth
+    for kind, key in (("judge", "answers"), ("keywords", "keywords"), ("pick", "numbers")):
+        try:
+            parse(kind, '{"sufficient": true, "%s": [%s]}' % (key, deep))  # noqa: UP031
+        except BadReplyError as error:
+            assert "\n" not in str(error)  # noqa: PT017
+
+
+_JSON = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
+    max_leaves=12,
+)
+_KEYS = {"numbers", "scores", "pairs", "sufficient", "answers", "evidence", "clues", "keywords", "questions", "right"}
+
+
+@given(st.sampled_from(sorted(KINDS)), st.fixed_dictionaries(dict.fromkeys(sorted(_KEYS), _JSON)))
+def test_values_of_wrong_types_are_read_or_refused(kind: str, said: dict[str, Any]) -> None:
+    try:
+        parse(kind, json.dumps(said))
+    except BadReplyError as error:
+        assert str(error)  # noqa: PT017
+
+
+@given(st.sampled_from(sorted(KINDS)), st.text())
+def test_any_text_is_read_or_refused(kind: str, text: str) -> None:
+    try:
+        parse(kind, text)
+    except BadReplyError as error:
+        assert str(error)  # noqa: PT017
+
+
+@given(st.text(alphabet="ab <>/think{}[]1"), st.text(alphabet="ab <>/"))
+def test_what_stands_after_a_thought_is_kept(thought: str, reply: str) -> None:
+    assert strip_thinking(f"<think>{thought}</think>{reply}").endswith(strip_thinking(reply).strip())
+
+
+def test_the_last_object_wins_and_a_list_only_without_one() -> None:
+    assert find_json('[1] {"a": 1} {"b": 2} [3]') == {"b": 2}
+    assert find_json('[1] {"a": 1} {"b": 2} [3]', "a") == {"a": 1}
+    assert find_json("[1] and [2]") == [2]
+
+
+@pytest.mark.parametrize("kind", JSON_KINDS)
+@pytest.mark.parametrize("explain", [False, True])
+def test_schema_and_instruction_ask_for_what_the_parser_reads(kind: str, explain: bool) -> None:  # noqa: FBT001
+    shape = Shape(options=5, evidence=4, clues=3, fields=("clues", "query"), explain=explain)
+    schema = KINDS[kind].schema(shape)
+    assert schema is not None
+    assert set(schema["required"]) == set(schema["properties"])
+    assert schema["additionalProperties"] is False
+    words = KINDS[kind].instruction(shape)
+    example = find_json(words)
+    assert set(example) == set(schema["required"]) - {"why"}
+    assert ("why" in schema["properties"]) == explain == ("explains" in words)
+    if explain:
+        assert next(iter(schema["properties"])) == "why", "the explanation comes before what it explains"
+
+
+def test_labels_stand_in_schema_and_instruction() -> None:
+    shape = Shape(labels=("true", "false"))
+    schema = KINDS["judge"].schema(shape)
+    assert schema is not None
+    assert schema["properties"]["answers"]["items"]["enum"] == ["true", "false"]
+    assert "true, false" in KINDS["judge"].instruction(shape)
+
+
+def test_plain_text_has_no_schema() -> None:
+    assert KINDS["text"].schema(SHAPE) is None

@@ -1,0 +1,253 @@
+"""Prompt files: the built-in ones are sound, a folder of one's own overrides them, and faults are named in one line.
+
+The rendering of every built-in prompt is kept under snapshots/. After a prompt was changed on purpose:
+
+    UPDATE_SNAPSHOTS=1 python -m pytest tests/prompts/test_library.py
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thinkgraph.errors import PromptError
+from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.library import DATA_NOTE, Prompt, PromptLibrary, builtin_roles, parse_prompt_file
+from thinkgraph.prompts.lines import numbered, parse_prompt
+
+SNAPSHOTS = Path(__file__).parent / "snapshots"
+ROLES = builtin_roles()
+INPUTS = {
+    "question": "Which seas does the country border whose capital is Panama City?",
+    "query": "country whose capital is Panama City",
+    "task": "(what the task wants)",
+    "next": "(what to do if it is not sufficient)",
+    "most": "3",
+    "clues": "The country is Panama.",
+    "entities": numbered(["Panama -- country in Central America"]),
+    "options": numbered(["(Panama) -[capital]-> x1", "(Panama) -[borders]-> x4"]),
+    "evidence": numbered(["(Panama) -[capital]-> (Panama City)", "text | Panama | | It lies between two seas."]),
+}
+SHAPE = Shape(options=2, evidence=2, clues=2, fields=("clues", "query"))
+GOOD = "---\nkind: pick\nstage: explore\n---\n=== system\nMine.\n=== user\n## Question\n{{question}}\n"
+Write = Callable[[str, str], Path]
+
+
+def inputs_of(prompt: Prompt) -> dict[str, str]:
+    """Something for every place, those of methods to come included."""
+    return {place: INPUTS.get(place, f"({place})") for place in prompt.places}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Write:
+    def write(name: str, text: str) -> Path:
+        path = tmp_path / name
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(text, "utf-8")
+        return tmp_path
+
+    return write
+
+
+def test_there_are_prompts() -> None:
+    assert {"tog2.reason", "tog2.relation_prune", "rank.texts"} <= set(ROLES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_the_rendering_of_a_built_in_prompt_is_as_it_was(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    messages = prompt.render(inputs_of(prompt), SHAPE, shots=8)
+    shown = "".join(f"<<< {who} >>>\n{text}\n\n" for who, text in messages)
+    file = SNAPSHOTS / f"{role}.txt"
+    if os.environ.get("UPDATE_SNAPSHOTS"):
+        file.parent.mkdir(exist_ok=True)
+        file.write_text(shown, "utf-8")
+    kept = file.read_text("utf-8") if file.exists() else ""
+    assert shown == kept, "changed on purpose? UPDATE_SNAPSHOTS=1 python -m pytest tests/prompts/test_library.py"
+
+
+def test_no_snapshot_outlives_its_prompt() -> None:
+    assert sorted(file.stem for file in SNAPSHOTS.glob("*.txt")) == list(ROLES)
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_built_in_prompt_is_sound(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    messages = prompt.render(inputs_of(prompt), SHAPE, shots=8)
+    whole = "\n".join(text for _, text in messages)
+    assert "{{" not in whole, "a place is unfilled"
+    assert "=== " not in whole
+    system, user = messages[0][1], messages[-1][1]
+    assert system.splitlines()[0] == f"[thinkgraph role={role} kind={prompt.kind.name}]"
+    assert system.endswith(prompt.kind.instruction(SHAPE))
+    assert DATA_NOTE in system
+    parsed = parse_prompt(system, user)
+    assert (parsed.role, parsed.kind) == (role, prompt.kind.name)
+    assert parsed.text("question") == INPUTS["question"]
+    varying = {"question", "query", "clues", "entities", "options", "evidence"}
+    assert not varying & set(re.findall(r"\w+", " ".join(re.findall(r"{{(.*?)}}", prompt.system)))), "it stands last"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_every_example_is_one_that_the_prompt_could_show(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    assert prompt.examples, "at least one worked example"
+    template = set(parse_prompt("", prompt.user).sections)
+    for question, reply in prompt.examples:
+        shown = parse_prompt("", question)
+        assert set(shown.sections) <= template
+        assert "{{" not in question + reply
+        counts = {name: len(items) for name, items in shown.items.items()}
+        for name, items in shown.items.items():
+            assert [item.number for item in items] == list(range(1, counts[name] + 1))
+        shape = Shape(
+            options=counts.get("options", 0),
+            evidence=counts.get("evidence", 0),
+            clues=counts.get("clues", 0),
+            fields=("clues", "query"),
+        )
+        check_nothing_is_lost(prompt, reply, shape)
+
+
+def check_nothing_is_lost(prompt: Prompt, reply: str, shape: Shape) -> None:
+    """The reply parses, and nothing in it was out of range."""
+    value = prompt.kind.parse(reply, shape)
+    if prompt.kind.name == "text":
+        assert value == reply
+        return
+    said: Any = json.loads(reply)
+    schema = prompt.kind.schema(shape)
+    assert schema is not None
+    assert set(said) <= set(schema["properties"])
+    for key, meant in said.items():
+        got = value[key] if isinstance(value, dict) else value
+        assert json.loads(json.dumps(got)) == meant, f"{key} of an example of {prompt.role}"
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_shots_say_how_many_examples_are_shown(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    for shots in (0, 1, 99):
+        messages = prompt.render(inputs_of(prompt), SHAPE, shots=shots)
+        pairs = min(shots, len(prompt.examples))
+        assert [who for who, _ in messages] == ["system", *(["user", "assistant"] * pairs), "user"]
+
+
+def test_a_section_without_a_body_is_left_out() -> None:
+    prompt = PromptLibrary().get("tog2.reason")
+    for nothing in ("", "  \n "):
+        user = prompt.render({**inputs_of(prompt), "clues": nothing}, SHAPE)[-1][1]
+        assert list(parse_prompt("", user).sections) == ["question", "evidence"]
+
+
+def test_text_before_the_first_section_stays() -> None:
+    prompt = parse_prompt_file("a.b", GOOD.replace("## Question", "Look:\n\n## Question"), "file")
+    assert prompt.render({"question": "q"}, SHAPE)[-1][1] == "Look:\n\n## Question\nq"
+
+
+def test_what_is_filled_in_is_not_filled_again() -> None:
+    prompt = parse_prompt_file("a.b", GOOD, "file")
+    assert "{{question}}" in prompt.render({"question": "{{question}} {{evil}}"}, SHAPE)[-1][1]
+
+
+def test_a_missing_input_is_named() -> None:
+    prompt = parse_prompt_file("a.b", GOOD, "file")
+    with pytest.raises(PromptError, match=r"a\.b uses \{\{question\}\}.*may use: task, words") as raised:
+        prompt.render({"words": "", "task": ""}, SHAPE)
+    assert "\n" not in str(raised.value)
+
+
+def test_an_overriding_file_is_used_and_the_others_stay(folder: Write) -> None:
+    library = PromptLibrary(folder("tog2/topic_prune.prompt", GOOD))
+    mine, built_in = library.get("tog2.topic_prune"), PromptLibrary().get("tog2.topic_prune")
+    assert mine.system == "Mine."
+    assert mine.digest != built_in.digest
+    assert library.get("tog2.reason") == PromptLibrary().get("tog2.reason")
+    digests = library.digests(["tog2.topic_prune", "tog2.reason"])
+    assert digests == {"tog2.reason": library.get("tog2.reason").digest, "tog2.topic_prune": mine.digest}
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        GOOD.replace("\n", "\r\n"),
+        "\ufeff" + GOOD,
+        GOOD.replace("{{question}}", "{{ question }}"),
+        GOOD.replace("=== system", "===  System "),
+    ],
+    ids=["windows line ends", "byte order mark", "blanks in a place", "loose part names"],
+)
+def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> None:
+    prompt = PromptLibrary(folder("tog2/topic_prune.prompt", text)).get("tog2.topic_prune")
+    assert prompt.render({"question": "q"}, SHAPE)[-1][1] == "## Question\nq"
+    assert prompt.system == "Mine."
+
+
+@pytest.mark.parametrize(
+    ("text", "fault"),
+    [
+        ("", "header between two lines"),
+        ("=== system\nx\n=== user\ny\n", "header between two lines"),
+        (GOOD.replace("kind: pick", "kind: {"), "not YAML"),
+        (GOOD.replace("kind: pick", "kind: picks"), "kind \\(one of pick, score"),
+        (GOOD.replace("kind: pick", "kind: [pick]"), "kind \\(one of pick, score"),
+        (GOOD.replace("kind: pick\n", ""), "kind \\(one of pick, score"),
+        (GOOD.replace("stage: explore", "stage: {a: 1}"), "stage \\(explore or reason\\)"),
+        (GOOD.replace("kind: pick\nstage: explore", "words"), "header needs"),
+        (GOOD.replace("kind: pick", "kind: score"), "must stay pick"),
+        (GOOD.replace("=== user", "=== usr"), "unknown part '=== usr'"),
+        (GOOD.replace("=== system\nMine.\n", ""), "one '=== system' and one '=== user'"),
+        (GOOD + "=== user\nagain\n", "one '=== system' and one '=== user'"),
+        (GOOD.replace("Mine.", ""), "'=== system' is empty"),
+        (GOOD.replace("=== system", "words\n=== system"), "before the first part"),
+        (GOOD + "=== example user\nx\n", "needs an '=== example reply'"),
+        (GOOD + "=== example reply\nx\n=== example user\ny\n", "needs an '=== example reply' right after it"),
+        (
+            GOOD.replace("question}}", "evidence}}"),
+            "\\{\\{evidence\\}\\} is not provided; it may use: options, question",
+        ),
+        (GOOD.replace("question}}", "the-question}}"), "\\{\\{the-question\\}\\} is not provided"),
+    ],
+)
+def test_a_fault_is_named_with_its_file_in_one_line(folder: Write, text: str, fault: str) -> None:
+    root = folder("tog2/topic_prune.prompt", text)
+    with pytest.raises(PromptError, match=fault) as raised:
+        PromptLibrary(root)
+    assert str(raised.value).startswith(str(root / "tog2" / "topic_prune.prompt"))
+    assert "\n" not in str(raised.value)
+
+
+def test_a_file_for_no_role_is_named(folder: Write) -> None:
+    with pytest.raises(PromptError, match=r"topic_prun\.prompt: there is no role tog2\.topic_prun; known: rank\.texts"):
+        PromptLibrary(folder("tog2/topic_prun.prompt", GOOD))
+
+
+def test_a_file_that_is_no_text_is_named(folder: Write) -> None:
+    root = folder("tog2/topic_prune.prompt", GOOD)
+    (root / "tog2" / "topic_prune.prompt").write_bytes(b"\xff\xfe\x00")
+    with pytest.raises(PromptError, match=r"topic_prune\.prompt: cannot be read as UTF-8") as raised:
+        PromptLibrary(root)
+    assert "\n" not in str(raised.value)
+
+
+def test_a_folder_must_exist_and_hold_prompts(tmp_path: Path) -> None:
+    with pytest.raises(PromptError, match="is not a directory"):
+        PromptLibrary(tmp_path / "nowhere")
+    with pytest.raises(PromptError, match="holds no <method>/<role>"):
+        PromptLibrary(tmp_path)
+
+
+def test_an_unknown_role_is_named() -> None:
+    for role in ("tog2.nothing", "nothing", "nowhere.reason"):
+        with pytest.raises(PromptError, match=f"no prompt for role {role}"):
+            PromptLibrary().get(role)
+
+
+def test_every_kind_is_known_by_its_name() -> None:
+    assert all(name == kind.name for name, kind in KINDS.items())

@@ -1,0 +1,217 @@
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
+from memory_graph import small_world
+
+from thinkgraph.eval.gold import resolve_golds
+from thinkgraph.eval.questions import Question
+from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.prompts.lines import entity_line, numbered, passage_line, path_line, relation_line
+from thinkgraph.state.knowledge import Step
+from thinkgraph.testing.perfect import PerfectChooser
+
+QUESTIONS = {
+    "capital of the biggest buyer from Kenya?": ([["Kenya", "export_partner"], ["Uganda", "capital"]], ["Kampala"]),
+    "voting age under Baru?": ([["Volcan Baru", "-highest_point"], ["Panama", "text:Voting"]], ["18"]),
+    "how many neighbours has Kenya?": ([["Kenya", "shares_border_with"], ["count"]], ["2"]),
+    "does Kenya border Panama?": ([["Kenya", "shares_border_with", "Panama"]], ["no"]),
+    "does Kenya border Uganda?": ([["Kenya", "shares_border_with", "Uganda"]], ["yes"]),
+    "largest neighbour of Kenya?": ([["Kenya", "shares_border_with"], ["*", "population", "max"]], ["Tanzania"]),
+    "neighbour of both?": ([["Kenya", "shares_border_with"], ["Uganda", "shares_border_with"]], ["Tanzania"]),
+    "how long is the Niger?": ([["Niger (river)", "length_km"]], ["4180"]),
+    "mayor of Nairobi?": ([], []),
+}
+GRAPH, TEXTS = small_world()
+ASKED = [
+    Question(id=str(n), question=text, answers=tuple(answers), gold_path=tuple(map(tuple, path)))
+    for n, (text, (path, answers)) in enumerate(QUESTIONS.items())
+]
+GOLDS = dict(zip(QUESTIONS, resolve_golds(ASKED, GRAPH, TEXTS), strict=True))
+TYPES = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
+
+
+def ask(model, role: str, shape: Shape, **inputs: str) -> Any:
+    prompt = PromptLibrary().get(role)
+    given = dict.fromkeys(prompt.places, "") | inputs
+    messages = [TYPES[who](content=text) for who, text in prompt.render(given, shape, shots=2)]
+    return prompt.kind.parse(model.invoke(messages).text, shape)
+
+
+def raw(model, kind: str, user: str, shape: Shape | None = None) -> Any:
+    shape = shape or Shape(options=9, clues=9, evidence=9)
+    head = f"[thinkgraph role=new.thing kind={kind}]\n{KINDS[kind].instruction(shape)}"
+    return KINDS[kind].parse(model.invoke([SystemMessage(head), HumanMessage(user)]).text, shape)
+
+
+def hop(entity: str, relation: str, direction: str = "out"):
+    return GRAPH.neighbours([Step(entity=entity, relation=relation, direction=direction)])[0]["triples"]
+
+
+def reason(model, question: str, *lines: str) -> Any:
+    shape = Shape(evidence=len(lines), fields=("clues", "query"))
+    return ask(model, "tog2.reason", shape, question=question, evidence=numbered(lines))
+
+
+@pytest.fixture
+def model() -> PerfectChooser:
+    return PerfectChooser(GOLDS)
+
+
+def test_topics_are_the_starts_and_namesakes_are_told_apart(model) -> None:
+    options = numbered(entity_line(GRAPH.entity(key)) for key in ("Niger", "Niger (river)", "Kenya"))
+    picked = ask(model, "tog2.topic_prune", Shape(options=3), question="how long is the Niger?", options=options)
+    assert picked == [2]
+
+
+def test_relations_are_steps_of_the_path_in_its_direction(model) -> None:
+    edges = [edge for key in ("Kenya", "Uganda") for edge in GRAPH.relations([key])[0]]
+    options = numbered(relation_line(edge, edge["entity"]) for edge in edges)
+    question = "capital of the biggest buyer from Kenya?"
+    scores = ask(model, "tog2.relation_prune", Shape(options=len(edges)), question=question, options=options, most="3")
+    assert [(edges[n - 1]["entity"], edges[n - 1]["name"], edges[n - 1]["direction"], s) for n, s in scores] == [
+        ("Kenya", "export_partner", "out", 10.0),
+        ("Uganda", "capital", "out", 10.0),
+    ]
+
+
+def test_ranks_gold_triples_and_passages(model) -> None:
+    lines = [
+        path_line("Volcan Baru", hop("Volcan Baru", "highest_point", "in")),
+        passage_line("Panama", "Flag", "The flag shows two stars."),
+        passage_line("Panama", "Voting", "A person must have reached 18 to vote in Panama."),
+        passage_line("Panama", "Voting", "Parliament has one house with 71 seats."),
+    ]
+    scores = ask(model, "rank.texts", Shape(options=4), question="voting age under Baru?", options=numbered(lines))
+    assert scores == [(1, 10.0), (3, 10.0)]
+
+
+def test_sufficient_only_when_every_hop_is_shown(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    first = reason(model, question, path_line("Kenya", hop("Kenya", "export_partner")[:1]))
+    assert not first["sufficient"]
+    assert first["clues"] == "Kenya export partner Uganda."
+    assert first["query"] == "Uganda capital"
+    path = path_line("Kenya", hop("Kenya", "export_partner")[:1] + hop("Uganda", "capital"))
+    assert reason(model, question, "noise", path)["answers"] == ["Kampala"]
+    assert reason(model, question, "noise", path)["evidence"] == [2]
+
+
+def test_the_answer_is_read_from_the_shown_passage(model) -> None:
+    path = path_line("Volcan Baru", hop("Volcan Baru", "highest_point", "in"))
+    text = passage_line("Panama", "Voting", "A person must have reached 18 to vote in Panama.")
+    other = passage_line("Panama", "Other", "18 rivers run to the sea.")
+    assert reason(model, "voting age under Baru?", path, other)["sufficient"] is False
+    assert reason(model, "voting age under Baru?", path, text)["answers"] == ["18"]
+    assert reason(model, "voting age under Baru?", text)["sufficient"] is False
+
+
+def test_counts_need_the_whole_list(model) -> None:
+    near = hop("Kenya", "shares_border_with")
+    question = "how many neighbours has Kenya?"
+    assert reason(model, question, path_line("Kenya", [], near))["answers"] == ["2"]
+    assert not reason(model, question, path_line("Kenya", [], near, total=3))["sufficient"]
+    assert not reason(model, question, *(path_line("Kenya", [triple]) for triple in near))["sufficient"]
+
+
+def test_yes_and_no(model) -> None:
+    near = hop("Kenya", "shares_border_with")
+    assert reason(model, "does Kenya border Uganda?", path_line("Kenya", near[:1]))["answers"] == ["yes"]
+    assert not reason(model, "does Kenya border Panama?", path_line("Kenya", near[:1]))["sufficient"]
+    assert reason(model, "does Kenya border Panama?", path_line("Kenya", [], near))["answers"] == ["no"]
+    labels = Shape(evidence=1, labels=("SUPPORTS", "REFUTES", "NOT ENOUGH INFO"))
+    reply = raw(
+        model,
+        "judge",
+        f"## Question\ndoes Kenya border Panama?\n\n## Evidence\n[1] {path_line('Kenya', [], near)}",
+        labels,
+    )
+    assert reply["answers"] == ["REFUTES"]
+
+
+def test_largest_needs_every_value_and_compares_what_is_shown(model) -> None:
+    near = hop("Kenya", "shares_border_with")
+    lines = [path_line("Kenya", [triple, *hop(triple["object"], "population")]) for triple in near]
+    question = "largest neighbour of Kenya?"
+    assert not reason(model, question, lines[0])["sufficient"]
+    assert reason(model, question, *lines)["answers"] == ["Tanzania"]
+    swapped = [line.replace("67400000", "1") for line in lines]
+    assert not reason(model, question, *swapped)["sufficient"], "a changed value is not the gold fact"
+
+
+def test_intersection(model) -> None:
+    lines = [
+        path_line("Kenya", [], hop("Kenya", "shares_border_with")),
+        path_line("Uganda", [], hop("Uganda", "shares_border_with")),
+    ]
+    assert reason(model, "neighbour of both?", *lines)["answers"] == ["Tanzania"]
+    assert not reason(model, "neighbour of both?", lines[0])["sufficient"]
+
+
+@pytest.mark.parametrize("question", ["mayor of Nairobi?", "a question nobody knows?"])
+def test_never_answers_what_it_cannot(model, question: str) -> None:
+    line = path_line("Kenya", hop("Kenya", "capital"))
+    assert reason(model, question, line)["answers"] == []
+    assert ask(model, "tog2.topic_prune", Shape(options=1), question=question, options="[1] Nairobi") == []
+
+
+def test_keywords_pairs_and_verdict(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    words = raw(model, "keywords", f"## Question\n{question}")
+    assert words == ["Kenya", "export partner", "capital"]
+    clues = numbered(words)
+    edges = numbered(relation_line(edge, "Kenya") for edge in GRAPH.relations(["Kenya"])[0])
+    pairs = raw(model, "pairs", f"## Question\n{question}\n\n## Clues\n{clues}\n\n## Options\n{edges}")
+    assert [clue for clue, _ in pairs] == [2]
+    found = raw(model, "pairs", f"## Question\n{question}\n\n## Clues\n{clues}\n\n## Options\n[1] Uganda\n[2] Panama")
+    assert found == [(2, 1)]
+    path = path_line("Kenya", hop("Kenya", "export_partner")[:1] + hop("Uganda", "capital"))
+    for answer, right in (("Kampala", True), ("Nairobi", False), ("Kampala and Nairobi", False)):
+        user = f"## Question\n{question}\n\n## Evidence\n[1] {path}\n\n## Answer\n{answer}"
+        assert raw(model, "verdict", user)["right"] is right
+    assert raw(model, "verdict", f"## Question\n{question}\n\n## Answer\nKampala")["right"] is False
+
+
+def test_subquestions_are_answered_with_and_without_their_references(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    nodes = raw(model, "subquestions", f"## Question\n{question}")
+    assert [node["question"] for node in nodes] == [
+        "What is the export partner of Kenya?",
+        "What is the capital of #1?",
+    ]
+    assert nodes[1]["refers"] == [1]
+    fresh = PerfectChooser(GOLDS)  # a resumed run: it has not seen the question being broken down
+    path = path_line("Uganda", hop("Uganda", "capital"))
+    for wording in ("What is the capital of #1?", "What is the capital of Uganda?"):
+        assert reason(fresh, wording, path)["answers"] == ["Kampala"]
+    assert not reason(fresh, "What is the capital of Panama?", path)["sufficient"]
+
+
+def test_branches_get_a_question_that_combines_them(model) -> None:
+    nodes = raw(model, "subquestions", "## Question\nneighbour of both?")
+    assert nodes[-1]["refers"] == [1, 2]
+    lines = [
+        path_line("Kenya", [], hop("Kenya", "shares_border_with")),
+        path_line("Uganda", [], hop("Uganda", "shares_border_with")),
+    ]
+    assert reason(model, nodes[-1]["question"], *lines)["answers"] == ["Tanzania"]
+
+
+def test_wrong_choices_are_reproducible_and_as_frequent_as_asked() -> None:
+    options = numbered(f"(Kenya) -[relation {n}]-> x1" for n in range(5)) + "\n[6] (Kenya) -[export partner]-> x2"
+    asked = [
+        f"## Question\ncapital of the biggest buyer from Kenya?\n\n## Note {n}\nx\n\n## Options\n{options}"
+        for n in range(300)
+    ]
+
+    def wrong(seed: int, order: list[str]) -> dict[str, bool]:
+        model = PerfectChooser(GOLDS, wrong=0.3, seed=seed)
+        return {user: raw(model, "pick", user) != [6] for user in order}
+
+    first = wrong(1, asked)
+    assert first == wrong(1, asked[::-1])
+    assert first != wrong(2, asked)
+    assert 0.2 < sum(first.values()) / len(asked) < 0.4
