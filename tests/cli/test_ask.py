@@ -168,6 +168,27 @@ def test_model_that_cannot_be_set_up(
         assert [row["status"] for row in runs.rows()] == ["running"]
 
 
+@pytest.mark.parametrize(
+    ("name", "value", "words"),
+    [
+        ("OPENAI_API_KEY", "sk-é", "OPENAI_API_KEY holds"),
+        ("OPENAI_API_KEY", "sk-a\nb", "OPENAI_API_KEY holds"),
+        ("OPENAI_BASE_URL", "localhost:8000", "OPENAI_BASE_URL must be an address"),
+        ("OPENAI_BASE_URL", "http://", "OPENAI_BASE_URL must be an address"),
+        ("HTTPS_PROXY", "gopher://x", "cannot be set up: Unknown scheme for proxy"),
+        ("SSL_CERT_FILE", "/nowhere", "cannot be set up"),
+    ],
+)
+def test_an_environment_that_no_client_takes(
+    ask: Run, monkeypatch: pytest.MonkeyPatch, name: str, value: str, words: str
+) -> None:
+    monkeypatch.setenv(name, value)
+    done = ask()
+    assert done.code == 4
+    assert words in done.line
+    assert value not in done.err or name != "OPENAI_API_KEY"
+
+
 def test_model_of_the_environment(ask: Run, cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
     assert ask().code == 0
     monkeypatch.setenv("THINKGRAPH_MODEL", MODEL)

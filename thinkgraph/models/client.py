@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
@@ -19,6 +20,8 @@ from thinkgraph.prompts.library import Message
 
 CHARACTERS_PER_TOKEN = 4
 """Used only where a provider reports no usage."""
+
+_WEB_ADDRESS = re.compile(r"https?://[^/\s]+")
 
 _MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
     "system": SystemMessage,
@@ -190,20 +193,29 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
 def _openai(name: str) -> BaseChatModel:
     if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
         raise ModelError("model 'openai:…' needs OPENAI_API_KEY (or OPENAI_BASE_URL of a server that takes none)")
+    key, base = (os.environ.get("OPENAI_API_KEY") or "none").strip(), os.environ.get("OPENAI_BASE_URL") or ""
+    if not key.isascii() or not key.isprintable() or " " in key:
+        raise ModelError("OPENAI_API_KEY holds a space, a line break or a letter that no key has: set it again")
+    if base and not _WEB_ADDRESS.match(base):
+        raise ModelError("OPENAI_BASE_URL must be an address like http://127.0.0.1:8000/v1")
     from langchain_openai import ChatOpenAI
     from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
     from pydantic import SecretStr
 
     # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
-    client = DefaultHttpxClient()
+    try:
+        client, async_client = DefaultHttpxClient(), DefaultAsyncHttpxClient()
+    except (ValueError, ImportError, OSError) as error:
+        # A proxy or a certificate file that the environment names.
+        raise ModelError(f"model 'openai:{name}' cannot be set up: {error}") from None
     model = ChatOpenAI(
         model=name,
-        api_key=SecretStr(os.environ.get("OPENAI_API_KEY") or "none"),
+        api_key=SecretStr(key),
         max_retries=0,
         use_responses_api=False,
         stream_usage=True,
         http_client=client,
-        http_async_client=DefaultAsyncHttpxClient(),
+        http_async_client=async_client,
     )
     # Nobody closes a chat model: its connections end with it.
     weakref.finalize(model, client.close)
