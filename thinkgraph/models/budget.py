@@ -16,6 +16,7 @@ from thinkgraph.state.base import Quota
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, active_seconds
 
+
 class BudgetSpentError(Exception):
     """A ceiling leaves no room for a call. Nodes may catch it; otherwise the run goes to its closing node."""
 

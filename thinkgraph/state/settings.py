@@ -32,8 +32,16 @@ class RunSettings(BaseModel):
     max_calls: int | None = Field(
         100, ge=1, le=10_000, description="Ceiling on model calls, repairs and retries included."
     )
-    max_tokens: int | None = Field(None, ge=1, description="Ceiling on input and output tokens together. Room for a reply is kept only with max_output_tokens.")
-    max_cost: float | None = Field(None, gt=0, description="Ceiling in US dollars, by the price table. As max_tokens, exact only with max_output_tokens.")
+    max_tokens: int | None = Field(
+        None,
+        ge=1,
+        description="Ceiling on input and output tokens together. Room for a reply is kept only with max_output_tokens.",
+    )
+    max_cost: float | None = Field(
+        None,
+        gt=0,
+        description="Ceiling in US dollars, by the price table. As max_tokens, exact only with max_output_tokens.",
+    )
     max_seconds: float | None = Field(None, gt=0, description="Ceiling on active time; pauses do not count.")
     call_timeout: float = Field(120.0, gt=0, le=3600, description="Seconds a single model call may take.")
     call_retries: int = Field(3, ge=0, le=10, description="How often a call that can pass later is tried again.")

@@ -88,10 +88,8 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
     if f" {wanted} " in shown or (_UNSPACED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     words = [word for word in wanted.split() if word not in _SMALL]
-    if not words:
-        return False
     have = set(shown.split())
-    return sum(word in have for word in words) / len(words) >= ENOUGH
+    return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH
 
 
 def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:

@@ -46,15 +46,10 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
         readings = [*_compared(finder, paths), *_intersected(finder, paths), *_single(finder, paths)]
         found = max(readings, key=lambda d: d.score, default=None)
         enough = found is not None and found.score >= ENOUGH
-        if not enough or (found and found.score < 0.9):  # noqa: PLR2004 - a text may fit better than a loose path
+        if not enough:
             span = best_span(finder, shown, paths)
-            if (
-                span
-                and span.score >= (ENOUGH_TEXT if shown.edges else ENOUGH_TEXT_ALONE)
-                and (not enough or (found and span.score > found.score))
-            ):
-                lines = span.path.lines | {span.line}
-                return Decision([span.text], lines, score=span.score)
+            if span and span.score >= (ENOUGH_TEXT if shown.edges else ENOUGH_TEXT_ALONE):
+                return Decision([span.text], span.path.lines | {span.line}, score=span.score)
     if found and enough:
         return found
     return _open_end(finder, paths)
@@ -97,7 +92,8 @@ def _count(finder: PathFinder, path: Path) -> Decision | None:
 
 def _intersected(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
     groups: dict[str, list[Path]] = {}
-    for path in paths:
+    # One hop for each condition first: alone it explains little, so a path that does it all by itself would crowd it out.
+    for path in sorted(paths, key=lambda path: len(path.edges)):
         group = groups.setdefault(path.mention.label, [])
         if path.mention.places and finder.called_for(path) and len(group) < _PER_MENTION:
             group.append(path)

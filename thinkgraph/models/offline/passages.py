@@ -112,6 +112,11 @@ def _span(finder: PathFinder, item: Item, path: Path, sentence: str) -> Span | N
         return None
     score = finder.coverage(explained) - finder.lost(path)
     open_strong = [n for n in open_places if finder.weights[n] >= 1 and n not in _asking(finder)]
+    extreme = finder.question.extreme_places()
+    if extreme and not path.picked and not any(path.explained.get(place) for place in extreme):
+        return None  # a text on one thing does not tell which of several is the largest
+    if finder.unsaid(explained) > 0:
+        return None
     if any(explained[place] < _SAID for place in open_strong) or not open_strong:
         return None
     text = extract(finder, sentence, item)
@@ -132,7 +137,7 @@ def extract(finder: PathFinder, sentence: str, item: Item) -> str:  # noqa: PLR0
     valued = [(name, value) for name, value in _VALUE.findall(sentence) if _overlap(tokens(name), asked)]
     if valued:
         value: str = max(valued, key=lambda pair: _overlap(tokens(pair[0]), asked))[1]
-        return value.strip(" .")
+        return value.partition(" (")[0].strip(" .")
     quoted = [found for found in _QUOTED.findall(sentence) if not set(tokens(found)) <= asked]
     if quoted:
         return str(quoted[0]).strip(" .,")

@@ -178,7 +178,7 @@ class PathFinder:
         """Words that earlier hops stand for: each hop's anchor and what its relation's name says beside it."""
         taken = set(path.anchors)
         for (relation, _), anchor in zip(path.edges, path.anchors, strict=True):
-            near = range(anchor - 2, anchor + 3) if anchor >= 0 else ()
+            near = range(anchor - 4, anchor + 5) if anchor >= 0 else ()
             taken |= {place for place in near if self.fit(relation).get(place, 0.0) >= 1}
         return taken
 
@@ -226,7 +226,9 @@ class PathFinder:
         forwards = anchor < at and words[anchor + 1 : anchor + 2] in (["of"], ["in"]) and at - anchor <= 4  # noqa: PLR2004
         if backwards and anchor < at:
             return -0.2 if edge[1] else 0.05
-        return 0.05 if forwards and edge[1] else 0.03 * edge[1]
+        if forwards:
+            return 0.05 if edge[1] else -0.2
+        return 0.03 * edge[1]
 
     def _scored(self, path: Path) -> Path:
         explained = dict(path.explained)
@@ -274,7 +276,10 @@ class PathFinder:
 
     def unsaid(self, explained: dict[int, float]) -> float:
         """What is taken off for words that weigh and that nothing explains."""
-        return 0.12 * sum(explained.get(place, 0.0) < _EXPLAINED for place in self._strong)
+        words = 0.12 * sum(explained.get(place, 0.0) < _EXPLAINED for place in self._strong)
+        # A thing that is named and plays no part: the question says more than the path.
+        names = sum(not any(explained.get(place) for place in m.places) for m in self.mentions if m.places)
+        return words + 0.2 * names
 
     def called_for(self, path: Path) -> bool:
         """Whether the question calls for every hop (but for a first one that may go unsaid)."""
@@ -322,4 +327,6 @@ def combined(finder: PathFinder, paths: Sequence[Path]) -> tuple[float, dict[int
         for place, value in path.explained.items():
             explained[place] = max(explained.get(place, 0.0), value)
     lost = max(finder.lost(path) for path in paths)
-    return finder.coverage(explained) - lost - finder.unsaid(explained) - 0.01 * len(paths), explained
+    # Of two ways to satisfy all conditions the more direct one is meant.
+    detour = 0.05 * sum(len(path.edges) - 1 for path in paths)
+    return finder.coverage(explained) - lost - finder.unsaid(explained) - 0.01 * len(paths) - detour, explained
