@@ -66,8 +66,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
-        # Whoever read the output closed it; Python must not complain again at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _give_up_stdout()
         return 1
     except (OSError, sqlite3.Error) as error:
         if debug:
@@ -103,9 +102,19 @@ def _open_streams() -> bool:
     return written
 
 
+def _give_up_stdout() -> None:
+    """Whoever read the output has gone, or its disk is full: Python must not complain of it again at exit."""
+    with contextlib.suppress(OSError, ValueError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
 def _fail(message: str, code: int) -> int:
     from thinkgraph.prompts.lines import one_line
 
+    try:
+        sys.stdout.flush()
+    except OSError:
+        _give_up_stdout()
     with contextlib.suppress(OSError):
         # Errors quote names and replies that others wrote.
         print(f"thinkgraph: error: {one_line(message)}", file=sys.stderr)  # noqa: T201 - this is the terminal
