@@ -84,31 +84,53 @@ def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps
     candidates: list[Reached] = state["_candidates"]
     question, query = state["question"], state["query"]
     if state["stopped"] or (not candidates and not (query and settings.revisit_topics)):
-        return {"_ranked": []}
+        return {"_ranked": [], "_again": []}
     looked_for = round_query(question, query)
     by_id = {candidate.id: candidate for candidate in candidates}
     sources = [candidate.id for candidate in candidates if not candidate.literal]
-    # The paper reads a topic's documents once, before it knows what to look for; a new query may find more in them.
-    again = {topic["id"] for topic in state["topics"]} - by_id.keys() if query and settings.revisit_topics else set()
-    hits = yield from ask.passages_of([*sources, *sorted(again)], looked_for, limit=settings.rank_texts)
+    hits = yield from ask.passages_of(sources, looked_for, limit=settings.rank_texts)
+    again = yield from _again(state, by_id, looked_for, settings)
     texts: list[tuple[Scored, Rankable]] = []
     for hit in hits:
         for owner in hit["passage"]["entities"]:
             for way in by_id[owner].ways[:WAYS_PER_CHUNK] if owner in by_id else ():
                 texts.extend(_chunks(hit, owner, way, settings))
-            if owner in again:
-                texts.extend(_chunks(hit, owner, None, settings))
     statements = sum(len(candidate.ways) for candidate in candidates)
-    half = settings.rank_texts // 2
-    room = max(half, settings.rank_texts - len(texts))
-    drafts = _sentences(candidates, looked_for, min(room, statements))
-    drafts += texts[: settings.rank_texts - len(drafts)]
+    room = settings.rank_texts - len(again)
+    drafts = _sentences(candidates, looked_for, min(max(room // 2, room - len(texts)), statements))
+    drafts += texts[: room - len(drafts)]
     scores = yield from rank(
-        [item for _, item in drafts], question, query, settings.ranker, settings, key=str(state["round"])
+        [item for _, item in (*drafts, *again)],
+        question,
+        query,
+        settings.ranker,
+        settings,
+        key=str(state["round"]),
     )
-    ranked = _best(drafts, scores)
-    yield from _report(state["round"], len(candidates), statements, len(hits), len(drafts), ranked[: settings.top_k])
-    return {"_ranked": ranked}
+    ranked = _best(drafts, scores[: len(drafts)])
+    looked_up = _best(again, scores[len(drafts) :])[: settings.top_k // 2]
+    best = sorted([*ranked[: settings.top_k], *looked_up], key=lambda chunk: -chunk.score)
+    yield from _report(state["round"], len(candidates), statements, len(hits), len(drafts) + len(again), best)
+    return {"_ranked": ranked, "_again": looked_up}
+
+
+def _again(
+    state: Mapping[str, Any], reached: Mapping[str, Reached], looked_for: str, settings: Tog2Settings
+) -> Steps[list[tuple[Scored, Rankable]]]:
+    """Chunks of the documents of the entities this round starts from, where there is a new query to read them with.
+
+    The paper reads a topic's documents once, before it knows what to look for. These are evidence beside the top K and take
+    no part in entity prune, which stays the paper's.
+    """
+    topics = sorted({topic["id"] for topic in state["topics"]} - reached.keys())
+    if not state["query"] or not settings.revisit_topics or not topics:
+        return []
+    hits = yield from ask.passages_of(topics, looked_for, limit=settings.top_k)
+    found = []
+    for hit in hits:
+        owner = next(entity for entity in hit["passage"]["entities"] if entity in topics)
+        found.extend(_chunks(hit, owner, None, settings))
+    return found[: min(settings.top_k, settings.rank_texts // 4)]
 
 
 def _best(drafts: Sequence[tuple[Scored, Rankable]], scores: Sequence[float]) -> list[Scored]:

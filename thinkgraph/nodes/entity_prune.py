@@ -36,9 +36,10 @@ def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Upda
         top = [chunk for chunk in top if chunk.score > 0] or top
     scores = entity_scores(top, settings.alpha)
     order = sorted(scores, key=lambda key: -scores[key])
-    # A literal ends a path: it is evidence, never a start; nor is an entity this round started from.
-    kept = [key for key in order if key in candidates and not candidates[key].literal][: settings.width]
-    items = _evidence(top, hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
+    # A literal ends a path: it is evidence, never a start.
+    kept = [key for key in order if not candidates[key].literal][: settings.width]
+    again: list[Scored] = state["_again"]
+    items = _evidence([*top, *again], hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
     topics = [_topic(candidates[key], top, scores[key]) for key in kept]
     dropped = [candidate for key, candidate in candidates.items() if key not in kept and not candidate.literal]
     yield from ask.emit(
