@@ -358,3 +358,12 @@ def test_passages_of_the_topic_are_searched_again_with_the_new_query() -> None:
         settings = {"top_k": 3, "depth": 1, "revisit_topics": revisit}
         graph = tg.build("tog2", knowledge=knowledge, model=model, ranker=Words(), settings=settings)
         assert graph.invoke({"question": BORDERS})["answer"]["status"] == status
+
+
+@pytest.mark.parametrize(("ranker", "fits"), [("cross-encoder:some/model", True), ("bm25", True), ("tfidf", False)])
+def test_rankers_are_named_with_their_model(ranker: str, fits: bool) -> None:  # noqa: FBT001 - a parameter of the test
+    if fits:
+        assert resolve_settings(Tog2Settings, {"ranker": ranker}).ranker == ranker
+    else:
+        with pytest.raises(SettingsError, match="ranker"):
+            resolve_settings(Tog2Settings, {"ranker": ranker})

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from thinkgraph.prompts.kinds import MAX_SCORE, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.state.settings import RankerName, RunSettings
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
 
@@ -34,7 +34,7 @@ def round_query(question: str, query: str) -> str:
 
 
 def rank(
-    items: Sequence[Rankable], question: str, query: str, ranker: RankerName, settings: RunSettings, *, key: str
+    items: Sequence[Rankable], question: str, query: str, ranker: str, settings: RunSettings, *, key: str
 ) -> Steps[list[float]]:
     """A score >= 0 for every item. The LLM ranker asks in batches, side by side; its calls are of role `rank.texts`."""
     if ranker != "llm":

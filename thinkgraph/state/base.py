@@ -38,6 +38,8 @@ class Manifest(TypedDict):
     """Model name by role."""
     prompts: dict[str, str]
     """Prompt digest by role."""
+    ranker: str
+    """Name of a ranker object of the user's that replaces the setting; empty where there is none."""
     knowledge: str
     """Name of the knowledge base."""
     fingerprint: str

@@ -11,7 +11,8 @@ from thinkgraph.errors import SettingsError
 
 S = TypeVar("S", bound="RunSettings")
 
-RankerName = Literal["dense", "cross-encoder", "bm25", "llm"]
+RANKER = r"^(dense|bm25|llm|cross-encoder(:.+)?)$"
+"""The rankers a setting can name; "cross-encoder:" may be followed by a model's name or folder."""
 
 
 class RunSettings(BaseModel):

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from thinkgraph.state.base import RunState, TaskState
 from thinkgraph.state.evidence import Path
 from thinkgraph.state.knowledge import Direction, LinkMethod
-from thinkgraph.state.settings import RankerName, RunSettings
+from thinkgraph.state.settings import RANKER, RunSettings
 from thinkgraph.state.usage import merge_records
 
 
@@ -34,7 +34,9 @@ class Tog2Settings(RunSettings):
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
     chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
     chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
-    ranker: RankerName = Field("dense", description="What scores chunks: dense, cross-encoder, bm25 or llm.")
+    ranker: str = Field(
+        "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
+    )
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most texts scored exactly per round, whatever the hub.")
     tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")

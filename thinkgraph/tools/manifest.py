@@ -24,6 +24,7 @@ def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[
         settings=settings.model_dump(mode="json"),
         models={role: deps.models.of(prompt).name for role, prompt in prompts.items()},
         prompts={role: prompt.digest for role, prompt in prompts.items()},
+        ranker=deps.own_ranker.name if deps.own_ranker is not None else "",
         knowledge=deps.knowledge.name,
         fingerprint=deps.knowledge.fingerprint,
     )
@@ -75,6 +76,12 @@ def check_manifest(manifest: Manifest, deps: Deps) -> None:
         raise ManifestMismatchError(
             f"this run was started over knowledge base '{manifest['knowledge']}' (fingerprint {manifest['fingerprint']}), "
             f"not '{deps.knowledge.name}' ({deps.knowledge.fingerprint}): {advice}"
+        )
+    ranker = deps.own_ranker.name if deps.own_ranker is not None else ""
+    # A run that an older release started says nothing of rankers.
+    if manifest.get("ranker", "") != ranker:
+        raise ManifestMismatchError(
+            f"this run was started with {manifest.get('ranker') or 'no'} ranker of its own, not {ranker or 'none'}: {advice}"
         )
     for role, name in manifest["models"].items():
         prompt = deps.prompts.get(role)
