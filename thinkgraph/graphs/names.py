@@ -1,6 +1,15 @@
-"""The registered names, importable at no cost."""
+"""The registered names, importable at no cost: a method is a file of this folder that defines METHOD."""
 
 from __future__ import annotations
 
-NAMES: tuple[str, ...] = ("tog2",)
-"""Every method. Adding one: its file graphs/<name>.py with a METHOD in it, and its name here."""
+from pathlib import Path
+
+
+def _methods() -> tuple[str, ...]:
+    # Read, not imported: `--help` names the methods and must stay instant.
+    files = sorted(Path(__file__).parent.glob("*.py"))
+    return tuple(file.stem for file in files if "\nMETHOD = Method(" in file.read_text("utf-8"))
+
+
+NAMES: tuple[str, ...] = _methods()
+"""Every method."""

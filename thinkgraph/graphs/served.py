@@ -9,13 +9,14 @@ from __future__ import annotations
 import asyncio
 import os
 import threading
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
 from typing import Any
 
 from langgraph_sdk.runtime import ServerRuntime
 
 from thinkgraph.graphs.build import Graph, build, outline
+from thinkgraph.graphs.names import NAMES
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.state.settings import resolve_settings
 
@@ -56,6 +57,14 @@ async def _graph(method: str, runtime: ServerRuntime[Any]) -> Graph:
     return await asyncio.to_thread(_served, method, running.context)
 
 
-async def tog2(runtime: ServerRuntime[Any]) -> Graph:
-    """ToG-2."""
-    return await _graph("tog2", runtime)
+def _factory(method: str) -> Callable[[ServerRuntime[Any]], Awaitable[Graph]]:
+    async def serve(runtime: ServerRuntime[Any]) -> Graph:
+        return await _graph(method, runtime)
+
+    serve.__name__ = serve.__qualname__ = method
+    serve.__doc__ = find_method(method).summary
+    return serve
+
+
+# `langgraph.json` names a factory as an attribute of this module: one for each method there is.
+globals().update({name: _factory(name) for name in NAMES})
