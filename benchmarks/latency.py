@@ -41,7 +41,7 @@ def main() -> int:
     parser.add_argument("--questions", type=int, default=4, help="how many three-hop questions")
     args = parser.parse_args()
     os.environ.pop("OPENAI_API_KEY", None)
-    questions = [question for question in load_questions("world") if question.type == "3hop"][-args.questions :]
+    questions = [question for question in load_questions("world") if question.type == "3hop"][: args.questions]
     with Knowledge.open("world") as knowledge:
         golds = resolve_golds(questions, knowledge.graph, knowledge.text)
         chooser = PerfectChooser({q.question: gold for q, gold in zip(questions, golds, strict=True)})
