@@ -4,14 +4,11 @@ from __future__ import annotations
 
 import argparse
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
-from thinkgraph.errors import SettingsError, UsageError
+from thinkgraph.errors import UsageError
 from thinkgraph.graphs.names import NAMES
-
-if TYPE_CHECKING:
-    from thinkgraph.state.settings import RunSettings
 
 OFFLINE = "offline"
 
@@ -66,20 +63,11 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-def check_settings(schema: type[RunSettings], settings: Mapping[str, Any]) -> None:
-    """Refuse unknown or out-of-range settings before anything is opened. Raises SettingsError."""
-    from thinkgraph.state.settings import resolve_settings
-
-    resolve_settings(schema, settings)
-
-
 __all__ = [
     "OFFLINE",
-    "SettingsError",
     "add_kb",
     "add_method",
     "add_model",
-    "check_settings",
     "model_name",
     "parse_settings",
 ]

@@ -16,7 +16,7 @@ from thinkgraph.state.events import Reasoned
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import holds
+from thinkgraph.tools.support import all_hold, holds
 
 UNDECIDED = "NOT ENOUGH INFO"
 
@@ -100,14 +100,14 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
 def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown) -> list[int]:
     """Numbers of the lines that the answers stand on: the cited ones if they hold them, else any that do; or none."""
     lines = [shown.lines[number - 1] for number in cited]
-    if lines and all(holds(answer, lines) for answer in answers):
+    if lines and all_hold(answers, lines):
         return list(cited)
     if all(holds(answer, ()) for answer in answers):
         # A conclusion (yes, no) that names no line stands on nothing.
         return []
     found = [number for number, line in enumerate(shown.lines, start=1) if any(holds(a, [line]) for a in answers)]
     every = [shown.lines[number - 1] for number in found]
-    return found if every and all(holds(answer, every) for answer in answers) else []
+    return found if every and all_hold(answers, every) else []
 
 
 def decide(

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
 from thinkgraph.models.journal import Journal
-from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.tools.knowledge import Knowledge
@@ -25,10 +23,8 @@ class Deps:
     prompts: PromptLibrary
     journal: Journal | None
     """None: the journal of the LangGraph store the graph runs with, or none at all."""
-    prices: Prices | None = None
     own_ranker: Ranker | None = None
     """A ranker object given by the user: it takes the place of the setting `ranker`."""
-    make_ranker: Callable[[str], Ranker] | None = None
     _rankers: dict[str, Ranker] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -54,6 +50,5 @@ class Deps:
             if name not in self._rankers:
                 from thinkgraph.tools.rankers import load_ranker
 
-                make = self.make_ranker or (lambda spec: load_ranker(spec, self.knowledge.embedder))
-                self._rankers[name] = make(name)
+                self._rankers[name] = load_ranker(name, self.knowledge.embedder)
             return self._rankers[name]
