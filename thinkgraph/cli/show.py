@@ -7,10 +7,10 @@ import re
 import shutil
 import sys
 import textwrap
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.answer import Answer
+from thinkgraph.state.answer import Answer, TraceLine
 from thinkgraph.state.events import Event, Scored
 
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -53,8 +53,24 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
     return None
 
 
+def outline(lines: Sequence[TraceLine], width: int) -> list[str]:
+    """A trace's outline: one line each, indented by level, no wider than the terminal."""
+    shown: list[str] = []
+    for line in lines:
+        indent = "  " * min(line["level"], 10)
+        text = one_line(line["text"])
+        room = max(width - len(indent), 20)
+        shown.append(indent + (text if len(text) <= room else text[: room - 1] + "…"))
+    return shown
+
+
 def show_progress(event: Event, say: Callable[[str], None]) -> None:
     """Say one event, if people care about it."""
+    if event["type"] == "traced":
+        say(f"  round {event['round']}    {one_line(event['title'])}:")
+        for text in outline(event["lines"], _width() - 13):
+            say(f"             {text}")
+        return
     line = progress_line(event)
     if line is not None:
         say(f"  {line}")
@@ -77,9 +93,13 @@ def write_json(value: object, *, indent: int | None = None) -> None:
     sys.stdout.write(text + "\n")
 
 
+def _width() -> int:
+    return min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
+
+
 def render_answer(answer: Answer) -> str:
     """The answer with what it stands on, for people."""
-    width = min(max(shutil.get_terminal_size((100, 24)).columns, 40), 120)
+    width = _width()
     usage = answer["usage"]
     total = usage["total"]
     out = [one_line(answer["text"]), ""]
@@ -95,6 +115,10 @@ def render_answer(answer: Answer) -> str:
         out.append(textwrap.fill(text, width, initial_indent=head, subsequent_indent=" " * 12))
     if evidence["triples"]:
         out.append(f"triples   {', '.join(one_line(triple['id']) for triple in evidence['triples'])}")
+    trace = answer["trace"]
+    if trace["lines"]:
+        out.append(one_line(trace["title"]))
+        out += [f"          {text}" for text in outline(trace["lines"], width - 10)]
     cost = f", ${total['cost']:.4f}" if total["cost"] else ""
     out.append(
         f"usage     {total['calls']} model calls, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
 from thinkgraph.nodes.driver import NodeFunction, Update
 from thinkgraph.nodes.showing import Texts, fetch_texts
 from thinkgraph.prompts.lines import path_line
-from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence
+from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple
@@ -22,11 +22,17 @@ MAX_TAILS = 50
 """Most tails of one path that an answer carries where none of them is itself the answer."""
 
 
-def answer(role: str) -> NodeFunction:
+def no_trace(_state: Mapping[str, Any]) -> Trace:
+    """The trace of a method that keeps nothing beside its evidence."""
+    return Trace(title="", lines=[], data={})
+
+
+def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) -> NodeFunction:
     """The closing transition.
 
     Args:
         role: the role that decides, whose model the answer names.
+        trace: the method's own bookkeeping, from its state.
     """
 
     def run(state: Mapping[str, Any], _settings: Any) -> Steps[Update]:
@@ -47,6 +53,7 @@ def answer(role: str) -> NodeFunction:
             evidence=evidence,
             usage=summarise(state["calls"], state["work"]),
             pruned=state["pruned"],
+            trace=trace(state),
             rounds=state["round"],
             method=manifest["method"],
             model=manifest["models"].get(role, ""),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -49,10 +49,31 @@ class PrunedNote(TypedDict):
     """What one prune left behind: a count, and the last few with the reason."""
 
     round: int
-    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches"]
+    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples"]
     kept: int
     dropped: int
     examples: list[str]
+
+
+class TraceLine(TypedDict):
+    """One line of a trace's outline."""
+
+    level: int
+    """How far it is indented, from 0."""
+    text: str
+
+
+class Trace(TypedDict):
+    """How a method came to its answer, in the method's own terms: FiSKE's clue table, CogGRAG's mind map …
+
+    Faces draw `lines` whatever the method; programs read `data`.
+    """
+
+    title: str
+    """What the outline is ("clues", "mind map"); empty where the method keeps nothing beside its evidence."""
+    lines: list[TraceLine]
+    data: dict[str, Any]
+    """The same in the method's own structure: plain JSON, described by the method's state module."""
 
 
 class Answer(TypedDict):
@@ -69,6 +90,7 @@ class Answer(TypedDict):
     evidence: Evidence
     usage: Usage
     pruned: list[PrunedNote]
+    trace: Trace
     rounds: int
     """Depth reached: 0 where the first look was enough."""
     method: str

@@ -6,6 +6,8 @@ from typing import Literal
 
 from typing_extensions import TypedDict
 
+from thinkgraph.state.answer import TraceLine
+
 
 class Scored(TypedDict):
     """A label with its score, for people."""
@@ -66,6 +68,15 @@ class Reasoned(TypedDict):
     query: str
 
 
+class Traced(TypedDict):
+    """The method's own bookkeeping (`Answer.trace`) as it stands after a step."""
+
+    type: Literal["traced"]
+    round: int
+    title: str
+    lines: list[TraceLine]
+
+
 class Called(TypedDict):
     """A model call came back (or was replayed from the journal)."""
 
@@ -95,4 +106,4 @@ class Answered(TypedDict):
     text: str
 
 
-Event = Started | Linked | Pruned | Retrieved | Reasoned | Called | Stopped | Answered
+Event = Started | Linked | Pruned | Retrieved | Reasoned | Traced | Called | Stopped | Answered
