@@ -10,7 +10,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from thinkgraph.eval.gold import Gold
+from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.models.played import Call, PlayedChatModel, judgement
 from thinkgraph.prompts.lines import Item, one_line, triple_sentence
 from thinkgraph.state.knowledge import Triple
@@ -24,6 +24,8 @@ GoldSource = Mapping[str, Gold] | Callable[[str], Gold | None]
 _YES = ("yes", "true", "supports")
 _NO = ("no", "false", "refutes")
 _GOLD_SCORE = 10
+_SHARED = re.compile(r" and \d+ more$")
+"""How a relation option names its entities where there are several."""
 
 
 class PerfectChooser(PlayedChatModel):
@@ -217,22 +219,42 @@ def gold_pairs(gold: Gold, clues: Sequence[Item], options: Sequence[Item]) -> li
         first.setdefault(key(clue.text), clue.number)
     pairs: list[tuple[int, int]] = []
     for item in options:
-        if not is_gold(gold, item):
-            continue
-        words = [key(item.label), *_led_by(gold, item)] if not item.step else [key(item.step[1]), *_led_by(gold, item)]
-        number = next((first[word] for word in words if word in first), None)
+        number = next((first[word] for word in _meant(gold, item) if word in first), None)
         if number is not None:
             pairs.append((number, item.number))
     return pairs
 
 
-def _led_by(gold: Gold, item: Item) -> Iterator[str]:
-    """Words of the relations that the gold path walks at, or to, an option."""
-    for hop in gold.hops:
-        if (item.step and key(item.step[0]) in map(key, hop.sources) and item.step[2] == hop.outgoing) or (
-            not item.step and key(item.label) in map(key, hop.ends)
-        ):
-            yield key(hop.relation)
+def _meant(gold: Gold, item: Item) -> Iterator[str]:
+    """What a question may call an option that lies on its gold path: its name, and the relation that walks at or to it.
+
+    The option is a relation, at one entity or "at this one and N more", or a thing, described or with the statements that
+    led to it.
+    """
+    if item.step:
+        entity, relation, outgoing = item.step
+        for place, hop in enumerate(gold.hops):
+            here = key(entity) in map(key, hop.sources) or _SHARED.search(entity)
+            if here and not hop.is_text and hop.outgoing == outgoing and key(relation) in _relation_keys(gold, place):
+                yield from (key(relation), key(hop.relation))
+        return
+    label, told = key(item.label), key(item.about)
+    ends = [place for place, hop in enumerate(gold.hops) if label in map(key, hop.ends)]
+    if is_gold(gold, item):
+        led = ends
+    else:
+        led = [
+            place
+            for place in ends
+            if any(_tells(told, gold.hops[place], r, label) for r in _relation_keys(gold, place))
+        ]
+    yield from [label] if led or is_gold(gold, item) or label == key(gold.other) else []
+    yield from (key(gold.hops[place].relation) for place in led)
+
+
+def _tells(told: str, hop: GoldHop, relation: str, label: str) -> bool:
+    """Whether statements say that a hop's relation leads to a thing."""
+    return f" {relation} {label}" in told if hop.outgoing else f"{label} {relation} " in told
 
 
 def _labelled(answers: Sequence[str], labels: Sequence[str]) -> list[str]:

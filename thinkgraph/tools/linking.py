@@ -61,6 +61,19 @@ class _Text:
             self.links[entity["id"]] = link
 
 
+_Named = tuple[_Text, Span, "list[Match]"]
+"""A span of a text with the entities of that name."""
+
+
+def _taken_apart(texts: Sequence[str]) -> list[_Text]:
+    budget = max(_MAX_NAMES // len(texts), 32)
+    return [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
+
+
+def _best(text: _Text, limit: int) -> list[Link]:
+    return sorted(text.links.values(), key=lambda link: (-link["score"], link["start"], link["entity"]["id"]))[:limit]
+
+
 class StandardLinker:
     """Links mentions by name, alias, full text, spelling and, with an index, meaning. Implements `Linker`.
 
@@ -93,21 +106,33 @@ class StandardLinker:
         """
         if not texts or limit < 1:
             return [[] for _ in texts]
-        budget = max(_MAX_NAMES // len(texts), 32)
-        work = [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
-        self._by_name(work)
+        work = _taken_apart(texts)
+        chosen = self._by_name(work, _NAMESAKES)
+        self._add(chosen, self._nearness(chosen))
         for text in work:
             text.open = stretches(text.mentions, text.taken, _STRETCHES)
             text.rest = left_over(text.mentions, text.taken, _WORDS)
         self._by_words(work)
         self._by_spelling(work)
         self._by_meaning(work)
-        return [
-            sorted(text.links.values(), key=lambda link: (-link["score"], link["start"], link["entity"]["id"]))[:limit]
-            for text in work
-        ]
+        return [_best(text, limit) for text in work]
 
-    def _by_name(self, work: list[_Text]) -> None:
+    def link_names(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
+        """As `link`, by names and aliases alone, and with every namesake: nothing is searched, encoded or guessed.
+
+        One round trip to the graph. Namesakes keep the graph's order.
+
+        Raises:
+            StoreError: The graph cannot be reached.
+        """
+        if not texts or limit < 1:
+            return [[] for _ in texts]
+        work = _taken_apart(texts)
+        chosen = self._by_name(work, limit)
+        self._add(chosen, [{} for _ in chosen])
+        return [_best(text, limit) for text in work]
+
+    def _by_name(self, work: list[_Text], namesakes: int) -> list[_Named]:
         names: dict[str, str] = {}
         for text in work:
             for span in text.mentions.spans:
@@ -117,10 +142,10 @@ class StandardLinker:
                     names.setdefault(key, name)
                     text.names.setdefault(key, []).append(span)
         if not names:
-            return
+            return []
         count_round_trip()
-        found = dict(zip(names, self._graph.lookup(list(names.values()), limit=_NAMESAKES), strict=True))
-        chosen: list[tuple[_Text, Span, list[Match]]] = []
+        found = dict(zip(names, self._graph.lookup(list(names.values()), limit=namesakes), strict=True))
+        chosen: list[_Named] = []
         for text in work:
             spans = [(span, found[key]) for key, group in text.names.items() if found[key] for span in group]
             spans.sort(
@@ -130,12 +155,14 @@ class StandardLinker:
                 if all(span.end <= other.start or span.start >= other.end for other in text.taken):
                     text.taken.append(span)
                     chosen.append((text, span, matches))
-        nearness = self._nearness(chosen)
+        return chosen
+
+    def _add(self, chosen: list[_Named], nearness: list[dict[str, float]]) -> None:
         for (text, span, matches), near in zip(chosen, nearness, strict=True):
             for rank, match in enumerate(matches):
                 text.add(match["entity"], span, match["method"], _name_score(text, span, match, rank, near))
 
-    def _nearness(self, chosen: list[tuple[_Text, Span, list[Match]]]) -> list[dict[str, float]]:
+    def _nearness(self, chosen: list[_Named]) -> list[dict[str, float]]:
         """For each span with namesakes, how near each one's description is to the text."""
         if self._embedder is None:
             return [{} for _ in chosen]
@@ -229,9 +256,14 @@ def _name_score(text: _Text, span: Span, match: Match, rank: int, near: dict[str
     base = _EXACT if match["method"] == "exact" else _ALIAS
     if not emphasised and span.words == 1 and any(other.quoted or other.capitals for other in text.taken):
         base = _PLAIN + (0.05 if match["method"] == "exact" else 0)
-        return base + 0.02 * length + 0.02 * max(near.get(match["entity"]["id"], 0.0), 0.0) - 0.0005 * rank
+        return base + 0.02 * length + 0.02 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
     bonus = 0.04 * emphasised + 0.025 * length
-    return base + 0.005 + bonus + 0.025 * max(near.get(match["entity"]["id"], 0.0), 0.0) - 0.0005 * rank
+    return base + 0.005 + bonus + 0.025 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
+
+
+def _later(rank: int) -> float:
+    """What a namesake loses for its place in the graph's order: little, however many there are (below 0.05)."""
+    return 0.0005 * rank / (1 + 0.01 * rank)
 
 
 def _inside(word: Word, spans: list[Span]) -> bool:

@@ -132,3 +132,12 @@ class Linker(Protocol):
         `limit`. Longest exact and alias mentions first, then full text, fuzzy and vector for what they leave open.
         """
         ...
+
+
+@runtime_checkable
+class NameLinker(Linker, Protocol):
+    """A linker that can be asked for names alone. Optional: of another one, the exact and alias links are taken."""
+
+    def link_names(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
+        """As `link`, by names and aliases only, with every namesake up to `limit`; no encoder is loaded for it."""
+        ...

@@ -29,6 +29,7 @@ from thinkgraph.state.knowledge import (
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.manifest import make_manifest
+from thinkgraph.tools.protocols import NameLinker
 
 T = TypeVar("T")
 
@@ -73,6 +74,23 @@ class _Store(Fetch[T]):
 def link(texts: Sequence[str], *, limit: int) -> Steps[list[list[Link]]]:
     """Entities that each text mentions; see `Linker.link`."""
     return cast("list[list[Link]]", (yield _Store("linker.link", (texts,), {"limit": limit})))
+
+
+@dataclass(frozen=True)
+class _LinkNames(Fetch[list[list[Link]]]):
+    texts: Sequence[str]
+    limit: int
+
+    def run(self, deps: Deps) -> list[list[Link]]:
+        if isinstance(deps.knowledge.linker, NameLinker):
+            return cast("list[list[Link]]", deps.call("linker.link_names", self.texts, limit=self.limit))
+        found: list[list[Link]] = deps.call("linker.link", self.texts, limit=self.limit)
+        return [[link for link in links if link["method"] in {"exact", "alias"}] for links in found]
+
+
+def link_names(texts: Sequence[str], *, limit: int) -> Steps[list[list[Link]]]:
+    """Entities whose name or alias stands in each text, every namesake; see `NameLinker.link_names`."""
+    return (yield _LinkNames(texts, limit)) if texts else []
 
 
 def entities(ids: Sequence[str]) -> Steps[list[Entity | None]]:
