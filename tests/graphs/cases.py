@@ -76,7 +76,53 @@ def _tog2_reason(prompt: ParsedPrompt) -> Any:
     return {"sufficient": False, "answers": [], "evidence": [], "clues": "so far: nothing", "query": "age to vote"}
 
 
+def _fiske_clues(prompt: ParsedPrompt) -> Any:
+    asked = prompt.text("question")
+    if "Baru" not in asked:
+        return {"keywords": []}
+    if "queen" in asked:
+        return {"keywords": ["Baru", "high point", "neighbour", "queen"]}
+    return {"keywords": ["Baru", "high point", "number of people"]}
+
+
+_FISKE_SAME = {"high point": "highest point", "neighbour": "borders", "number of people": "population"}
+
+
+def _fiske_pairs(prompt: ParsedPrompt) -> Any:
+    """Relations by what they mean, and every node that such a relation led to."""
+    return {
+        "pairs": [
+            [clue.number, item.number]
+            for clue in prompt.lines("clues")
+            for item in prompt.lines("options")
+            if _FISKE_SAME.get(clue.text, "-") in (item.step[1] if item.step else item.about)
+        ]
+    }
+
+
+def _fiske_answer(prompt: ParsedPrompt) -> Any:
+    for item in prompt.lines("evidence"):
+        if "people" in prompt.text("question") and "4500000" in item.text:
+            return {"sufficient": True, "answers": ["4500000"], "evidence": [item.number]}
+    return {"sufficient": False, "answers": [], "evidence": []}
+
+
 CASES: dict[str, Case] = {
+    "fiske": Case(
+        method="fiske",
+        question="How many people live in the country whose highest point is Baru?",
+        answers=["4500000"],
+        replies={
+            "fiske.extract_clues": _fiske_clues,
+            "fiske.r_mapping": _fiske_pairs,
+            "fiske.e_mapping": _fiske_pairs,
+            "fiske.answer": _fiske_answer,
+            "fiske.direct": {"sufficient": True, "answers": ["Atlantis"], "evidence": []},
+        },
+        calls=5,
+        other_question="Which queen visited a neighbour of the country whose high point is Baru?",
+        busy={"chunk": 2},
+    ),
     "tog2": Case(
         method="tog2",
         question="From which age may one vote in the country whose highest point is Baru?",

@@ -26,6 +26,10 @@ def _labels(entries: list[Scored]) -> str:
     return shown + (f", and {more} more" if more > 0 else "") if entries else "nothing"
 
 
+def _count(number: int, one: str, many: str = "") -> str:
+    return f"{number} {one if number == 1 else many or one + 's'}"
+
+
 def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per kind of event
     """One event as a line; None for those that only matter to programs."""
     if event["type"] == "linked":
@@ -35,10 +39,10 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
         return f"round {event['round']}    {event['what']}: {_labels(event['kept'])}{dropped}"
     if event["type"] == "retrieved":
         best = one_line(event["best"][0])[:70] if event["best"] else "nothing"
-        return (
-            f"round {event['round']}    read {event['passages']} passages and {event['triples']} triples of "
-            f"{event['entities']} entities; best: {best}"
-        )
+        passages = f"{_count(event['passages'], 'passage')} and " if event["passages"] or event["ranked"] else ""
+        entities = _count(event["entities"], "entity", "entities")
+        read = f"{passages}{_count(event['triples'], 'triple')} of {entities}"
+        return f"round {event['round']}    read {read}; {'best' if event['ranked'] else 'first'}: {best}"
     if event["type"] == "reasoned":
         if event["sufficient"]:
             return f"round {event['round']}    enough: {one_line('; '.join(event['answers']))[:120]}"

@@ -9,7 +9,9 @@ from thinkgraph.state.answer import Trace, TraceLine
 from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchRow, ClueRow, Target
 
 _LISTED = 4
-"""Targets of one sort named in one line."""
+"""Targets of one clue that have a line, and ends named in it."""
+_NUMBERED = 2
+"""Branches named in a line."""
 
 
 def ancestors(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> list[Branch]:
@@ -29,22 +31,31 @@ def clue_table(clues: Sequence[str], branches: Sequence[Branch]) -> list[ClueRow
     by_id = {branch["id"]: branch for branch in branches}
     complete = ancestors(by_id, [branch for branch in branches if branch["status"] == "complete"])
     first = {branch["id"] for branch in complete}
-    targets: dict[int, dict[tuple[str, str, str], Target]] = {number: {} for number in range(1, len(clues) + 1)}
+    targets: dict[int, dict[tuple[int, str, str, str], Target]] = {number: {} for number in range(1, len(clues) + 1)}
     for branch in [*complete, *(branch for branch in branches if branch["id"] not in first)]:
+        by_relation = {mark["clue"] for mark in branch["marks"] if mark["kind"] == "relation"}
         for mark in branch["marks"]:
-            place = (mark["kind"], mark["label"], mark["direction"])
-            known = targets[mark["clue"]].get(place)
-            if known is not None:
-                known["branches"] += 1
+            if mark["kind"] == "entity" and mark["clue"] in by_relation:
+                # One clue for a relation and its end: the end stands with the relation.
                 continue
-            targets[mark["clue"]][place] = Target(
-                kind=mark["kind"],
-                label=mark["label"],
-                direction=mark["direction"],
-                round=branch["round"],
-                branch=branch["id"],
-                branches=1,
+            label = mark["label"] if mark["kind"] == "relation" else ""
+            place = (branch["round"], mark["kind"], label, mark["direction"])
+            target = targets[mark["clue"]].setdefault(
+                place,
+                Target(
+                    kind=mark["kind"],
+                    label=label,
+                    direction=mark["direction"],
+                    ends=[],
+                    round=branch["round"],
+                    branches=[],
+                    total=0,
+                ),
             )
+            target["total"] += 1
+            if target["total"] <= MAX_TARGETS:
+                target["branches"].append(branch["id"])
+                target["ends"].append(branch["label"])
     return [
         ClueRow(
             number=number,
@@ -57,32 +68,36 @@ def clue_table(clues: Sequence[str], branches: Sequence[Branch]) -> list[ClueRow
     ]
 
 
+def _some(words: Sequence[str], total: int, most: int) -> str:
+    more = total - min(len(words), most)
+    return ", ".join(words[:most]) + (f" and {more} more" if more > 0 else "")
+
+
 def _target(target: Target) -> str:
-    if target["kind"] == "relation":
-        return f"-[{target['label']}]->" if target["direction"] == "out" else f"<-[{target['label']}]-"
-    return target["label"]
-
-
-def _where(target: Target) -> str:
-    more = f" and {target['branches'] - 1} more" if target["branches"] > 1 else ""
-    when = f"round {target['round']}, " if target["round"] else "start, "
-    return f"{when}branch {target['branch']}{more}"
+    """`-[capital]-> Bogota, Lima (round 2, branches 5, 6)`, shortened where they are many."""
+    ids = _some(target["branches"], target["total"], _NUMBERED)
+    when = f"round {target['round']}" if target["round"] else "start"
+    where = f"({when}, {'branches' if target['total'] > 1 else 'branch'} {ids})"
+    ends = _some(target["ends"], target["total"], _LISTED)
+    if target["kind"] != "relation":
+        return f"{ends} {where}"
+    name = target["label"]
+    return f"-[{name}]-> {ends} {where}" if target["direction"] == "out" else f"<-[{name}]- {ends} {where}"
 
 
 def clue_lines(table: Sequence[ClueRow]) -> list[TraceLine]:
-    """The table as an outline: a line for every clue, and under it what it was mapped to, by which branch and when."""
+    """The table as an outline: a line for every clue; where it was mapped to several things, a line for each under it."""
     lines: list[TraceLine] = []
     for row in table:
-        head = f"{row['number']} {row['text']}"
-        if not row["targets"]:
-            lines.append(TraceLine(level=0, text=f"{head}: unexplored"))
+        head = f"{row['number']} {row['text']}:"
+        if row["total"] < 2:  # noqa: PLR2004 - several
+            words = _target(row["targets"][0]) if row["targets"] else "unexplored"
+            lines.append(TraceLine(level=0, text=f"{head} {words}"))
             continue
-        shown = row["targets"][:_LISTED]
-        words = [f"{_target(target)} ({_where(target)})" for target in shown]
-        rest = row["total"] - len(shown)
-        lines.append(
-            TraceLine(level=0, text=f"{head}: {', '.join(words)}" + (f", and {rest} more" if rest > 0 else ""))
-        )
+        lines.append(TraceLine(level=0, text=f"{head} mapped in {row['total']} ways"))
+        lines += [TraceLine(level=1, text=_target(target)) for target in row["targets"][:_LISTED]]
+        rest = row["total"] - _LISTED
+        lines += [TraceLine(level=1, text=f"and {rest} more")] if rest > 0 else []
     return lines
 
 

@@ -26,6 +26,8 @@ _TOLD = 4
 
 _Walk = tuple[Branch, Offer, list[int]]
 """A branch, a relation mapped at its entity, and the clues mapped to it."""
+_Rest = tuple[str, list[int], list[str]]
+"""A group, the clues and the nodes that are left for the model."""
 
 
 @dataclass
@@ -51,8 +53,9 @@ def reach(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
     nodes = _Nodes()
     reached, left_out = _reached(walks, found, nodes, room, state, settings)
     notes = [f"round {state['round']}: {left_out} triples were not walked (candidate cap)"] if left_out else []
-    exact, calls = _by_name(reached, nodes, state, settings)
+    exact, rest = _by_name(reached, nodes, state, settings)
     yield from _report(state["round"], nodes)
+    calls = yield from _calls(rest, nodes, settings)
     return {
         "phase": "nodes",
         "reached": reached,
@@ -155,8 +158,8 @@ def answers_all(branch: Branch, step: Reach, clues: Sequence[str], settings: Fis
 
 def _by_name(
     reached: Sequence[Reach], nodes: _Nodes, state: Mapping[str, Any], settings: FiskeSettings
-) -> tuple[dict[str, Mapped], list[MappingCall]]:
-    """Nodes that are a clue by name, and the calls for what is left.
+) -> tuple[dict[str, Mapped], list[_Rest]]:
+    """Nodes that are a clue by name, and for each group the clues and nodes that are left for the model.
 
     A clue that is a node's name is settled for its branch, and the node for all clues. Where a branch is complete already
     and the ending flag will stop the others, nodes are offered only if a reply about them can complete one too.
@@ -196,19 +199,32 @@ def _by_name(
             continue
         open_clues[step["group"]] |= rest
         open_nodes[step["group"]].update(dict.fromkeys(node for node in step["nodes"] if node not in here))
-    calls: list[MappingCall] = []
-    for group, ids in open_nodes.items():
-        options = [Option(id=node, line=_line(node, nodes.labels[node], nodes.ways[group][node])) for node in ids]
-        calls += chunked(group, sorted(open_clues[group]), options, settings)
     taken = {
         group: Mapped(group=group, pairs=[Pair(clue=number, option=node) for number, node in pairs])
         for group, pairs in exact.items()
     }
-    return taken, calls
+    return taken, [(group, sorted(open_clues[group]), list(ids)) for group, ids in open_nodes.items() if ids]
 
 
-def _line(node: str, label: str, ways: Sequence[Triple]) -> str:
-    """The node with what led to it, one statement of each relation: `Bangui -- Central African Republic capital Bangui`."""
+def _calls(rest: Sequence[_Rest], nodes: _Nodes, settings: FiskeSettings) -> Steps[list[MappingCall]]:
+    """The calls for what names leave open. A node's type is told too, for a clue may be a kind of thing ("country")."""
+    every = list(dict.fromkeys(node for *_, ids in rest for node in ids))
+    known = (yield from ask.entities(every)) if settings.node_types else []
+    types = {entity["id"]: entity["type"] for entity in known if entity and not entity["literal"]}
+    calls: list[MappingCall] = []
+    for group, clues, ids in rest:
+        options = [
+            Option(id=node, line=_line(node, nodes.labels[node], types.get(node, ""), nodes.ways[group][node]))
+            for node in ids
+        ]
+        calls += chunked(group, clues, options, settings)
+    return calls
+
+
+def _line(node: str, label: str, kind: str, ways: Sequence[Triple]) -> str:
+    """The node with its type and what led to it, one statement of each relation:
+    `Bangui -- city; Central African Republic capital Bangui`.
+    """
     by_relation: dict[str, Triple] = {}
     for triple in ways:
         known = by_relation.setdefault(triple["relation"], triple)
@@ -216,7 +232,9 @@ def _line(node: str, label: str, ways: Sequence[Triple]) -> str:
         if known["subject"] == node:
             by_relation[triple["relation"]] = triple
     told = [triple_sentence(triple) for triple in by_relation.values()][:_TOLD]
-    about = "; ".join(told) + (f"; and {len(by_relation) - _TOLD} more" if len(by_relation) > _TOLD else "")
+    about = "; ".join([kind, *told] if kind else told) + (
+        f"; and {len(by_relation) - _TOLD} more" if len(by_relation) > _TOLD else ""
+    )
     return entity_line(Entity(id=node, label=label, type="", description=about, literal=False))
 
 

@@ -42,7 +42,7 @@ def starting_points(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[
     }
     if not matches and settings.link_fallback:
         # No clue is a name by itself: one may hold a name, or be a misspelt one. It is marked only if it says no more.
-        named = found if any(found) else (yield from ask.link(texts, limit=_GUESSES))
+        named = found if any(found) else (yield from ask.link_names(texts, limit=_GUESSES, guess=True))
     ranked = _ranked(named)
     starts = ranked[: settings.candidates]
     if len(ranked) > len(starts):

@@ -24,8 +24,8 @@ from thinkgraph.state.usage import merge_records
 
 MAX_ROWS = 60
 """Most branches listed in an answer's trace."""
-MAX_TARGETS = 12
-"""Most targets listed for one clue; the row counts them all."""
+MAX_TARGETS = 8
+"""Most targets listed for one clue, most ends and most branches for one target; all are counted."""
 
 Status = Literal["live", "walked", "complete", "ended", "gone"]
 """`live`: its entity is explored in the round to come. `walked`: it went on as other branches. `complete`: every clue is
@@ -37,7 +37,12 @@ MarkKind = Literal["start", "relation", "entity"]
 class FiskeSettings(RunSettings):
     """FiSKE's settings; defaults as in the paper where it gives them."""
 
-    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "link_fallback": False, "partial_evidence": False}
+    paper: ClassVar[Mapping[str, Any]] = {
+        **RunSettings.paper,
+        "node_types": False,
+        "link_fallback": False,
+        "partial_evidence": False,
+    }
 
     max_calls: int | None = Field(
         30, ge=1, le=10_000, description="Ceiling on model calls in all; the last is kept for answering."
@@ -63,6 +68,7 @@ class FiskeSettings(RunSettings):
         False,
         description="One list for all branches, whatever clues they have left (off: one for each set of clues left).",
     )
+    node_types: bool = Field(True, description="Tell a node's type in e-mapping (one more store round trip a round).")
     link_fallback: bool = Field(
         True, description="Where no clue is an entity's name, start from names inside clues, full text and spelling."
     )
@@ -189,17 +195,21 @@ class Reach(TypedDict):
 
 
 class Target(TypedDict):
-    """What a clue was mapped to."""
+    """What a clue was mapped to, by the branches of one round."""
 
     kind: MarkKind
     label: str
+    """Label of the relation; empty otherwise."""
     direction: Direction
+    """Of the relation; "out" otherwise."""
+    ends: list[str]
+    """Labels of the entities that it was mapped to, or that the relation reached; at most MAX_TARGETS."""
     round: int
-    """First round in which it was; 0: as a starting point."""
-    branch: str
-    """First branch that did, a complete one where there is one."""
-    branches: int
-    """How many did."""
+    """0: as a starting point."""
+    branches: list[str]
+    """Ids of the branches that did; at most MAX_TARGETS."""
+    total: int
+    """How many branches did."""
 
 
 class ClueRow(TypedDict):

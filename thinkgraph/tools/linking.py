@@ -109,18 +109,15 @@ class StandardLinker:
         work = _taken_apart(texts)
         chosen = self._by_name(work, _NAMESAKES)
         self._add(chosen, self._nearness(chosen))
-        for text in work:
-            text.open = stretches(text.mentions, text.taken, _STRETCHES)
-            text.rest = left_over(text.mentions, text.taken, _WORDS)
+        self._leave_open(work)
         self._by_words(work)
         self._by_spelling(work)
         self._by_meaning(work)
         return [_best(text, limit) for text in work]
 
-    def link_names(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
-        """As `link`, by names and aliases alone, and with every namesake: nothing is searched, encoded or guessed.
-
-        One round trip to the graph. Namesakes keep the graph's order.
+    def link_names(self, texts: Sequence[str], *, limit: int = 20, guess: bool = False) -> list[list[Link]]:
+        """As `link`, by names and aliases alone and with every namesake; with `guess`, by words and spelling too. Nothing is
+        encoded. One round trip to the graph, with `guess` at most three. Namesakes keep the graph's order.
 
         Raises:
             StoreError: The graph cannot be reached.
@@ -130,7 +127,16 @@ class StandardLinker:
         work = _taken_apart(texts)
         chosen = self._by_name(work, limit)
         self._add(chosen, [{} for _ in chosen])
+        if guess:
+            self._leave_open(work)
+            self._by_words(work)
+            self._by_spelling(work)
         return [_best(text, limit) for text in work]
+
+    def _leave_open(self, work: list[_Text]) -> None:
+        for text in work:
+            text.open = stretches(text.mentions, text.taken, _STRETCHES)
+            text.rest = left_over(text.mentions, text.taken, _WORDS)
 
     def _by_name(self, work: list[_Text], namesakes: int) -> list[_Named]:
         names: dict[str, str] = {}

@@ -136,8 +136,10 @@ class Linker(Protocol):
 
 @runtime_checkable
 class NameLinker(Linker, Protocol):
-    """A linker that can be asked for names alone. Optional: of another one, the exact and alias links are taken."""
+    """A linker that can be asked for names alone. Optional: of another one's links, those by meaning are left out."""
 
-    def link_names(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
-        """As `link`, by names and aliases only, with every namesake up to `limit`; no encoder is loaded for it."""
+    def link_names(self, texts: Sequence[str], *, limit: int = 20, guess: bool = False) -> list[list[Link]]:
+        """As `link`, by names and aliases only, with every namesake up to `limit`; with `guess` by full text and spelling
+        too. No encoder is loaded for it.
+        """
         ...

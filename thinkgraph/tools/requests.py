@@ -80,17 +80,20 @@ def link(texts: Sequence[str], *, limit: int) -> Steps[list[list[Link]]]:
 class _LinkNames(Fetch[list[list[Link]]]):
     texts: Sequence[str]
     limit: int
+    guess: bool
 
     def run(self, deps: Deps) -> list[list[Link]]:
         if isinstance(deps.knowledge.linker, NameLinker):
-            return cast("list[list[Link]]", deps.call("linker.link_names", self.texts, limit=self.limit))
+            options: dict[str, Any] = {"limit": self.limit, "guess": self.guess}
+            return cast("list[list[Link]]", deps.call("linker.link_names", self.texts, **options))
         found: list[list[Link]] = deps.call("linker.link", self.texts, limit=self.limit)
-        return [[link for link in links if link["method"] in {"exact", "alias"}] for links in found]
+        wanted = {"exact", "alias", "fulltext", "fuzzy"} if self.guess else {"exact", "alias"}
+        return [[link for link in links if link["method"] in wanted] for links in found]
 
 
-def link_names(texts: Sequence[str], *, limit: int) -> Steps[list[list[Link]]]:
+def link_names(texts: Sequence[str], *, limit: int, guess: bool = False) -> Steps[list[list[Link]]]:
     """Entities whose name or alias stands in each text, every namesake; see `NameLinker.link_names`."""
-    return (yield _LinkNames(texts, limit)) if texts else []
+    return (yield _LinkNames(texts, limit, guess)) if texts else []
 
 
 def entities(ids: Sequence[str]) -> Steps[list[Entity | None]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 
-from thinkgraph.models.offline.reading import QuestionWords
+from thinkgraph.models.offline.reading import COMPARING, QuestionWords
 from thinkgraph.models.offline.words import STOP, Similarity, nearness, tokens, weight
 from thinkgraph.prompts.lines import Item, ShownHop
 
@@ -132,15 +132,20 @@ def _sentence(hop: ShownHop) -> str:
 
 
 def match_pairs(clues: Sequence[Item], options: Sequence[Item], similarity: Similarity) -> list[tuple[int, int]]:
-    """Clues and options that mean the same: each option with its best clue, where that is good enough."""
+    """Clues and options that mean the same, where that is good enough: a relation or a bare name with its best clue, a thing
+    with every clue that its name or what is told of it fits.
+    """
     names = {item.number: item.step[1] if item.step else item.label or item.text for item in options}
-    similarity.warm([*(clue.text for clue in clues), *names.values()])
+    similarity.warm([*(clue.text for clue in clues), *names.values(), *(item.about for item in options if item.about)])
     pairs: list[tuple[int, int]] = []
     for item in options:
         scored = [(_alike(clue.text, names[item.number], similarity), -clue.number) for clue in clues]
         best = max(scored, default=(0.0, 0))
         if best[0] >= _ENOUGH_PAIR:
             pairs.append((-best[1], item.number))
+        if item.about:
+            told = [clue for clue in clues if _alike(clue.text, item.about, similarity) >= _ENOUGH_PAIR]
+            pairs += [(clue.number, item.number) for clue in told if (clue.number, item.number) not in pairs]
     return pairs
 
 
@@ -148,6 +153,8 @@ def _alike(one: str, other: str, similarity: Similarity) -> float:
     if tokens(one) == tokens(other):
         return 1.0
     words = [word for word in tokens(one) if word not in STOP]
+    # "Largest export partner" is the relation "export partner"; which one is the largest is no part of its name.
+    words = [word for word in words if word not in COMPARING] or words
     share = sum(similarity.word(word, other) for word in words) / len(words) if words else 0.0
     return max(share * 0.9, similarity.cosine(one, other))
 

@@ -61,6 +61,8 @@ _LESS = frozenset(
         "minimum",
     ]
 )
+COMPARING = _MORE | _LESS
+"""Superlatives and comparatives."""
 _QUANTITY = re.compile(
     r"\bhow (?:many|much|old|high|long|tall|large|big|deep|far|wide|heavy)\b|\bwhat age\b|\bpercent|\bnumber of\b",
     re.IGNORECASE,
