@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.rate_limiters import BaseRateLimiter
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
@@ -40,6 +41,7 @@ def build(
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     journal: Journal | None = None,
+    rate_limiter: BaseRateLimiter | None = None,
 ) -> Graph:
     """Build a method's graph: `graph.invoke({"question": "…"})["answer"]`.
 
@@ -55,6 +57,8 @@ def build(
         checkpointer: LangGraph checkpointer, for runs that pause and resume.
         store: LangGraph store; with a checkpointer it also keeps the journal, unless `journal` is given.
         journal: where replies are kept so that a resumed run never pays for one twice.
+        rate_limiter: a LangChain rate limiter that is asked before every request to a model; give several graphs the
+            same one.
 
     Raises:
         UsageError: an unknown method or a malformed model name.
@@ -68,7 +72,7 @@ def build(
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
-        models=Models(model, offline=offline_model(opened), prices=prices),
+        models=Models(model, offline=offline_model(opened), prices=prices, rate_limiter=rate_limiter),
         prompts=PromptLibrary(prompts),
         journal=journal,
         own_ranker=ranker,

@@ -13,6 +13,7 @@ from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.rate_limiters import BaseRateLimiter
 from langchain_core.runnables import RunnableConfig
 
 from thinkgraph.errors import ModelError, UsageError
@@ -82,6 +83,8 @@ class ChatClient:
     takes_temperature: bool = True
     takes_schema: bool = True
     takes_limit: bool = True
+    limiter: BaseRateLimiter | None = None
+    """Asked before every request."""
     _sync: BaseChatModel | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
@@ -135,6 +138,8 @@ class ChatClient:
 
     def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request and wait for it."""
+        if self.limiter is not None:
+            self.limiter.acquire()
         with self._lock:
             # One for all threads: a model with weights would be loaded once for each.
             model = self._sync = self._sync or self.make()
@@ -150,6 +155,8 @@ class ChatClient:
                 self._by_loop.pop(gone, None)
             # Making a client reads certificates from disk, which must not block the loop.
             model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
+        if self.limiter is not None:
+            await self.limiter.aacquire()
         call = model.ainvoke(to_messages(messages), config, **self.arguments(options))
         async with asyncio.timeout(options.timeout):
             return _read(await call, messages)
