@@ -18,11 +18,11 @@ from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.results import Result, Row, render, table
-from thinkgraph.graphs.build import Graph, build
+from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.prices import Prices
-from thinkgraph.models.roles import OFFLINE
+from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
@@ -240,6 +240,9 @@ async def arun_bench(
         if (method, question.id) not in have
     ]
     todo = iter(waiting)
+    models = Models(
+        plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
+    )
     failed: list[BaseException] = []
 
     async def work() -> None:
@@ -250,10 +253,8 @@ async def arun_bench(
                 graphs[method] = build(
                     method,
                     knowledge=plan.knowledge,
-                    model=plan.model,
+                    model=models,
                     settings=plan.methods[method],
-                    prices=plan.prices,
-                    rate_limiter=plan.rate_limiter,
                 )
             try:
                 answer: Answer = (await graphs[method].ainvoke({"question": question.question}))["answer"]
@@ -266,7 +267,10 @@ async def arun_bench(
                 keep(result)
             progress(method, len(have), total)
 
-    await asyncio.gather(*(work() for _ in range(max(1, min(plan.concurrency, len(waiting))))))
+    try:
+        await asyncio.gather(*(work() for _ in range(max(1, min(plan.concurrency, len(waiting))))))
+    finally:
+        await models.aclose()
     if failed:
         raise failed[0]
     return [have[method, question.id] for method in plan.methods for question in plan.questions]

@@ -7,7 +7,6 @@ from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.rate_limiters import BaseRateLimiter
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
@@ -33,7 +32,7 @@ def build(
     method: str,
     *,
     knowledge: Knowledge | str | Path = "world",
-    model: ModelSpec = OFFLINE,
+    model: ModelSpec | Models = OFFLINE,
     settings: Mapping[str, Any] | RunSettings | None = None,
     ranker: Ranker | None = None,
     prompts: str | Path | None = None,
@@ -41,7 +40,6 @@ def build(
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     journal: Journal | None = None,
-    rate_limiter: BaseRateLimiter | None = None,
 ) -> Graph:
     """Build a method's graph: `graph.invoke({"question": "…"})["answer"]`.
 
@@ -49,7 +47,7 @@ def build(
         method: a registered name ("tog2").
         knowledge: opened knowledge, or what `Knowledge.open` takes.
         model: "offline" (no weights, no key, no network), "provider:name", a LangChain chat model, or a mapping by role,
-            stage or "default". No other model is ever chosen for you, whatever keys the environment holds.
+            stage or "default"; or `Models`, made once for several graphs (its prices count). No other model is ever chosen for you, whatever keys the environment holds.
         settings: defaults of this graph; a run's `context=` overrides them.
         ranker: an object of your own instead of the setting `ranker`.
         prompts: folder with files that override built-in prompts.
@@ -57,8 +55,6 @@ def build(
         checkpointer: LangGraph checkpointer, for runs that pause and resume.
         store: LangGraph store; with a checkpointer it also keeps the journal, unless `journal` is given.
         journal: where replies are kept so that a resumed run never pays for one twice.
-        rate_limiter: a LangChain rate limiter that is asked before every request to a model; give several graphs the
-            same one.
 
     Raises:
         UsageError: an unknown method or a malformed model name.
@@ -72,7 +68,7 @@ def build(
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
-        models=Models(model, offline=offline_model(opened), prices=prices, rate_limiter=rate_limiter),
+        models=model if isinstance(model, Models) else Models(model, offline=offline_model(opened), prices=prices),
         prompts=PromptLibrary(prompts),
         journal=journal,
         own_ranker=ranker,

@@ -85,6 +85,8 @@ class ChatClient:
     takes_limit: bool = True
     limiter: BaseRateLimiter | None = None
     """Asked before every request."""
+    own: bool = False
+    """Whether the models are made here, and their connections therefore closed here."""
     _sync: BaseChatModel | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
@@ -161,6 +163,13 @@ class ChatClient:
         async with asyncio.timeout(options.timeout):
             return _read(await call, messages)
 
+    async def aclose(self) -> None:
+        """Close this event loop's connections, where the model was made here; the next request opens new ones."""
+        model = self._by_loop.pop(asyncio.get_running_loop(), None)
+        client = getattr(model, "http_async_client", None)
+        if self.own and client is not None:
+            await client.aclose()
+
 
 def client_for(model: str | BaseChatModel) -> ChatClient:
     """A client for a model named "provider:name" or given as an object.
@@ -179,7 +188,7 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
     if not name:
         raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")
     if provider == "openai":
-        return ChatClient(model, lambda: _openai(name), openai=True)
+        return ChatClient(model, lambda: _openai(name), openai=True, own=True)
 
     def make() -> BaseChatModel:
         from langchain.chat_models import init_chat_model

@@ -76,6 +76,11 @@ class Models:
                 return self._client(self._table[key])
         raise AssertionError("checked when made")
 
+    async def aclose(self) -> None:
+        """Close the connections that requests of this event loop opened. Without it they end with the process."""
+        for client in list(self._clients.values()):
+            await client.aclose()
+
     @property
     def default(self) -> str:
         """Name of the default model."""
