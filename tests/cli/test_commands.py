@@ -86,11 +86,11 @@ def test_bench_over_the_bundled_world(cli: Run, tmp_path: Path) -> None:
     assert out.read_bytes() == kept
     other = cli(*words, "--set", "width=5", "--out", str(out))
     assert other.code == 2
-    assert "holds another bench (it differs in methods)" in other.line
+    assert "holds other results (they differ in methods)" in other.line
     (tmp_path / "notes.jsonl").write_text("mine\n", "utf-8")
     foreign = cli(*words, "--out", str(tmp_path / "notes.jsonl"))
     assert foreign.code == 2
-    assert "exists already and is no bench" in foreign.line
+    assert "exists already and was not begun by this command" in foreign.line
     assert (tmp_path / "notes.jsonl").read_text("utf-8") == "mine\n"
 
 

@@ -73,7 +73,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench."""
     from thinkgraph.eval import bench
     from thinkgraph.eval.datasets import read_dataset
-    from thinkgraph.eval.record import ResultsFile
+    from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import method
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
@@ -106,15 +106,15 @@ def run(args: argparse.Namespace) -> int:
             prices=load_prices(args.prices) if args.prices else None,
             golds=bench.known_golds(questions, knowledge),
             concurrency=args.concurrency,
-            rate_limiter=_limiter(args.rate),
+            rate_limiter=limiter(args.rate),
         )
         record = bench.plan_record(
             plan, model=name, seed=args.seed, gold_entities=args.gold_entities == "yes", data=_data_name(args.data)
         )
         if folder:
             _make(folder)
-        with ResultsFile(out, record) if out else nullcontext() as file:
-            done = file.done if file else []
+        with RecordFile(out, record) if out else nullcontext() as file:
+            done = bench.kept_results(file) if file else []
             again = f", {len(done)} answered before" if done else ""
             sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{again}\n")
             results = bench.run_bench(plan, progress=_progress, keep=file.keep if file else None, done=done)
@@ -185,7 +185,8 @@ def _data_name(data: str) -> str:
     return f"{name}:{Path(file).name}" if colon else Path(data).name
 
 
-def _limiter(rate: float | None) -> BaseRateLimiter | None:
+def limiter(rate: float | None) -> BaseRateLimiter | None:
+    """What holds requests to a rate a second; None: nothing does."""
     if rate is None:
         return None
     from langchain_core.rate_limiters import InMemoryRateLimiter

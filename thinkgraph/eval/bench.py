@@ -7,7 +7,7 @@ import hashlib
 import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.rate_limiters import BaseRateLimiter
@@ -17,6 +17,7 @@ from thinkgraph.eval.datasets import Style, read_dataset
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
+from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.results import Result, Row, render, table
 from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import method as find_method
@@ -37,6 +38,7 @@ __all__ = [
     "arun_bench",
     "bench_model",
     "gold_knowledge",
+    "kept_results",
     "known_golds",
     "load_questions",
     "plan_record",
@@ -196,6 +198,19 @@ def plan_record(plan: Plan, *, model: str, seed: int, gold_entities: bool, data:
             for name, settings in plan.methods.items()
         },
     }
+
+
+def kept_results(file: RecordFile) -> list[Result]:
+    """What an earlier run of the same bench answered.
+
+    Raises:
+        UsageError: a line is no result of a bench.
+    """
+    found = list(file.records())
+    for number, record in enumerate(found, start=1):
+        if not {"id", "method", "scores", "answer"} <= record.keys():
+            raise UsageError(f"{file.path}, line {number}: not a result of a bench; is the file damaged?")
+    return cast("list[Result]", found)
 
 
 def run_bench(

@@ -1,46 +1,45 @@
-"""A bench's results on disk: one JSON line a question, written as it comes, so that a killed bench goes on where it was."""
+"""Results on disk: one JSON line each, written as it comes, so that a killed command goes on where it was."""
 
 from __future__ import annotations
 
 import fcntl
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from types import TracebackType
-from typing import IO, Any, Self, cast
+from typing import IO, Any, Self
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.results import Result
 
 _FORMAT = 1
 
 
-class ResultsFile:
+class RecordFile:
     """`FILE` with the results and `FILE.run.json` with what they are results of. Use as a context manager.
 
-    A file that an unbroken or a killed bench left is continued only by the very same bench: same questions, methods,
-    settings, model, knowledge and seed.
+    A file that was left half way is continued only by the very same work: same data, methods, settings, model, knowledge
+    and seed.
     """
 
     def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
-        """Open the file, or start it.
+        """Name the file.
 
         Args:
             path: the results file.
-            plan: what the bench runs, as plain JSON.
-
-        Raises:
-            UsageError: the file cannot be written, belongs to another bench, or another process is writing it.
+            plan: what is done, as plain JSON.
         """
         self.path = path
         self._plan = {"format": _FORMAT, **plan}
         self._beside = path.with_name(f"{path.name}.run.json")
         self._out: IO[str] | None = None
-        self.done: list[Result] = []
-        """What an earlier run of the same bench answered."""
 
     def __enter__(self) -> Self:
+        """Open the file, or start it.
+
+        Raises:
+            UsageError: the file cannot be written, holds something else, or another process is writing it.
+        """
         if not self.path.parent.is_dir():
             raise UsageError(f"there is no folder {self.path.parent} for {self.path.name}")
         try:
@@ -53,7 +52,7 @@ class ResultsFile:
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
             if not fresh:
                 self._check()
-                self.done = self._read()
+                self._cut()
         except BlockingIOError:
             self._close()
             raise UsageError(f"{self.path} is being written by another process; wait for it") from None
@@ -80,34 +79,49 @@ class ResultsFile:
             known = json.loads(self._beside.read_text("utf-8"))
         except (OSError, ValueError):
             raise UsageError(
-                f"{self.path} exists already and is no bench that can be continued; name another file"
+                f"{self.path} exists already and was not begun by this command; name another file"
             ) from None
         plan = json.loads(json.dumps(self._plan))
         if known != plan:
             names = sorted(name for name in {*known, *plan} if known.get(name) != plan.get(name))
             raise UsageError(
-                f"{self.path} holds another bench (it differs in {', '.join(names)}); name another file, or run that one"
+                f"{self.path} holds other results (they differ in {', '.join(names)}); name another file, or go on with those"
             )
 
-    def _read(self) -> list[Result]:
-        data = self.path.read_bytes()
-        whole = data.rfind(b"\n") + 1
-        if whole < len(data):
-            # The kill came while a line was written; that question is asked again.
-            os.truncate(self.path, whole)
-        found: dict[tuple[str, str], Result] = {}
-        for number, line in enumerate(data[:whole].decode("utf-8").split("\n")[:-1], start=1):
-            try:
-                result = cast("Result", json.loads(line))
-                found[result["method"], result["id"]] = result
-            except (ValueError, KeyError, TypeError):
-                raise UsageError(f"{self.path}, line {number}: not a result of a bench; is the file damaged?") from None
-        return list(found.values())
+    def _cut(self) -> None:
+        """Drop a last line that a kill left half written."""
+        with self.path.open("rb+") as file:
+            end = file.seek(0, os.SEEK_END)
+            while end:
+                start = max(0, end - 65_536)
+                file.seek(start)
+                at = file.read(end - start).rfind(b"\n")
+                if at >= 0:
+                    end = start + at + 1
+                    break
+                end = start
+            file.truncate(end)
 
-    def keep(self, result: Result) -> None:
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What is kept, one by one.
+
+        Raises:
+            UsageError: a line is no JSON object.
+        """
+        with self.path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    value = None
+                if not isinstance(value, dict):
+                    raise UsageError(f"{self.path}, line {number}: not a result; is the file damaged?")
+                yield value
+
+    def keep(self, record: Mapping[str, Any]) -> None:
         """Write one result; it is on disk when this returns."""
         if self._out is None:
             raise ValueError("the file is not open")
-        self._out.write(json.dumps(result, ensure_ascii=False) + "\n")
+        self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
         self._out.flush()
         os.fsync(self._out.fileno())
