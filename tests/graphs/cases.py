@@ -90,6 +90,17 @@ def _capital(prompt: ParsedPrompt) -> Any:
     return {"sufficient": False, "answers": [], "evidence": []}
 
 
+def _searching(prompt: ParsedPrompt) -> Any:
+    start = "Panama" if "Panama" in prompt.text("question") else "Baru"
+    shown = [hop for item in prompt.lines("evidence") for hop in item.triples]
+    if not prompt.lines("evidence"):
+        return {"search": [{"entity": start, "direction": "both", "relations": []}]}
+    if not shown:
+        wanted = "capital" if start == "Panama" else "highest point"
+        return {"search": [{"entity": start, "direction": "both", "relations": [wanted]}]}
+    return _capital(prompt)
+
+
 CASES: dict[str, Case] = {
     "tog2": Case(
         method="tog2",
@@ -145,6 +156,14 @@ CASES: dict[str, Case] = {
         calls=1,
         other_question="Which queen visited Panama?",
         settings={"ranker": "bm25"},
+    ),
+    "search_agent": Case(
+        method="search_agent",
+        question="What is the capital of Panama?",
+        answers=["Panama City"],
+        replies={"search_agent.search": _searching},
+        calls=3,
+        other_question="Which queen visited Baru?",
     ),
     "tog": Case(
         method="tog",
