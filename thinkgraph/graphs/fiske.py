@@ -31,6 +31,7 @@ from thinkgraph.nodes.e_mapping import reach
 from thinkgraph.nodes.extract_clues import extract_clues
 from thinkgraph.nodes.mapping import mapping
 from thinkgraph.nodes.r_mapping import open_round
+from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.starting_points import starting_points
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, Mappable, MappingTask
@@ -43,7 +44,7 @@ def roles(settings: FiskeSettings) -> Sequence[str]:
         "fiske.r_mapping": True,
         "fiske.e_mapping": True,
         "fiske.answer": True,
-        "fiske.direct": settings.own_knowledge,
+        DIRECT: settings.own_knowledge,
     }
     return [role for role, used in wanted.items() if used]
 

@@ -11,6 +11,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.found_paths import show_paths
 from thinkgraph.nodes.reason import UNDECIDED, supporting
+from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -116,7 +117,7 @@ def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: 
 def _from_memory(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Judgement]:
     return (
         yield from ask.judge(
-            "fiske.direct",
+            DIRECT,
             {"question": safe_block(state["question"]), "task": TASK_WORDS[settings.task]},
             shape=Shape(labels=TASK_LABELS[settings.task], explain=settings.explain),
         )
