@@ -60,25 +60,22 @@ def sort_rows(
         uses = np.zeros(relations + 1, np.int64)
         edges = _Edges(files["edge_out"], top)
         looped: list[Ints] = []
-        done = read = 0
+        done = 0
         for run in rows.sorted_runs(top, changed=changed):
-            read += len(run)
-            told(read)
-            keep = np.ones(len(run), np.bool_)
-            keep[1:] = (run[1:] != run[:-1]).any(axis=1)
-            kept = run[keep]
-            numbers = np.arange(done, done + len(kept), dtype=np.int32)
-            _lay(files["triple"], kept[:, :3])
-            if kept[:, 3].any():
+            told(done)
+            s, r, o, q = (run[:, column] for column in range(4))
+            numbers = np.arange(done, done + len(run), dtype=np.int32)
+            _lay(files["triple"], run[:, :3])
+            if q.any():
                 # What is passed over reads as zeros.
                 files["qualified"].seek(4 * done)
-                _lay(files["qualified"], kept[:, 3])
-            edges.add(kept[:, 0], kept[:, 1], done)
-            inverse.append(kept[:, 2], kept[:, 1], numbers)
-            uses += np.bincount(kept[:, 1], minlength=len(uses))
-            _count(degree, kept[:, 0])
-            looped.append(numbers[kept[:, 0] == kept[:, 2]])
-            done += len(kept)
+                _lay(files["qualified"], q)
+            edges.add(s, r, done)
+            inverse.append(o, r, numbers)
+            uses += np.bincount(r, minlength=len(uses))
+            _count(degree, s)
+            looped.append(numbers[s == o])
+            done += len(run)
         out = edges.finish(done)
         loops = np.concatenate(looped) if looped else np.empty(0, np.int32)
         edges = _Edges(files["edge_in"], top)
@@ -98,7 +95,7 @@ def sort_rows(
         for start in range(0, top + 2, _SLICE):
             _lay(files["span"], np.column_stack((out[start : start + _SLICE], back[start : start + _SLICE])))
     empty = np.empty((0, 2), np.int64)
-    return Adjacency(done, read - done, degree, uses, np.concatenate(found) if found else empty)
+    return Adjacency(done, rows.rows - done, degree, uses, np.concatenate(found) if found else empty)
 
 
 class _Edges:

@@ -156,7 +156,7 @@ class _Finish:
             try:
                 sorting = worker.submit(self._sort)
                 self._db.execute("BEGIN")
-                self._write_nodes()
+                self._nodes.write(self._db, partial(self._tell, "nodes"))
                 self._db.execute(schema.NODE_INDEX)
                 while True:
                     try:
@@ -207,13 +207,6 @@ class _Finish:
             return chunk
 
         return changed
-
-    def _write_nodes(self) -> None:
-        done = 0
-        for rows in self._nodes.rows():
-            self._db.executemany("INSERT INTO node VALUES (?, ?, ?, ?, ?, ?)", rows)
-            done += len(rows)
-            self._tell("nodes", done)
 
     def _write_relations(self, adjacency: Adjacency) -> None:
         rows = []

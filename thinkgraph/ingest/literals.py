@@ -20,7 +20,9 @@ OPEN_SHARE = 0.8
 """Share of those values that must never be a subject: where years have facts of their own, they are things."""
 
 # How a value can begin, month, truth value or currency: a look at this saves most names the full look.
-_BEGINNING = re.compile(r"[-+.\u2212$€£¥\s\d]|[A-Z]{3}\s|[jfmasondtyn]", re.IGNORECASE)
+_BEGINNING = re.compile(
+    r"[-+.\u2212$€£¥\s\d]|[A-Z]{3}\s|jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec|true|false|yes|no", re.IGNORECASE
+)
 
 
 class Literals(NamedTuple):

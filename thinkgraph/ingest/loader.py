@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -94,15 +94,23 @@ class Loaded:
                 yield number, texts
                 number, rest = number + len(texts), more[end + 1 :]
 
-    def about(self, start: int, stop: int) -> dict[int, tuple[str | None, str | None, str | None]]:
-        """Label, type and description that the entities file gives to nodes from `start` to `stop`."""
+    def labels(self, start: int, stop: int) -> dict[int, str]:
+        """Labels that the entities file gives to nodes from `start` to `stop`."""
+        rows = self._about("SELECT node, label FROM about WHERE node >= ? AND node < ? AND label NOTNULL", start, stop)
+        return dict(rows)
+
+    def details(self, start: int, stop: int) -> list[tuple[str | None, ...]]:
+        """Label, type, description and number of the nodes from `start` to `stop` that the entities file names."""
+        columns = "label, type, description, node"
+        return self._about(f"SELECT {columns} FROM about WHERE node >= ? AND node < ?", start, stop)
+
+    def _about(self, sql: str, start: int, stop: int) -> list[tuple[Any, ...]]:
         place = part(self.path, "about")
         if not place.exists():
-            return {}
+            return []
         db = sqlite3.connect(place)
         try:
-            rows = db.execute("SELECT * FROM about WHERE node >= ? AND node < ?", (start, stop))
-            return {node: (label, kind, text) for node, label, kind, text in rows}
+            return db.execute(sql, (start, stop)).fetchall()
         finally:
             db.close()
 

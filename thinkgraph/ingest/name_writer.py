@@ -10,7 +10,7 @@ from concurrent.futures import Executor, Future, wait
 from itertools import compress, repeat
 from pathlib import Path
 from types import TracebackType
-from typing import NamedTuple, Self
+from typing import Self
 
 import numpy as np
 
@@ -26,12 +26,10 @@ _AHEAD = 3
 _INDEX_MEMORY = 64 << 20
 """Bytes of new entries that each full-text index keeps before it writes them out."""
 _SHADOWS = ("data", "idx")
-
-
-class _Node(NamedTuple):
-    number: int
-    key: str
-    label: str | None
+_INSERT_NODES = (
+    "INSERT INTO node (id, key, literal) SELECT ?1 + key, value, substr(?3, key + 1, 1) = x'01' FROM json_each(?2) "
+    "WHERE substr(?4, key + 1, 1) = x'01'"
+)
 
 
 class NodeSource:
@@ -42,29 +40,28 @@ class NodeSource:
         self._loaded = loaded
         self._literals = literals
 
-    def rows(self) -> Iterator[list[tuple[int, str, int, str | None, str | None, str | None]]]:
-        """Rows of the table `node`, many at a time."""
+    def write(self, db: sqlite3.Connection, told: Callable[[int], None]) -> None:
+        """Fill the table `node`."""
         kept, literal = ~self._literals.dropped, self._literals.literal
         datatypes, names = self._loaded.datatypes(), [None, *self._loaded.state["types"]]
         for first, keys in self._loaded.texts():
             stop = first + len(keys)
-            about = self._loaded.about(first, stop)
-            numbers = range(first, stop)
-            marks = literal[first:stop].astype(np.int8).tolist()
-            if about or datatypes is not None:
-                kinds = datatypes[first:stop].tolist() if datatypes is not None else repeat(0)
-                nothing = (None, None, None)
-                found = [
-                    (number, key, mark, *_or_type(about.get(number, nothing), names[kind]))
-                    for number, key, mark, kind in zip(numbers, keys, marks, kinds, strict=False)
-                ]
-            else:
-                found = list(zip(numbers, keys, marks, repeat(None), repeat(None), repeat(None), strict=False))
-            yield found if kept[first:stop].all() else list(compress(found, kept[first:stop].tolist()))
-        if self._literals.added:
-            for first, keys in self._loaded.texts("twins"):
-                start = self._loaded.size - 1 + first
-                yield [(start + i, key, 1, None, None, None) for i, key in enumerate(keys)]
+            # As one statement, which leaves Python's lock to the other thread, rather than a call for each node.
+            given = json.dumps(keys, ensure_ascii=False)
+            db.execute(_INSERT_NODES, (first, given, literal[first:stop].tobytes(), kept[first:stop].tobytes()))
+            if datatypes is not None:
+                typed = np.flatnonzero(datatypes[first:stop])
+                rows = zip(
+                    (names[kind] for kind in datatypes[first:stop][typed]), (typed + first).tolist(), strict=True
+                )
+                db.executemany("UPDATE node SET type = ? WHERE id = ?", rows)
+            details = self._loaded.details(first, stop)
+            db.executemany("UPDATE node SET label = ?, type = coalesce(?, type), description = ? WHERE id = ?", details)
+            told(stop - 1)
+        for first, keys in self._loaded.texts("twins") if self._literals.added else ():
+            some = bytes([1]) * len(keys)
+            given = json.dumps(keys, ensure_ascii=False)
+            db.execute(_INSERT_NODES, (self._loaded.size - 1 + first, given, some, some))
 
     def entities(self) -> Iterator[tuple[list[int], list[str], list[str]]]:
         """Numbers, keys and labels of the entities, some at a time."""
@@ -76,18 +73,9 @@ class NodeSource:
                 numbers = list(compress(range(start, start + len(some)), chosen))
                 some = list(compress(some, chosen))
                 labels = key_labels(some)
-                about = self._loaded.about(start, start + len(chosen))
-                if about:
-                    given = [about[number][0] if number in about else None for number in numbers]
-                    labels = [label or made for label, made in zip(given, labels, strict=True)]
+                if given := self._loaded.labels(start, start + len(chosen)):
+                    labels = [given.get(number, made) for number, made in zip(numbers, labels, strict=True)]
                 yield numbers, some, labels
-
-
-def _or_type(
-    about: tuple[str | None, str | None, str | None], datatype: str | None
-) -> tuple[str | None, str | None, str | None]:
-    label, kind, text = about
-    return label, kind or datatype, text
 
 
 class NameWriter:
@@ -127,12 +115,7 @@ class NameWriter:
         further, unknown = _resolved(self._db, nodes, aliases)
         self._submit(self._begin)
         for numbers, keys, labels in nodes.entities():
-            plain = [key.isascii() and label.isascii() for key, label in zip(keys, labels, strict=True)]
-            others = [not one for one in plain]
-            # What is all ASCII is folded many times faster, so the rest is kept apart.
-            for chosen in (plain, others):
-                some, texts = list(compress(numbers, chosen)), list(compress(labels, chosen))
-                self._add(some, list(compress(keys, chosen)), texts, further, degree)
+            self._add(numbers, keys, labels, further, degree)
             self._told(self._number)
         self._db.execute(schema.NAME_INDEX)
         self._submit(self._end)
@@ -160,38 +143,30 @@ class NameWriter:
         if "" in norms:
             numbers = list(compress(numbers, norms))
             norms = list(filter(None, norms))
-        self._insert(schema.LABEL, numbers, norms, degree, spoken=True)
-        self._insert(
-            schema.ALIAS, [n for n, _, _ in others], [norm for _, norm, _ in others], degree,
-            spoken=True, texts=[text for _, _, text in others],
-        )  # fmt: skip
-        self._insert(schema.KEY, [n for n, _ in by_key], [norm for _, norm in by_key], degree, spoken=False)
+        self._insert(schema.LABEL, numbers, norms, degree)
+        self._insert(schema.ALIAS, [n for n, _, _ in others], [norm for _, norm, _ in others], degree)
+        if others:
+            texts = zip(
+                (text for _, _, text in others), range(self._number - len(others) + 1, self._number + 1), strict=True
+            )
+            self._db.executemany("UPDATE name SET text = ? WHERE id = ?", texts)
+        self._insert(schema.KEY, [n for n, _ in by_key], [norm for _, norm in by_key], degree)
 
-    def _insert(
-        self,
-        kind: int,
-        nodes: Sequence[int],
-        norms: Sequence[str],
-        degree: Ints,
-        *,
-        spoken: bool,
-        texts: Sequence[str] | None = None,
-    ) -> None:
+    def _insert(self, kind: int, nodes: Sequence[int], norms: Sequence[str], degree: Ints) -> None:
         if not nodes:
             return
         first = self._number + 1
         counts: Sequence[int] | repeat[int] = repeat(0)
-        if spoken:
+        if kind != schema.KEY:
             folded = folded_names(norms)
-            words, counts = spoken_names(folded)
-            self._submit(self._index, first, words, folded)
+            spoken = spoken_names(folded)
+            counts = [len(words.split()) for words in spoken]
+            self._submit(self._index, first, spoken, folded)
+        # Without parameters that are None: Python's module takes three times as long over them as over all others.
         self._db.executemany(
-            "INSERT INTO name VALUES (?, ?, ?, ?, ?, ?, ?)",
-            zip(
-                range(first, first + len(nodes)), nodes, repeat(kind), degree[list(nodes)].tolist(), counts, norms,
-                repeat(None) if texts is None else texts, strict=False,
-            ),
-        )  # fmt: skip
+            f"INSERT INTO name VALUES (?, ?, {kind}, ?, ?, ?, NULL)",
+            zip(range(first, first + len(nodes)), nodes, degree[list(nodes)].tolist(), counts, norms, strict=False),
+        )
         self._number += len(nodes)
 
     def _submit(self, work: Callable[..., None], *arguments: object) -> None:

@@ -6,7 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 import numpy as np
 import numpy.typing as npt
@@ -65,7 +65,7 @@ class RowFile:
         run_rows: int = RUN_ROWS,
         changed: Callable[[Ints, int], Ints] | None = None,
     ) -> Iterator[Ints]:
-        """All rows in the order of their columns, as runs that never part rows of one leading value.
+        """All distinct rows in the order of their columns, as runs that never part rows of one leading value.
 
         The file is read three times, however many runs there are.
 
@@ -148,23 +148,35 @@ def _write(descriptor: int, rows: Ints, offset: int) -> None:
 
 
 def _sorted(rows: Ints) -> Ints:
-    """The rows in the order of their columns."""
+    """The distinct rows in the order of their columns; each column lies together in memory."""
     lows = [int(low) for low in rows.min(axis=0)]
     bits = [int(high - low).bit_length() for high, low in zip(rows.max(axis=0).tolist(), lows, strict=True)]
     if sum(bits) > _KEY_BITS:
-        return rows[np.lexsort(rows.T[::-1])]
+        rows = np.asfortranarray(rows[np.lexsort(rows.T[::-1])])
+        return rows[_differing(*(rows[:, column] for column in range(rows.shape[1])))]
     # All columns as one number: sorting bare numbers is many times faster than sorting by several columns.
     key = np.zeros(len(rows), np.uint64)
     for column, (low, width) in enumerate(zip(lows, bits, strict=True)):
-        key = key << np.uint64(width) | (rows[:, column] - low).astype(np.uint64)
+        key <<= np.uint64(width)
+        key |= (rows[:, column] - low).astype(np.uint64)
     key.sort()
-    return _unpacked(key, lows, bits)
+    return _unpacked(key[_differing(key)], lows, bits)
+
+
+def _differing(*columns: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.bool_]:
+    """Which rows are not equal to the one before."""
+    differs = np.ones(len(columns[0]), np.bool_)
+    differs[1:] = np.logical_or.reduce([column[1:] != column[:-1] for column in columns])
+    return differs
 
 
 def _unpacked(key: npt.NDArray[np.uint64], lows: Sequence[int], bits: Sequence[int]) -> Ints:
-    rows = np.empty((len(key), len(lows)), np.int32)
+    rows = np.empty((len(key), len(lows)), np.int32, order="F")
     for column in reversed(range(len(lows))):
-        mask = np.uint64((1 << bits[column]) - 1)
-        rows[:, column] = (key & mask).astype(np.int32) + np.int32(lows[column])
-        key = key >> np.uint64(bits[column])
+        if bits[column]:
+            rows[:, column] = (key & np.uint64((1 << bits[column]) - 1)).astype(np.int32)
+            rows[:, column] += np.int32(lows[column])
+            key >>= np.uint64(bits[column])
+        else:
+            rows[:, column] = lows[column]
     return rows
