@@ -90,7 +90,7 @@ def read_batches(path: Path, rejects: Rejects) -> Iterator[Batch]:
             # A quote may open a cell that goes on beyond the block: from here on the file is one.
             open_ended = form == "csv" and b'"' in block.data
             rest = chain((block,), (later for later, _ in blocks)) if open_ended else (block,)
-            cells = cells_of(decoded(path, _lines(rest), rejects), path, form, rejects, after=block.line - 1)
+            cells = cells_of(decoded(path, _lines(rest), rejects), path, form, rejects)
             if headed:
                 headed = next(cells, None) is None
             triples = triples_in(cells, layout, path, rejects)

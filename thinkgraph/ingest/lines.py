@@ -142,24 +142,26 @@ def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int
 
 
 def cells_of(
-    lines: Iterable[tuple[int, str]], path: Path, form: Format, rejects: Rejects, *, after: int = 0
+    lines: Iterable[tuple[int, str]], path: Path, form: Format, rejects: Rejects
 ) -> Iterator[tuple[int, list[str]]]:
-    """Line number and cells of each row in lines of a TSV, CSV or pipe file that come after line `after`."""
+    """Line number and cells of each row in lines of a TSV, CSV or pipe file."""
     if form in ("tsv", "pipe"):
         sign = "\t" if form == "tsv" else "|"
         for number, line in lines:
             yield number, line.split(sign)
         return
-    last, raw = after, ""
+    first = last = 0
+    raw = ""
 
     def feed() -> Iterator[str]:
-        nonlocal last, raw
-        for last, raw in lines:  # noqa: B007 (the reader below needs the last number)
+        nonlocal first, last, raw
+        for last, raw in lines:
+            first = first or last
             yield raw + "\n"
 
     reader = csv.reader(feed(), delimiter="\t" if form == "quoted-tsv" else ",")
     while True:
-        before = last
+        first = 0
         try:
             cells = next(reader)
         except StopIteration:
@@ -168,10 +170,8 @@ def cells_of(
             rejects.add(path, last, f"bad CSV: {error} (is a quote left open?)")
             continue
         # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
-        if cells and last > before + 1 and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
-            rejects.add(
-                path, before + 1, f"a quote is opened and not closed; lines {before + 1} to {last} are not used"
-            )
+        if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
+            rejects.add(path, first, f"a quote is opened and not closed; lines {first} to {last} are not used")
         elif cells:
             yield last, cells
 

@@ -62,7 +62,7 @@ class RowFile:
         self,
         highest: int,
         *,
-        run_rows: int = RUN_ROWS,
+        run_rows: int | None = None,
         changed: Callable[[Ints, int], Ints] | None = None,
     ) -> Iterator[Ints]:
         """All distinct rows in the order of their columns, as runs that never part rows of one leading value.
@@ -71,7 +71,7 @@ class RowFile:
 
         Args:
             highest: the highest value in the first column.
-            run_rows: rows of a run; only one leading value with more makes a longer one.
+            run_rows: rows of a run (`RUN_ROWS`); only one leading value with more makes a longer one.
             changed: gives the rows to sort instead of those at a place in the file (its first column must stay).
         """
         counts = np.zeros(highest + 1, np.int64)
@@ -79,7 +79,7 @@ class RowFile:
             low = int(chunk[:, 0].min())
             part = np.bincount(chunk[:, 0] - low)
             counts[low : low + len(part)] += part
-        bounds = _bounds(counts, run_rows)
+        bounds = _bounds(counts, run_rows or RUN_ROWS)
         if len(bounds) == 2:  # noqa: PLR2004 (a first and a last bound)
             parts = list(self._changed(changed))
             if parts:
