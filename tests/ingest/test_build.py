@@ -7,6 +7,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import threading
 import time
 import types
 from concurrent.futures import ThreadPoolExecutor
@@ -16,6 +17,7 @@ import pytest
 
 from thinkgraph.cli import kb
 from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest import adjacency
 from thinkgraph.ingest import build as build_module
 from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest.build import build_kb
@@ -259,6 +261,77 @@ def test_killed_build_goes_on(tmp_path, files):
     assert report.manifest["graph"] == whole["graph"]
     assert report.manifest["fingerprint"] == whole["fingerprint"]
     assert not list(tmp_path.glob(".kb*"))
+
+
+@pytest.mark.parametrize("stage", ["triples", "entities", "sorting", "nodes", "names"])
+def test_a_build_killed_at_any_stage_goes_on(tmp_path, files, stage):
+    code = (
+        "import os, signal, sys; from thinkgraph.ingest.build import build_kb; from pathlib import Path\n"
+        "def kill(stage, *_):\n    if stage == sys.argv[2]: os.kill(os.getpid(), signal.SIGKILL)\n"
+        "at = Path(sys.argv[1]); build_kb(at / 'kb', triples=[at / 'triples.tsv'], aliases=at / 'aliases.json', "
+        "entities=at / 'entities.tsv', index=False, progress=kill)"
+    )
+    options = {"triples": files["triples"], "aliases": files["aliases"], "entities": files["entities"], "index": False}
+    whole = build_kb(tmp_path / "whole", **options, name="kb")
+    killed = subprocess.run([sys.executable, "-c", code, str(tmp_path), stage], check=False)
+    assert killed.returncode == -signal.SIGKILL
+    assert not (tmp_path / "kb").exists()
+    report = build_kb(tmp_path / "kb", **options)
+    assert report.rejected == whole.rejected == {"malformed": 1, "unknown entity": 1}
+    assert (tmp_path / "kb" / "graph.sqlite").read_bytes() == (tmp_path / "whole" / "graph.sqlite").read_bytes()
+    assert sorted(p.name for p in (tmp_path / "kb").iterdir()) == ["build_report.jsonl", "graph.sqlite", "kb.json"]
+    assert not list(tmp_path.glob(".kb*"))
+
+
+def test_triples_are_not_read_again(tmp_path, files, monkeypatch):
+    write = build_module.write_graph
+
+    def full(*_: object, **__: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(build_module, "write_graph", full)
+    with pytest.raises(KnowledgeError, match=r"No space left on device.*same command again"):
+        build_kb(tmp_path / "kb", **files)
+    monkeypatch.setattr(build_module, "write_graph", write)
+    monkeypatch.setattr(build_module, "read_batches", None)
+    report = build_kb(tmp_path / "kb", **files)
+    assert report.resumed
+    assert report.manifest["graph"]["triples"] == 4
+    assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
+
+
+@pytest.mark.parametrize("where", ["adjacency._lay", "name_writer.spoken_names", "name_writer.NameWriter._index"])
+def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(f"thinkgraph.ingest.{where}", full)
+    with pytest.raises(KnowledgeError, match="No space left on device"):
+        build_kb(tmp_path / "kb", **files)
+    assert not (tmp_path / "kb").exists()
+    monkeypatch.undo()
+    assert [thread.name for thread in threading.enumerate() if "ThreadPool" in thread.name] == []
+
+
+def test_a_failure_ends_the_sorting(tmp_path, monkeypatch):
+    path = tmp_path / "t.tsv"
+    path.write_text("".join(f"n{i}\tr\tn{i * 7 % 5000}\n" for i in range(5000)))
+    monkeypatch.setattr("thinkgraph.ingest.runs.RUN_ROWS", 10)
+    lay, times = adjacency._lay, []
+
+    def slow(*arguments: object) -> None:
+        times.append(time.sleep(0.01))
+        lay(*arguments)
+
+    monkeypatch.setattr(adjacency, "_lay", slow)
+
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("thinkgraph.ingest.name_writer.NodeSource.write", full)
+    with pytest.raises(KnowledgeError, match="No space left on device"):
+        build_kb(tmp_path / "kb", triples=[path], index=False)
+    assert len(times) < 500
 
 
 def test_two_builds_of_one_folder(tmp_path, files):

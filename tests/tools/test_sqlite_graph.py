@@ -15,6 +15,7 @@ from thinkgraph.ingest.readers import EntityRow, read_triples
 from thinkgraph.ingest.rejects import Rejects
 from thinkgraph.testing.conformance import graph_data
 from thinkgraph.testing.conformance.graph import GraphStoreConformance
+from thinkgraph.tools import graph_schema as schema
 from thinkgraph.tools.sqlite_graph import SqliteGraphStore
 
 META = {"name": "test", "fingerprint": "f1"}
@@ -126,7 +127,10 @@ def test_missing_and_truncated(suite_graph, tmp_path):
         read()
 
 
-@pytest.mark.parametrize(("version", "advice"), [("0", "build it again"), ("99", "update thinkgraph")])
+@pytest.mark.parametrize(
+    ("version", "advice"),
+    [("0", "build it again"), ("1", "build it again with `thinkgraph kb build`"), ("99", "update thinkgraph")],
+)
 def test_other_format(tmp_path, version, advice):
     path = build(tmp_path / "g.sqlite", [("a", "r", "b")])
     db = sqlite3.connect(path)
@@ -135,6 +139,37 @@ def test_other_format(tmp_path, version, advice):
     db.close()
     with pytest.raises(KnowledgeError, match=advice):
         SqliteGraphStore(path)
+
+
+def test_large_files_are_not_mapped(suite_graph, monkeypatch):
+    with SqliteGraphStore(suite_graph) as store:
+        mapped = store.neighbourhood(["Paris", graph_data.HUB]), store.relations(["Paris"]), store.search(["Paris"])
+    monkeypatch.setattr(schema, "MAPPED_BYTES", 1_000)
+    with SqliteGraphStore(suite_graph) as store:
+        found = store.neighbourhood(["Paris", graph_data.HUB]), store.relations(["Paris"]), store.search(["Paris"])
+        with store._file.connection() as db:
+            assert db.execute("PRAGMA mmap_size").fetchone() == (0,)
+    assert found == mapped
+
+
+def test_relations_are_kept_within_bounds(suite_graph, monkeypatch):
+    with SqliteGraphStore(suite_graph) as store:
+        found = store.relations(["Paris", "ada"]), store.neighbourhood(["Paris"])
+    monkeypatch.setattr("thinkgraph.tools.sqlite_graph._KEPT_RELATIONS", 2)
+    with SqliteGraphStore(suite_graph) as store:
+        assert (store.relations(["Paris", "ada"]), store.neighbourhood(["Paris"])) == found
+
+
+def test_datatypes_of_literals(tmp_path):
+    rows = [
+        ("a", "r", "5", (), ""),
+        ("b", "r", "5", (), "integer"),
+        ("c", "r", "5", (), "float"),
+        ("d", "r", "x", (), "en"),
+    ]
+    with SqliteGraphStore(build(tmp_path / "g.sqlite", rows)) as store:
+        ends = [one["triples"][0]["object"] for one in store.neighbourhood(["a", "d"])]
+        assert [one["type"] for one in store.entities(ends)] == ["integer", "en"]
 
 
 def test_literal_ids_never_collide(tmp_path):

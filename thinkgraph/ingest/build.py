@@ -14,10 +14,12 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest.blocks import read_batches
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
-from thinkgraph.ingest.graph_writer import GraphCounts, GraphWriter
+from thinkgraph.ingest.graph_writer import GraphCounts, write_graph
 from thinkgraph.ingest.linked import LinkCounts, linked_passages
-from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages, read_triples
+from thinkgraph.ingest.loader import Loaded, LoadState, TripleLoader
+from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages
 from thinkgraph.ingest.rejects import Reject, Rejects
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import GRAPH_FORMAT
@@ -216,7 +218,8 @@ class _Build:
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
     def run(self, place: BuildFolder) -> tuple[Manifest, GraphCounts]:
-        counts = self._stage(place, "graph", lambda: self._graph(place.work))
+        counts = self._stage(place, "graph", lambda: self._graph(place))
+        Loaded.remove(place.work / kb_files.GRAPH)
         text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
         linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
@@ -255,29 +258,35 @@ class _Build:
             self.rejects.kept.extend(done["kept"])
         return done["result"]
 
-    def _graph(self, work: Path) -> GraphCounts:
-        inputs, rejects = self.inputs, self.rejects
-        roles = ("triples", "entities", "aliases")
-        aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
-        with GraphWriter(work / kb_files.GRAPH, progress=self.progress) as writer:
-            for path in inputs.triples:
-                writer.add(read_triples(path, rejects), literal_relations=self.literal_relations)
-            counts, unknown = writer.finish(
-                meta={"name": self.name, "fingerprint": self._digest("graph", roles=roles)},
-                detect_literals=self.detect_literals,
-                entities=read_entities(inputs.entities, rejects) if inputs.entities else (),
-                aliases=aliases,
-            )
-        if not counts["triples"]:
-            names = ", ".join(path.name for path in inputs.triples)
-            first = next((f"line {r['line']} {r['reason']}" for r in rejects.kept), "no rows")
-            raise KnowledgeError(f"no triple could be read from {names}: {first}")
+    def _graph(self, place: BuildFolder) -> GraphCounts:
+        path, inputs, rejects = place.work / kb_files.GRAPH, self.inputs, self.rejects
+        state = self._stage(place, "triples", lambda: self._triples(path))
+        counts, unknown = write_graph(
+            path,
+            state,
+            meta={"name": self.name, "fingerprint": self._digest("graph", roles=("triples", "entities", "aliases"))},
+            detect_literals=self.detect_literals,
+            aliases=read_aliases(inputs.aliases, rejects) if inputs.aliases else {},
+            progress=self.progress,
+        )
         for key in unknown:
             if inputs.aliases:
                 rejects.add(
                     inputs.aliases, 0, f"{key_label(key)[:80]!r} names no entity, or several", kind="unknown entity"
                 )
         return counts
+
+    def _triples(self, path: Path) -> LoadState:
+        with TripleLoader(path, progress=self.progress) as loader:
+            for source in self.inputs.triples:
+                loader.add(read_batches(source, self.rejects), literal_relations=self.literal_relations)
+            if not loader.rows:
+                names = ", ".join(path.name for path in self.inputs.triples)
+                first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
+                raise KnowledgeError(f"no triple could be read from {names}: {first}")
+            if self.inputs.entities:
+                loader.describe(read_entities(self.inputs.entities, self.rejects))
+            return loader.finish()
 
     @property
     def _encodes(self) -> bool:

@@ -7,7 +7,7 @@ import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO, Literal, cast
@@ -29,7 +29,7 @@ _SUFFIXES: dict[str, Format] = {
 _SAMPLE_LINES = 200
 _BAD_SHARE = 0.1
 _QUOTED_SHARE = 0.9
-_LINE_LIMIT = 64 * 1024 * 1024
+LINE_LIMIT = 64 * 1024 * 1024
 _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 
@@ -52,22 +52,37 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
 def read_lines(path: Path, rejects: Rejects) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank; undecodable lines become rejects."""
     with open_binary(path) as stream:
-        number = 0
-        while raw := stream.readline(_LINE_LIMIT):
-            number += 1
-            if len(raw) == _LINE_LIMIT:
-                raise KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
-            if number == 1 and raw.startswith(codecs.BOM_UTF8):
-                raw = raw[3:]
-            try:
-                line = raw.decode("utf-8")
-            except UnicodeDecodeError as error:
-                rejects.add(path, number, f"not UTF-8 ({error.reason} at byte {error.start + 1})")
-                continue
-            if "\0" in line:
-                rejects.add(path, number, "contains a NUL character")
-            elif line and not line.isspace():
-                yield number, line.rstrip("\r\n")
+        yield from decoded(path, _raw_lines(path, stream), rejects)
+
+
+def _raw_lines(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while raw := stream.readline(LINE_LIMIT):
+        number += 1
+        if len(raw) == LINE_LIMIT:
+            raise line_too_long(path, number)
+        yield number, raw
+
+
+def line_too_long(path: Path, number: int) -> KnowledgeError:
+    """The error for a line of `LINE_LIMIT` bytes or more."""
+    return KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
+
+
+def decoded(path: Path, raws: Iterable[tuple[int, bytes]], rejects: Rejects) -> Iterator[tuple[int, str]]:
+    """Number and text of each line that is not blank, from numbers and bytes; undecodable lines become rejects."""
+    for number, raw in raws:
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            raw = raw[3:]  # noqa: PLW2901 (the line without the file's mark)
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            rejects.add(path, number, f"not UTF-8 ({error.reason} at byte {error.start + 1})")
+            continue
+        if "\0" in line:
+            rejects.add(path, number, "contains a NUL character")
+        elif line and not line.isspace():
+            yield number, line.rstrip("\r\n")
 
 
 def sample_of(path: Path) -> list[str]:
@@ -76,7 +91,7 @@ def sample_of(path: Path) -> list[str]:
     bad = 0
     with open_binary(path) as stream:
         for number in range(_SAMPLE_LINES):
-            raw = stream.readline(_LINE_LIMIT)
+            raw = stream.readline(LINE_LIMIT)
             if not raw:
                 break
             if number == 0 and raw.startswith(_UTF16):
@@ -123,21 +138,30 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
 
 def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each row of a TSV, CSV or pipe file (JSON Lines: see `read_objects`)."""
+    return cells_of(read_lines(path, rejects), path, form, rejects)
+
+
+def cells_of(
+    lines: Iterable[tuple[int, str]], path: Path, form: Format, rejects: Rejects
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row in lines of a TSV, CSV or pipe file."""
     if form in ("tsv", "pipe"):
         sign = "\t" if form == "tsv" else "|"
-        for number, line in read_lines(path, rejects):
+        for number, line in lines:
             yield number, line.split(sign)
         return
-    last, raw = 0, ""
+    first = last = 0
+    raw = ""
 
     def feed() -> Iterator[str]:
-        nonlocal last, raw
-        for last, raw in read_lines(path, rejects):  # noqa: B007 (the reader below needs the last number)
+        nonlocal first, last, raw
+        for last, raw in lines:
+            first = first or last
             yield raw + "\n"
 
     reader = csv.reader(feed(), delimiter="\t" if form == "quoted-tsv" else ",")
     while True:
-        before = last
+        first = 0
         try:
             cells = next(reader)
         except StopIteration:
@@ -146,10 +170,8 @@ def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int
             rejects.add(path, last, f"bad CSV: {error} (is a quote left open?)")
             continue
         # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
-        if cells and last > before + 1 and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
-            rejects.add(
-                path, before + 1, f"a quote is opened and not closed; lines {before + 1} to {last} are not used"
-            )
+        if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
+            rejects.add(path, first, f"a quote is opened and not closed; lines {first} to {last} are not used")
         elif cells:
             yield last, cells
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
@@ -69,10 +69,11 @@ def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
     return _triples_of_objects(path, rejects) if form == "jsonl" else _triples_of_cells(path, form, rejects)
 
 
-class _Layout:
+class Layout:
     """Where the parts of a triple stand in the rows of one file, found from its first rows."""
 
     def __init__(self, head: Sequence[Sequence[str]]) -> None:
+        """Look at the cells of the first rows."""
         columns = _header(head[0]) if head else None
         self.headed = columns is not None
         self.subject, self.relation, self.object, self.flag = columns or (0, 1, 2, -1)
@@ -83,6 +84,11 @@ class _Layout:
         elif _written_values(head):
             self._named = {_COLUMNS: "as written"}
         self._ends = set(columns or (0, 1, 2))
+
+    @classmethod
+    def of(cls, path: Path, form: Format) -> Layout:
+        """The layout of a TSV, CSV or pipe file."""
+        return cls([cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)])
 
     def marked(self, cells: Sequence[str]) -> bool:
         """Whether the row's own column says that its object is a literal."""
@@ -100,11 +106,18 @@ class _Layout:
 
 
 def _triples_of_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[TripleRow]:
-    layout = _Layout([cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)])
-    s, r, o = layout.subject, layout.relation, layout.object
+    layout = Layout.of(path, form)
     rows = read_cells(path, form, rejects)
     if layout.headed:
         next(rows)
+    return triples_in(rows, layout, path, rejects)
+
+
+def triples_in(
+    rows: Iterable[tuple[int, Sequence[str]]], layout: Layout, path: Path, rejects: Rejects
+) -> Iterator[TripleRow]:
+    """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
+    s, r, o = layout.subject, layout.relation, layout.object
     for line, cells in rows:
         if len(cells) < layout.needed:
             rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")

@@ -1,15 +1,35 @@
 """Layout of `graph.sqlite`.
 
-Triples are stored twice over as sorted runs rather than under two indexes: `triple` in the order (subject, relation,
-object), `inverse` in the order (object, relation, subject), both numbered without gaps. The triples of an (entity,
-relation, direction) are then one range of numbers, which `edge_out` and `edge_in` name together with its length: counts
-cost one look-up whatever the hub, and a sample of a hub reads only the rows it returns.
+Triples are sorted twice over rather than indexed: once by (subject, relation, object), once by (object, relation,
+subject). The triples of an (entity, relation, direction) are then one range, which an edge names: counts cost one
+look-up whatever the hub, and a sample of a hub reads only what it returns. All this is not kept as rows but as flat
+arrays of 32-bit integers (little-endian), cut into pages that each fill one leaf of SQLite's tree: they are written at
+the speed of the disk and read by their place. Places in arrays count from 0; numbers of nodes and relations from 1; the
+triple at place p has the id "t<p + 1>".
+
+    triple      subject, relation, object of each triple
+    qualified   the triple's set of qualifiers, 0 for none; pages of nothing but zeros are left out
+    inverse     places of triples, in the other order
+    edge_out    relation, and place of the first triple, of each edge (subject, relation); at the end (0, all triples)
+    edge_in     the same for (object, relation) and places in `inverse`
+    span        by node, the places of its first edge in `edge_out` and in `edge_in`; the next node's end them
 """
 
 from __future__ import annotations
 
-GRAPH_FORMAT = 1
+GRAPH_FORMAT = 2
 """Raised whenever a store of an older layout could not be read any more."""
+
+ARRAYS = {"triple": 3, "qualified": 1, "inverse": 1, "edge_out": 2, "edge_in": 2, "span": 2}
+"""The arrays, each in a table of pages (id, data), with the integers of one entry."""
+
+PAGE_BYTES = 4056
+"""Bytes of a full page: with its row's header they fill a leaf of 4 KB, so that no page spills over; whole entries of
+one, two or three integers."""
+
+MAPPED_BYTES = 128 << 20
+"""Size up to which a file is mapped into memory; a larger one is read through a cache, so that its pages do not pile up
+in the process."""
 
 LABEL, KEY, ALIAS = 0, 1, 2
 """Kinds of names: the label, the entity's key where it differs from the label, an alias."""
@@ -35,25 +55,19 @@ CREATE TABLE relation (
     typing INTEGER NOT NULL DEFAULT 0   -- 1: its objects are classes ("instance of"); -1: the same thing elsewhere
 );
 CREATE TABLE qualifier (id INTEGER PRIMARY KEY, pairs TEXT NOT NULL);  -- a JSON list of [name, value]
-CREATE TABLE triple (id INTEGER PRIMARY KEY, s INTEGER NOT NULL, r INTEGER NOT NULL, o INTEGER NOT NULL, q INTEGER);
-CREATE TABLE inverse (id INTEGER PRIMARY KEY, triple INTEGER NOT NULL);
-CREATE TABLE edge_out (
-    node INTEGER, relation INTEGER, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (node, relation)
-) WITHOUT ROWID;
-CREATE TABLE edge_in (
-    node INTEGER, relation INTEGER, first INTEGER NOT NULL, n INTEGER NOT NULL, PRIMARY KEY (node, relation)
-) WITHOUT ROWID;
-CREATE TABLE loop (node INTEGER, inverse INTEGER, PRIMARY KEY (node, inverse)) WITHOUT ROWID;
+CREATE TABLE loop (node INTEGER, inverse INTEGER, PRIMARY KEY (node, inverse)) WITHOUT ROWID;  -- places of loops
 CREATE TABLE name (
     id INTEGER PRIMARY KEY,
     node INTEGER NOT NULL,
     kind INTEGER NOT NULL,
     triples INTEGER NOT NULL,     -- of the node: namesakes are listed by it
-    words INTEGER NOT NULL,
+    words INTEGER NOT NULL,       -- of a label or alias; a key is never looked up by them
     norm TEXT NOT NULL,
     text TEXT                     -- aliases only
 );
 """
+
+PAGES = "".join(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, data BLOB NOT NULL);\n" for name in ARRAYS)
 
 WORDS = """
 CREATE VIRTUAL TABLE name_word USING fts5(

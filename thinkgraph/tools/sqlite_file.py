@@ -17,7 +17,8 @@ from thinkgraph.errors import KnowledgeError, StoreError
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-_MMAP_BYTES = 1 << 30
+_MAPPED_BYTES = 1 << 30
+_CACHE_KIB = 16_000
 
 
 class ReadOnlyFile:
@@ -27,12 +28,14 @@ class ReadOnlyFile:
     do. Safe to share between threads; a forked process gets connections of its own.
     """
 
-    def __init__(self, path: Path, *, setup: str = "") -> None:
+    def __init__(self, path: Path, *, setup: str = "", mapped: int = _MAPPED_BYTES) -> None:
         """Open nothing yet.
 
         Args:
             path: the file.
             setup: SQL run on every new connection.
+            mapped: bytes up to which a file is mapped into memory; a larger one is read through a cache of 16 MB for
+                each connection.
 
         Raises:
             KnowledgeError: there is no such file.
@@ -42,6 +45,7 @@ class ReadOnlyFile:
         self.path = path
         self._uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
         self._setup = setup
+        self._mapped = mapped
         self._idle: deque[sqlite3.Connection] = deque()
         self._process = os.getpid()
         self._closed = False
@@ -84,7 +88,11 @@ class ReadOnlyFile:
             pass
         db = sqlite3.connect(self._uri, uri=True, check_same_thread=False, isolation_level=None)
         try:
-            db.execute(f"PRAGMA mmap_size={_MMAP_BYTES}")
+            if self.path.stat().st_size <= self._mapped:
+                db.execute(f"PRAGMA mmap_size={self._mapped}")
+            else:
+                db.execute("PRAGMA mmap_size=0")
+                db.execute(f"PRAGMA cache_size=-{_CACHE_KIB}")
             db.execute("PRAGMA temp_store=MEMORY")
             db.execute("PRAGMA trusted_schema=OFF")
             if self._setup:

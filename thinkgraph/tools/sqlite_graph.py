@@ -5,16 +5,26 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
-from bisect import bisect_right
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from heapq import nsmallest
 from pathlib import Path
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.state.knowledge import Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
+from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools import graph_schema as schema
 from thinkgraph.tools import sqlite_names as names
+from thinkgraph.tools.adjacency import (
+    INVERSE,
+    QUALIFIED,
+    TRIPLES,
+    Edge,
+    Span,
+    edges_of,
+    places_between,
+    spans_of,
+)
 from thinkgraph.tools.names import key_label
 from thinkgraph.tools.sqlite_file import ReadOnlyFile, chunks, json_array
 from thinkgraph.tools.values import value_kind
@@ -23,89 +33,33 @@ _CHUNK = 20_000
 _FACTS = 3
 _DESCRIPTION_LENGTH = 160
 _SMALL_DEGREE = 2_000
-
-_TRIPLE = (
-    "SELECT p.value, t.id, s.key, s.literal, s.label, r.name, r.label, o.key, o.literal, o.label, q.pairs FROM {source} "
-    "JOIN node s ON s.id = t.s JOIN relation r ON r.id = t.r JOIN node o ON o.id = t.o "
-    "LEFT JOIN qualifier q ON q.id = t.q"
-)
-_BY_ID = _TRIPLE.format(source="json_each(?1) p CROSS JOIN triple t ON t.id = p.value")
-_BY_INVERSE = _TRIPLE.format(
-    source="json_each(?1) p CROSS JOIN inverse i ON i.id = p.value CROSS JOIN triple t ON t.id = i.triple"
-)
+_KEPT_RELATIONS = 50_000
 
 _NODES = (
     "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
     "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1"
 )
-
-_RELATIONS = (
-    "SELECT n.key, n.literal, r.name, r.label, '{direction}', e.n "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
-    "CROSS JOIN {table} e ON e.node = n.id CROSS JOIN relation r ON r.id = e.relation"
-)
-
-_STEP = (
-    "SELECT j.value ->> 0, j.value ->> 1, j.value ->> 2, 'out', e.first, e.n "
-    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
-    "CROSS JOIN relation r ON r.name = j.value ->> 2 "
-    "CROSS JOIN {table} e ON e.node = n.id AND e.relation = r.id"
-)
-
-_SPAN = (
-    "SELECT n.id, n.key, n.literal, (SELECT min(first) FROM edge_out WHERE node = n.id), "
-    "(SELECT coalesce(sum(e.n), 0) FROM edge_out e WHERE e.node = n.id), "
-    "(SELECT min(first) FROM edge_in WHERE node = n.id), "
-    "(SELECT coalesce(sum(e.n), 0) FROM edge_in e WHERE e.node = n.id), "
-    "(SELECT json_group_array(inverse) FROM (SELECT inverse FROM loop WHERE node = n.id ORDER BY inverse)) "
+_NUMBERS = (
+    "SELECT n.id, n.key, n.literal "
     "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1"
 )
-
-# The most telling facts first: what kind of thing it is, then relations with few objects that many entities have.
-_FACTS_OUT = (
-    "WITH ranked AS (SELECT e.node, e.first, e.n, r.label, r.typing, row_number() OVER ("
-    "PARTITION BY e.node ORDER BY r.typing DESC, min(e.n, 3), r.triples DESC, r.name) AS place "
-    "FROM json_each(?1) j CROSS JOIN {table} e ON e.node = j.value CROSS JOIN relation r ON r.id = e.relation) "
-    "SELECT k.node, k.typing, k.label, k.n, x.key, x.label FROM ranked k {join} WHERE k.place <= ?2 "
-    "ORDER BY k.node, k.place"
+_BY_NUMBER = (
+    "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
+    "FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
 )
-_OUT_FACTS = _FACTS_OUT.format(
-    table="edge_out", join="CROSS JOIN triple t ON t.id = k.first CROSS JOIN node x ON x.id = t.o"
+_ENDS = "SELECT n.id, n.key, n.literal, n.label FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
+_PAIRS = "SELECT q.id, q.pairs FROM json_each(?1) j CROSS JOIN qualifier q ON q.id = j.value"
+_RELATIONS = (
+    "SELECT r.id, r.name, r.label, r.triples, r.typing FROM json_each(?1) j CROSS JOIN relation r ON r.id = j.value"
 )
-_IN_FACTS = _FACTS_OUT.format(
-    table="edge_in",
-    join="CROSS JOIN inverse i ON i.id = k.first CROSS JOIN triple t ON t.id = i.triple "
-    "CROSS JOIN node x ON x.id = t.s",
-)
+_RELATION_NUMBERS = "SELECT r.name, r.id FROM json_each(?1) j CROSS JOIN relation r ON r.name = j.value"
 
 
-class Span(NamedTuple):
-    """The ranges of numbers that hold a node's triples."""
-
-    node: int
-    out: range
-    """Numbers of its outgoing triples."""
-    back: range
-    """Places of its incoming triples in `inverse`."""
-    loops: list[int]
-    """Places in `back` that are loops, which are among `out` already."""
-
-    @property
-    def total(self) -> int:
-        """How many triples touch the node."""
-        return len(self.out) + len(self.back) - len(self.loops)
-
-    def place(self, index: int) -> tuple[bool, int]:
-        """Whether the index-th triple is an outgoing one, and its number or its place in `inverse`."""
-        if index < len(self.out):
-            return True, self.out[index]
-        at = self.back[index - len(self.out)] if not self.loops else self._past_loops(index - len(self.out))
-        return False, at
-
-    def _past_loops(self, index: int) -> int:
-        # loops[i] - i is how many other places come before the i-th loop.
-        first = self.back.start
-        return first + index + bisect_right([loop - first - i for i, loop in enumerate(self.loops)], index)
+class _RelationRow(NamedTuple):
+    name: str
+    label: str
+    triples: int
+    typing: int
 
 
 class SqliteGraphStore:
@@ -121,7 +75,8 @@ class SqliteGraphStore:
             KnowledgeError: the file is missing or of a format version that this release does not read.
             StoreError: the file is damaged or no graph.
         """
-        self._file = ReadOnlyFile(Path(path), setup=schema.VOCABULARY)
+        self._file = ReadOnlyFile(Path(path), setup=schema.VOCABULARY, mapped=schema.MAPPED_BYTES)
+        self._relations: dict[int, _RelationRow] = {}
         try:
             with self._file.connection() as db:
                 meta: dict[str, str] = dict(db.execute("SELECT name, value FROM meta").fetchall())
@@ -136,6 +91,8 @@ class SqliteGraphStore:
                     "relations": int(meta["relations"]),
                 }
                 self._prefix = meta["literal_prefix"]
+                with self._file.connection() as db:
+                    self._qualified = db.execute("SELECT 1 FROM qualified LIMIT 1").fetchone() is not None
         except (KeyError, ValueError):
             self.close()
             raise StoreError(f"{path} is not a finished graph; build the knowledge base again") from None
@@ -197,40 +154,39 @@ class SqliteGraphStore:
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See `GraphStore.triples`."""
-        numbers = [_number(one) for one in ids]
+        places = [_place(one, self._info["triples"]) for one in ids]
         with self._file.connection() as db:
-            found = self._fetch(db, _BY_ID, (number for number in numbers if number))
-        return [None if (triple := found.get(number)) is None else _copied(triple) for number in numbers]
+            found = self._fetch(db, (place for place in places if place is not None))
+        return [None if place is None else _copied(found[place]) for place in places]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See `GraphStore.relations`."""
         found: dict[str, list[Relation]] = {}
         with self._file.connection() as db:
             for part in chunks(list(dict.fromkeys(ids)), _CHUNK):
-                sql = " UNION ALL ".join(
-                    _RELATIONS.format(direction=direction, table=table)
-                    for direction, table in (("out", "edge_out"), ("in", "edge_in"))
-                )
-                for key, literal, name, label, direction, count in db.execute(sql, (self._keys(part),)):
-                    entity = self._id(key, literal)
-                    edge = Relation(entity=entity, name=name, label=label, direction=direction, count=count)
-                    found.setdefault(entity, []).append(edge)
-        for edges in found.values():
-            edges.sort(key=lambda edge: (edge["count"], edge["name"], edge["direction"]))
+                nodes = self._numbers(db, part)
+                for direction, edges in edges_of(db, list(nodes.values())).items():
+                    rows = self._relation_rows(db, {edge.relation for some in edges.values() for edge in some})
+                    for entity, node in nodes.items():
+                        found.setdefault(entity, []).extend(
+                            Relation(
+                                entity=entity,
+                                name=rows[edge.relation].name,
+                                label=rows[edge.relation].label,
+                                direction=direction,
+                                count=edge.number,
+                            )
+                            for edge in edges.get(node, ())
+                        )
+        for some in found.values():
+            some.sort(key=lambda edge: (edge["count"], edge["name"], edge["direction"]))
         return [[edge.copy() for edge in found.get(one, ())] for one in ids]
 
     def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbours`. Reads the rows it returns and no others, whatever the hub."""
         wanted = [(step["entity"], step["relation"], step["direction"]) for step in steps]
         with self._file.connection() as db:
-            ranges: dict[tuple[str, str, str], range] = {}
-            for direction, table in (("out", "edge_out"), ("in", "edge_in")):
-                rows = [(*self._key(e), r) for e, r, d in dict.fromkeys(wanted) if d == direction]
-                for part in chunks(rows, _CHUNK):
-                    for key, literal, relation, _, first, n in db.execute(
-                        _STEP.format(table=table), (json_array(part),)
-                    ):
-                        ranges[self._id(key, literal), relation, direction] = range(first, first + n)
+            ranges = self._ranges(db, list(dict.fromkeys(wanted)))
             picks: list[list[tuple[bool, int]]] = []
             for step in wanted:
                 span = ranges.get(step, range(0))
@@ -253,70 +209,116 @@ class SqliteGraphStore:
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
         """See `GraphStore.edges_among`. In the store's order."""
         with self._file.connection() as db:
-            spans = {span.node: span for span in self._spans(db, ids).values()}
-            small = [s for s in spans.values() if len(s.out) <= _SMALL_DEGREE]
-            large = [s for s in spans.values() if len(s.out) > _SMALL_DEGREE]
-            inside = json.dumps(list(spans))
-            # A hub's edges are read from the other ends where that is less to read.
-            back = sum(len(s.back) for s in spans.values()) < sum(len(s.out) for s in large)
-            queries = [(_AMONG_OUT, [s.node for s in (small if back else spans.values())])]
-            if back and large:
-                queries.append((_AMONG_BACK, [s.node for s in large]))
-            numbers: set[int] = set()
-            for sql, sources in queries:
-                numbers.update(row[0] for row in db.execute(sql, (json.dumps(sources), inside, max(limit, 0))))
-            chosen = sorted(numbers)[: max(limit, 0)]
-            found = self._fetch(db, _BY_ID, chosen)
-        return [found[number] for number in chosen]
+            nodes = self._numbers(db, ids)
+            spans = spans_of(db, list(nodes.values()))
+            chosen = places_between(db, spans, small=_SMALL_DEGREE)[: max(limit, 0)]
+            found = self._fetch(db, chosen)
+        return [found[place] for place in chosen]
+
+    def _numbers(self, db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int]:
+        """Numbers of the nodes that there are."""
+        found: dict[str, int] = {}
+        for part in chunks(list(dict.fromkeys(ids)), _CHUNK):
+            rows = db.execute(_NUMBERS, (self._keys(part),))
+            found.update((self._id(key, literal), node) for node, key, literal in rows)
+        return found
 
     def _spans(self, db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Span]:
-        found: dict[str, Span] = {}
-        for part in chunks(list(dict.fromkeys(ids)), _CHUNK):
-            for node, key, literal, out, outs, back, backs, loops in db.execute(_SPAN, (self._keys(part),)):
-                found[self._id(key, literal)] = Span(
-                    node,
-                    range(out or 0, (out or 0) + outs),
-                    range(back or 0, (back or 0) + backs),
-                    json.loads(loops),
-                )
+        nodes = self._numbers(db, ids)
+        spans = spans_of(db, list(nodes.values()))
+        return {one: spans[node] for one, node in nodes.items()}
+
+    def _ranges(
+        self, db: sqlite3.Connection, steps: Sequence[tuple[str, str, Direction]]
+    ) -> dict[tuple[str, str, Direction], range]:
+        """Places of the triples of each step that has any."""
+        found: dict[tuple[str, str, Direction], range] = {}
+        for part in chunks(steps, _CHUNK):
+            nodes = self._numbers(db, (entity for entity, _, _ in part))
+            names = json_array(list({relation for _, relation, _ in part}))
+            relations: dict[str, int] = dict(db.execute(_RELATION_NUMBERS, (names,)).fetchall())
+            for direction in dict.fromkeys(step[2] for step in part):
+                asked = [step for step in part if step[2] == direction and step[0] in nodes and step[1] in relations]
+                edges = edges_of(db, list({nodes[entity] for entity, _, _ in asked}), [direction])[direction]
+                by_relation = {node: {edge.relation: edge for edge in some} for node, some in edges.items()}
+                for step in asked:
+                    edge = by_relation.get(nodes[step[0]], {}).get(relations[step[1]])
+                    if edge is not None:
+                        found[step] = range(edge.first, edge.first + edge.number)
         return found
 
     def _picked(
         self, db: sqlite3.Connection, picks: Sequence[Sequence[tuple[bool, int]]], totals: Sequence[int]
     ) -> list[Neighbours]:
-        out = self._fetch(db, _BY_ID, {place for pick in picks for forward, place in pick if forward})
-        back = self._fetch(db, _BY_INVERSE, {place for pick in picks for forward, place in pick if not forward})
+        out = {place for pick in picks for forward, place in pick if forward}
+        back = INVERSE.at(db, {place for pick in picks for forward, place in pick if not forward})
+        found = self._fetch(db, out.union(place for (place,) in back.values()))
         return [
-            {"triples": [_copied((out if forward else back)[place]) for forward, place in pick], "total": total}
+            {
+                "triples": [_copied(found[place if forward else back[place][0]]) for forward, place in pick],
+                "total": total,
+            }
             for pick, total in zip(picks, totals, strict=True)
         ]
 
-    def _fetch(self, db: sqlite3.Connection, sql: str, numbers: Iterable[int]) -> dict[int | None, Triple]:
-        found: dict[int | None, Triple] = {}
-        for part in chunks(sorted(set(numbers)), _CHUNK):
-            for asked, number, *ends, pairs in db.execute(sql, (json.dumps(part),)):
-                s, s_literal, s_label, relation, relation_label, o, o_literal, o_label = ends
-                found[asked] = {
-                    "id": f"t{number}",
-                    "subject": self._id(s, s_literal),
-                    "relation": relation,
-                    "object": self._id(o, o_literal),
-                    "subject_label": s_label or _label(s, s_literal),
-                    "relation_label": relation_label,
-                    "object_label": o_label or _label(o, o_literal),
-                    "literal": bool(o_literal),
-                    "qualifiers": json.loads(pairs) if pairs else [],
+    def _fetch(self, db: sqlite3.Connection, places: Iterable[int]) -> dict[int, Triple]:
+        """The triples at these places."""
+        found: dict[int, Triple] = {}
+        for part in chunks(sorted(set(places)), _CHUNK):
+            rows = TRIPLES.at(db, part)
+            nodes = self._ends(db, {node for s, _, o in rows.values() for node in (s, o)})
+            relations = self._relation_rows(db, {r for _, r, _ in rows.values()})
+            sets = {
+                place: number
+                for place, (number,) in (QUALIFIED.at(db, part) if self._qualified else {}).items()
+                if number
+            }
+            pairs = dict(db.execute(_PAIRS, (json.dumps(sorted(set(sets.values()))),))) if sets else {}
+            for place, (s, r, o) in rows.items():
+                subject, subject_label, _ = nodes[s]
+                obj, object_label, literal = nodes[o]
+                found[place] = {
+                    "id": f"t{place + 1}",
+                    "subject": subject,
+                    "relation": relations[r].name,
+                    "object": obj,
+                    "subject_label": subject_label,
+                    "relation_label": relations[r].label,
+                    "object_label": object_label,
+                    "literal": literal,
+                    "qualifiers": json.loads(pairs[sets[place]]) if place in sets else [],
                 }
+        return found
+
+    def _ends(self, db: sqlite3.Connection, nodes: Iterable[int]) -> dict[int, tuple[str, str, bool]]:
+        """Id and label of each node, and whether it is a literal."""
+        return {
+            node: (self._id(key, literal), label or _label(key, literal), bool(literal))
+            for node, key, literal, label in self._rows(db, _ENDS, set(nodes))
+        }
+
+    def _relation_rows(self, db: sqlite3.Connection, numbers: set[int]) -> Mapping[int, _RelationRow]:
+        """The rows of relations, kept for the next time: they are few and asked for all the time."""
+        known = self._relations
+        found = {number: row for number in numbers if (row := known.get(number)) is not None}
+        if len(found) < len(numbers):
+            rows = self._rows(db, _RELATIONS, numbers - found.keys())
+            found.update((number, _RelationRow(*row)) for number, *row in rows)
+            if len(known) + len(rows) > _KEPT_RELATIONS:
+                known.clear()
+            known.update(found)
+        return found
+
+    def _rows(self, db: sqlite3.Connection, sql: str, numbers: set[int]) -> list[tuple[Any, ...]]:
+        """The rows with these numbers, which must all be there."""
+        found = [row for part in chunks(sorted(numbers), _CHUNK) for row in db.execute(sql, (json.dumps(part),))]
+        if len(found) < len(numbers):
+            raise StoreError(f"{self._file.path} is damaged (rows are missing); build or copy the knowledge base again")
         return found
 
     def _matches(self, db: sqlite3.Connection, found: Sequence[Sequence[names.Found]]) -> list[list[Match]]:
         nodes = {hit.node for hits in found for hit in hits}
-        rows = db.execute(
-            "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
-            "FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value",
-            (json.dumps(sorted(nodes)),),
-        ).fetchall()
-        entities = self._entities(db, rows)
+        entities = self._entities(db, self._rows(db, _BY_NUMBER, nodes))
         return [
             [
                 {
@@ -352,19 +354,41 @@ class SqliteGraphStore:
         return found
 
     def _facts(self, db: sqlite3.Connection, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Type and description of each node, made from at most three of its own triples."""
+        """Type and description of each node, made from at most three of its own triples.
+
+        The most telling come first: what kind of thing it is, then relations with few objects that many entities have.
+        """
         types: dict[int, str] = {}
         texts: dict[int, list[str]] = {}
-        for sql, shape in ((_OUT_FACTS, "{relation}: {end}"), (_IN_FACTS, "{relation} of {end}")):
-            missing = [node for node in nodes if node not in texts]
-            for node, typing, relation, count, key, label in db.execute(sql, (json.dumps(missing), _FACTS)):
-                end = label or key_label(key)
-                if typing > 0 and sql is _OUT_FACTS:
-                    types.setdefault(node, end)
-                    shown = end
-                else:
-                    shown = shape.format(relation=relation, end=end) + (" …" if count > 1 else "")
-                texts.setdefault(node, []).append(shown)
+        edges = edges_of(db, nodes)
+        shapes: dict[Direction, str] = {"out": "{relation}: {end}", "in": "{relation} of {end}"}
+        for direction, shape in shapes.items():
+            some = {node: edges[direction][node] for node in edges[direction] if node not in texts}
+            rows = self._relation_rows(db, {edge.relation for one in some.values() for edge in one})
+
+            def telling(edge: Edge, rows: Mapping[int, _RelationRow] = rows) -> tuple[int, int, int, str]:
+                row = rows[edge.relation]
+                return -row.typing, min(edge.number, 3), -row.triples, row.name
+
+            chosen = {node: nsmallest(_FACTS, one, key=telling) for node, one in some.items()}
+            firsts = {edge.first for one in chosen.values() for edge in one}
+            places = (
+                {first: first for first in firsts}
+                if direction == "out"
+                else {first: place for first, (place,) in INVERSE.at(db, firsts).items()}
+            )
+            triples = TRIPLES.at(db, places.values())
+            ends = {first: triples[place][2 if direction == "out" else 0] for first, place in places.items()}
+            labels = self._ends(db, ends.values())
+            for node, one in chosen.items():
+                for edge in one:
+                    row, end = rows[edge.relation], labels[ends[edge.first]][1]
+                    if row.typing > 0 and direction == "out":
+                        types.setdefault(node, end)
+                        shown = end
+                    else:
+                        shown = shape.format(relation=row.label, end=end) + (" …" if edge.number > 1 else "")
+                    texts.setdefault(node, []).append(shown)
         return {node: (types.get(node, ""), _shortened("; ".join(parts))) for node, parts in texts.items()}
 
     def _id(self, key: str, literal: int) -> str:
@@ -377,27 +401,13 @@ class SqliteGraphStore:
         return json_array(self._key(one) for one in ids)
 
 
-_AMONG_OUT = (
-    "SELECT t.id FROM json_each(?1) j CROSS JOIN triple t "
-    "ON t.id >= (SELECT min(first) FROM edge_out WHERE node = j.value) "
-    "AND t.id < (SELECT max(first + n) FROM edge_out WHERE node = j.value) "
-    "WHERE t.o IN (SELECT value FROM json_each(?2)) ORDER BY t.id LIMIT ?3"
-)
-_AMONG_BACK = (
-    "SELECT t.id FROM json_each(?2) j CROSS JOIN inverse i "
-    "ON i.id >= (SELECT min(first) FROM edge_in WHERE node = j.value) "
-    "AND i.id < (SELECT max(first + n) FROM edge_in WHERE node = j.value) "
-    "CROSS JOIN triple t ON t.id = i.triple WHERE t.s IN (SELECT value FROM json_each(?1)) ORDER BY t.id LIMIT ?3"
-)
-
-
-def _number(triple: str) -> int | None:
-    """The number in a triple's id; None for what cannot be one."""
+def _place(triple: str, triples: int) -> int | None:
+    """The place that a triple's id stands for; None for what is no id."""
     digits = triple[1:]
     # Written back, because "t01" is no id though Python would read it as a number.
     if triple[:1] != "t" or not digits.isdecimal() or len(digits) > 18 or str(int(digits)) != digits:  # noqa: PLR2004
         return None
-    return int(digits)
+    return int(digits) - 1 if 1 <= int(digits) <= triples else None
 
 
 def _label(key: str, literal: int) -> str:
