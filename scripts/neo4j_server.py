@@ -173,7 +173,11 @@ class Neo4jServer:
         """
         java, jars = find_java(), fetch_jars()
         self.folder.mkdir(parents=True, exist_ok=True)
-        flags = [f"-Xmx{self._heap}", "-XX:+UseSerialGC", *(["-XX:TieredStopAtLevel=1", "-Xshare:auto"] if self._quick else [])]
+        flags = [
+            f"-Xmx{self._heap}",
+            "-XX:+UseSerialGC",
+            *(["-XX:TieredStopAtLevel=1", "-Xshare:auto"] if self._quick else []),
+        ]
         words = [str(self.folder), str(self.port), *map(str, self._scripts)]
         self._process = process = subprocess.Popen(
             [java, *flags, "-cp", f"{jars}/*", str(HERE / "Neo4jServer.java"), *words],
@@ -239,13 +243,17 @@ class Neo4jServer:
 def main() -> int:
     """Run a server until Ctrl-C."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--folder", type=Path, metavar="DIR", help="keep the database here (default: a folder that goes again)")
+    parser.add_argument(
+        "--folder", type=Path, metavar="DIR", help="keep the database here (default: a folder that goes again)"
+    )
     parser.add_argument("--port", type=int, default=7687, help="default 7687; 0 for any free one")
     parser.add_argument("--password", default="", help="of the user neo4j (default: nobody is asked)")
     parser.add_argument("--read-only", action="store_true", help="refuse every write")
     parser.add_argument("--heap", default="1g", help="memory of the Java machine (default 1g)")
     parser.add_argument("--page-cache-mb", type=int, default=256, help="memory for the store's pages (default 256)")
-    parser.add_argument("--load", type=Path, nargs="+", default=[], metavar="FILE", help="Cypher scripts for an empty database")
+    parser.add_argument(
+        "--load", type=Path, nargs="+", default=[], metavar="FILE", help="Cypher scripts for an empty database"
+    )
     args = parser.parse_args()
     for script in args.load:
         if not script.is_file():
@@ -269,7 +277,10 @@ def main() -> int:
             print(f"neo4j-server: error: {error}", file=sys.stderr)
             return 1
         # Never the password: a terminal is looked at.
-        print(f"bolt://127.0.0.1:{server.port} is ready after {time.monotonic() - began:.0f} s; Ctrl-C ends it", flush=True)
+        print(
+            f"bolt://127.0.0.1:{server.port} is ready after {time.monotonic() - began:.0f} s; Ctrl-C ends it",
+            flush=True,
+        )
         with contextlib.suppress(KeyboardInterrupt):
             server.wait()
     return 0

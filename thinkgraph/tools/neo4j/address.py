@@ -145,5 +145,7 @@ def _seconds(name: str, text: str) -> float:
     except ValueError:
         seconds = -1.0
     if not 0 < seconds <= _MOST_SECONDS:
-        raise KnowledgeError(f"the option '{name}' takes a number of seconds up to {_MOST_SECONDS:.0f}, not '{text[:40]}'")
+        raise KnowledgeError(
+            f"the option '{name}' takes a number of seconds up to {_MOST_SECONDS:.0f}, not '{text[:40]}'"
+        )
     return seconds

@@ -7,14 +7,14 @@ import logging
 import ssl
 import threading
 import weakref
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any, LiteralString, Self, cast
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import one_line
 
 if TYPE_CHECKING:
-    from neo4j import Driver
+    from neo4j import Driver, Session
     from neo4j.exceptions import DriverError, Neo4jError
 
     from thinkgraph.tools.neo4j.address import Address
@@ -24,6 +24,7 @@ _PINNED = (5, 26)
 _CONNECT_SECONDS = 10.0
 _POOL_SECONDS = 30.0
 _IDLE_SECONDS = 60.0
+_RETRY_SECONDS = 10.0
 _ROWS_AT_ONCE = 10_000
 _ATTEMPTS = 2
 
@@ -35,10 +36,14 @@ class TimedOutError(StoreError):
 
 
 class Connection:
-    """A database that is read and never written to. Safe from several threads. Close it."""
+    """A database that is read and, except by an export, never written to. Safe from several threads. Close it."""
 
-    def __init__(self, address: Address) -> None:
+    def __init__(self, address: Address, *, writes: bool = False) -> None:
         """Connect and make sure that there is a database to be read.
+
+        Args:
+            address: where it is.
+            writes: whether it may be written to (`kb export`), and asked for by whoever wants to read his own writes.
 
         Raises:
             KnowledgeError: it cannot be reached or entered, is not there, or is of a release that is too old.
@@ -46,6 +51,7 @@ class Connection:
         import neo4j
 
         self.address = address
+        self._mode = neo4j.WRITE_ACCESS if writes else neo4j.READ_ACCESS
         self._closed = False
         self._lock = threading.Lock()
         auth = (address.user, address.password or "") if address.user else None
@@ -59,6 +65,7 @@ class Connection:
                 connection_acquisition_timeout=_POOL_SECONDS,
                 liveness_check_timeout=_IDLE_SECONDS,
                 notifications_min_severity="OFF",
+                max_transaction_retry_time=_RETRY_SECONDS,
                 user_agent="thinkgraph",
                 telemetry_disabled=True,
             )
@@ -90,7 +97,9 @@ class Connection:
         self._finalizer()
 
     def _greet(self) -> None:
-        (row,) = self.rows("CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN versions[0], edition")
+        (row,) = self.rows(
+            "CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN versions[0], edition"
+        )
         parts = str(row[0]).split("-")[0].split("+")[0].split(".")
         self.version = tuple(int(part) if part.isdigit() else 0 for part in (*parts, "0")[:2])  # type: ignore[assignment]
         self.edition = str(row[1])
@@ -101,7 +110,9 @@ class Connection:
         (info,) = self.rows("CALL db.info() YIELD id, name RETURN id, name")
         self.store_id, self.database = str(info[0]), str(info[1])
 
-    def rows(self, query: str, parameters: Mapping[str, Any] | None = None, *, seconds: float | None = None) -> list[Row]:
+    def rows(
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, seconds: float | None = None
+    ) -> list[Row]:
         """The rows of one query, whole, in one round trip. A connection that has gone stale is tried once again.
 
         Args:
@@ -116,16 +127,37 @@ class Connection:
         import neo4j
 
         limit = self.address.timeout if seconds is None else seconds
-        text = neo4j.Query(cast("LiteralString", self._prefix + query), timeout=limit)
+        text = neo4j.Query(self._prefix + query, timeout=limit)
+
+        def work(session: Session) -> list[Row]:
+            return [list(record.values()) for record in session.run(text, dict(parameters or {}))]
+
+        return self._tried(work, limit)
+
+    def written(self, work: Callable[[Session], list[Row]]) -> list[Row]:
+        """Let a session of this database do some writing.
+
+        Raises:
+            StoreError: the server failed, refused or is gone, or the connection is for reading.
+        """
+        import neo4j
+
+        if self._mode != neo4j.WRITE_ACCESS:
+            raise StoreError("this connection only reads")
+        return self._tried(work, self.address.timeout)
+
+    def _tried(self, work: Callable[[Session], list[Row]], seconds: float) -> list[Row]:
+        import neo4j
+
         failure: Neo4jError | DriverError | OSError | None = None
         for _ in range(_ATTEMPTS):
             if self._closed:
                 raise StoreError(f"the Neo4j database at {self.address.place} is closed; open the knowledge base again")
             try:
                 with self._driver.session(
-                    database=self.database, default_access_mode=neo4j.READ_ACCESS, fetch_size=_ROWS_AT_ONCE
+                    database=self.database, default_access_mode=self._mode, fetch_size=_ROWS_AT_ONCE
                 ) as session:
-                    return [list(record.values()) for record in session.run(text, dict(parameters or {}))]
+                    return work(session)
             except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
                 failure = error
                 if not error.is_retryable():
@@ -133,7 +165,7 @@ class Connection:
             except OSError as error:
                 failure = error
                 break
-        raise self._failed(cast("Neo4jError | DriverError | OSError", failure), limit) from failure
+        raise self._failed(cast("Neo4jError | DriverError | OSError", failure), seconds) from failure
 
     def _failed(self, error: Neo4jError | DriverError | OSError, seconds: float) -> StoreError:
         place = self.address.place
@@ -147,7 +179,9 @@ class Connection:
             return StoreError(self._security(code, said))
         if "DatabaseNotFound" in code or "DatabaseUnavailable" in code:
             name = self.database or "(the default)"
-            return StoreError(f"Neo4j at {place} has no database '{name}' that is online; name another: …:7687/DATABASE")
+            return StoreError(
+                f"Neo4j at {place} has no database '{name}' that is online; name another: …:7687/DATABASE"
+            )
         if code:
             return StoreError(f"Neo4j at {place} failed ({code.rpartition('.')[2]}): {said}")
         return StoreError(f"Neo4j at {place} cannot be reached: {self._unreachable(error)}")

@@ -20,9 +20,10 @@ from thinkgraph.tools.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.address import Address, parse_address
 from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.counts import count
 from thinkgraph.tools.neo4j.ids import Fact, Ids, read_edge, read_fact
 from thinkgraph.tools.neo4j.names import NameFinder
-from thinkgraph.tools.neo4j.plan import EXACT_COUNTS, Counts, Plan, make_plan
+from thinkgraph.tools.neo4j.plan import Plan, make_plan
 from thinkgraph.tools.neo4j.rows import Node, Value
 from thinkgraph.tools.sqlite_file import chunks
 
@@ -49,7 +50,7 @@ class Neo4jGraphStore:
         self._name = name or connection.database or "neo4j"
         self._hubs: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        self.counts, fingerprint = self._count()
+        self.counts, fingerprint = count(connection, plan)
         self._info: GraphInfo = {
             "name": self._name,
             "fingerprint": fingerprint,
@@ -147,7 +148,9 @@ class Neo4jGraphStore:
         facts = {one: fact for one in wanted if (fact := read_fact(one)) and one.startswith("value:")}
         if facts:
             for value in self._values(facts.values()):
-                found[value.id] = [self._relation(value.id, plan.fact_relation(value.key), "in", 1, relation_label(value.key))]
+                found[value.id] = [
+                    self._relation(value.id, plan.fact_relation(value.key), "in", 1, relation_label(value.key))
+                ]
         degree = cypher.degree("n", sorted(plan.hidden_types))
         query = (
             f"UNWIND $asked AS a {self.ids.find} WITH DISTINCT n WITH n, {degree} AS degree "
@@ -182,7 +185,6 @@ class Neo4jGraphStore:
 
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbourhood`. Values first, then edges; a loop counts once."""
-        plan = self.plan
         found: dict[str, Neighbours] = {}
         wanted = list(dict.fromkeys(ids))
         facts = {one: fact for one in wanted if (fact := read_fact(one)) and one.startswith("value:")}
@@ -248,7 +250,9 @@ class Neo4jGraphStore:
     def _seen(self, edge: str, end: str) -> str:
         """A predicate: the edge is part of the graph."""
         visible = f"NOT type({edge}) IN $hidden"
-        return f"{visible} AND NOT {cypher.any_label(end, self.plan.hidden_labels)}" if self.plan.mixed_types else visible
+        return (
+            f"{visible} AND NOT {cypher.any_label(end, self.plan.hidden_labels)}" if self.plan.mixed_types else visible
+        )
 
     def _values(self, facts: Iterable[Fact]) -> list[Value]:
         """The values that facts name, as far as they are still what they were."""
@@ -370,7 +374,8 @@ class Neo4jGraphStore:
         patterns = {True: "(n)-[r{}]->(m)", False: "(n)<-[r{}]-(m)"}
         seen = self._seen("r", "m")
         near = " ".join(
-            f"WHEN {str(out).lower()} THEN [{patterns[out].format('')} WHERE type(r) = a.r AND {seen} | r]" for out in patterns
+            f"WHEN {str(out).lower()} THEN [{patterns[out].format('')} WHERE type(r) = a.r AND {seen} | r]"
+            for out in patterns
         )
         far = " ".join(
             f"WHEN {at} THEN [{patterns[direction == 'out'].format(cypher.types([kind]))} WHERE {seen} | r]"
@@ -439,52 +444,6 @@ class Neo4jGraphStore:
     def _known_hubs(self) -> set[str]:
         with self._lock:
             return set(self._hubs)
-
-    # Counts
-
-    def _count(self) -> tuple[Counts, str]:
-        plan, catalogue = self.plan, self.plan.catalogue
-        relationships = sum(count for kind, count in catalogue.types.items() if kind in plan.types)
-        relationships -= sum(plan.touching.get(kind, 0) for kind in plan.types)
-        entities = max(catalogue.nodes - plan.hidden_nodes, 0)
-        literal_nodes = sum(catalogue.labels[label] for label in plan.literal_labels - plan.hidden_labels)
-        exact = catalogue.nodes <= EXACT_COUNTS
-        values = self._counted_facts() if exact else self._estimated_facts()
-        facts = sum(values.values())
-        relations = len(plan.types) + len({key for _, key in values})
-        counts = Counts(entities, literal_nodes + facts, relationships + facts, relations, exact)
-        seen = sorted([*pair, count] for pair, count in values.items()) if exact else None
-        return counts, plan.fingerprint(self.connection.store_id, seen)
-
-    def _counted_facts(self) -> dict[tuple[str, str], int]:
-        """Values by labels and property, counted."""
-        query = (
-            f"MATCH (n) WHERE NOT {cypher.any_label('n', self.plan.hidden_labels)} "
-            f"WITH labels(n) AS labels, {cypher.facts('n', most='1', cut='1')} AS facts UNWIND facts AS f "
-            "WITH labels, f[0] AS key, CASE WHEN f[1] > $many THEN $many ELSE f[1] END AS size, f[1] AS all, f[2] AS first "
-            "WHERE all > 0 AND NOT (all > 50 AND first[0] <> toStringOrNull(first[0])) "
-            "RETURN labels, key, sum(size)"
-        )
-        found: dict[tuple[str, str], int] = {}
-        for labels, key, size in self._rows(query, [0], many=cypher.MOST_ELEMENTS):
-            if key not in self.plan.silent(labels):
-                pair = ("\0".join(sorted(labels)), str(key))
-                found[pair] = found.get(pair, 0) + int(size)
-        return found
-
-    def _estimated_facts(self) -> dict[tuple[str, str], int]:
-        """Values by label and property, as the samples let expect."""
-        plan = self.plan
-        shown = {label: one for label, one in plan.catalogue.samples.items() if label not in plan.hidden_labels}
-        labelled = sum(one.count for one in shown.values())
-        scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
-        found: dict[tuple[str, str], int] = {}
-        for label, one in shown.items():
-            silent = plan.silent([label])
-            for key, facts in one.properties.items():
-                if key not in silent and one.sampled:
-                    found[label, key] = round(one.count * scale * facts.present / one.sampled)
-        return found
 
 
 def _degree(node: str) -> str:

@@ -157,7 +157,13 @@ def _values(text: str) -> list[Any]:
 
 
 def _text(value: Any) -> str:
-    return value if isinstance(value, str) else str(value) if isinstance(value, int) and not isinstance(value, bool) else ""
+    return (
+        value
+        if isinstance(value, str)
+        else str(value)
+        if isinstance(value, int) and not isinstance(value, bool)
+        else ""
+    )
 
 
 def _encodable(text: str) -> bool:

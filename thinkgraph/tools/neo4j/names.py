@@ -32,7 +32,9 @@ _LEAST_GRAMS = 0.34
 _TOP_SCORE = 0.999
 _STOP_WEIGHT = 0.1
 _MANY = 2_000
-_SMALL_WORDS = frozenset({"of", "the", "and", "in", "on", "at", "a", "an", "for", "to", "by", "de", "la", "le", "von", "van"})
+_SMALL_WORDS = frozenset(
+    {"of", "the", "and", "in", "on", "at", "a", "an", "for", "to", "by", "de", "la", "le", "von", "van"}
+)
 _LUCENE = re.compile(r'([+\-!(){}\[\]^"~*?:\\/&|\s])')
 
 Branches = tuple[list[str], dict[str, Any]]
@@ -338,7 +340,7 @@ class NameFinder:
             f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)"
             for group in (self.ways.scanned if scan else ())
         ]
-        texts = [" OR ".join(_literally(word) for word in one[:_CANDIDATES]) for one in asked if one]
+        texts = [" OR ".join(literally(word) for word in one[:_CANDIDATES]) for one in asked if one]
         branches += self._indexed(parameters, _CANDIDATES, lambda keys: [_fields(keys, f"({text})") for text in texts])
         return branches, parameters
 
@@ -371,7 +373,11 @@ class NameFinder:
 
     def _named(self, group: Group) -> str:
         """Cypher that binds `n` to a group's nodes and `names` to their names in the form in which they are compared."""
-        normal = "toLower(normalize(left(x, {}), NFKC))" if self._connection.version >= _NORMALISES else "toLower(left(x, {}))"
+        normal = (
+            "toLower(normalize(left(x, {}), NFKC))"
+            if self._connection.version >= _NORMALISES
+            else "toLower(left(x, {}))"
+        )
         made = ", ".join(map(_template, group.names))
         lists = [f"[{made}]"] + [
             f"CASE WHEN {key} IS NULL THEN [] WHEN toStringOrNull({key}) IS NULL THEN {key}[..200] ELSE [{key}] END"
@@ -380,9 +386,7 @@ class NameFinder:
         texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
         return f"{group.match} WITH n, [x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}] AS names"
 
-    def _indexed(
-        self, parameters: dict[str, Any], limit: int, make: Callable[[Sequence[str]], list[str]]
-    ) -> list[str]:
+    def _indexed(self, parameters: dict[str, Any], limit: int, make: Callable[[Sequence[str]], list[str]]) -> list[str]:
         """A branch for each full-text index, asked with the lines that `make` gives for its properties."""
         branches = []
         for at, index in enumerate(self.ways.fulltext):
@@ -426,21 +430,23 @@ def _string(text: str) -> str:
 
 def _fields(keys: Sequence[str], what: str) -> str:
     """A Lucene query for the same in several fields."""
-    return " OR ".join(f"{_literally(key)}:{what}" for key in keys)
+    return " OR ".join(f"{literally(key)}:{what}" for key in keys)
 
 
-def _literally(text: str) -> str:
+def literally(text: str) -> str:
     """A word or a field's name in Lucene's language, as no operator."""
     return _LUCENE.sub(r"\\\1", text)
 
 
 def _fuzzy(word: str) -> str:
     edits = 2 if len(word) > 5 else 1 if len(word) > 2 else 0  # noqa: PLR2004 - Lucene allows two at most
-    return _literally(word) + (f"~{edits}" if edits else "")
+    return literally(word) + (f"~{edits}" if edits else "")
 
 
 def _written(norm: str, given: set[str], *, few: bool) -> set[str]:
     """Ways in which a name may be written in the database, for indexes that know equality only."""
-    titled = " ".join(word if word in _SMALL_WORDS and at else word[:1].upper() + word[1:] for at, word in enumerate(norm.split()))
+    titled = " ".join(
+        word if word in _SMALL_WORDS and at else word[:1].upper() + word[1:] for at, word in enumerate(norm.split())
+    )
     forms = {norm, titled, *given, *(unicodedata.normalize("NFKC", name) for name in given)}
     return forms | {norm.upper(), norm.title(), norm.capitalize()} if few else forms

@@ -21,6 +21,8 @@ EXACT_COUNTS = 20_000
 """Nodes up to which the literal values are counted; of larger databases the sample says about how many there are."""
 UNINDEXED = 2_000
 """Nodes of a label up to which an identifying property needs no index."""
+UNFINISHED = "_ThinkGraphExport"
+"""The label of the node by which an export knows how far it is; it goes when the export is finished."""
 _ROLES_CACHE = 4_096
 
 
@@ -29,18 +31,6 @@ class Key(NamedTuple):
 
     label: str
     key: str
-
-
-@dataclass(frozen=True)
-class Counts:
-    """How much there is, as a graph store counts it."""
-
-    entities: int
-    literals: int
-    triples: int
-    relations: int
-    exact: bool
-    """Whether literals, triples and relations were counted rather than estimated."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +174,11 @@ def make_plan(connection: Connection, mapping: Mapping) -> Plan:
         StoreError: the database cannot be read.
     """
     catalogue = look(connection)
+    if UNFINISHED in catalogue.labels:
+        raise KnowledgeError(
+            f"the database '{connection.database}' at {connection.address.place} holds an unfinished export: run the same "
+            "`thinkgraph kb export` again"
+        )
     _check(mapping, catalogue)
     vectors = {
         (label, index.properties[0]) for index in catalogue.indexes if index.kind == "VECTOR" for label in index.labels
@@ -306,7 +301,9 @@ def _overridden(one: Roles, mapping: Mapping, present: set[str]) -> Roles:
     if mapping.description is not None:
         changes["description"] = next(iter(chosen(mapping.description)), "")
     if mapping.passage is not None:
-        changes["passage"] = next((e.removeprefix(f"{one.label}.") for e in mapping.passage if e.startswith(f"{one.label}.")), "")
+        changes["passage"] = next(
+            (e.removeprefix(f"{one.label}.") for e in mapping.passage if e.startswith(f"{one.label}.")), ""
+        )
         if one.passage and not changes["passage"]:
             changes["texts"] = tuple(dict.fromkeys((*one.texts, one.passage)))
     if mapping.text is not None and not changes.get("passage", one.passage):

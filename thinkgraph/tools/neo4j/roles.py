@@ -7,37 +7,68 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-GENERIC = frozenset({"entity", "node", "thing", "resource", "object", "concept", "item", "individual", "vertex", "kg builder"})
+GENERIC = frozenset(
+    {"entity", "node", "thing", "resource", "object", "concept", "item", "individual", "vertex", "kg builder"}
+)
 """Labels that say nothing about a node (in plain words): its type is then in a property, if anywhere."""
 
 LITERAL_LABELS = frozenset({"literal"})
 RELATION_LABEL = "RelationType"
 """Nodes of this label with the properties `type` and `name` give types of relationships a name for people."""
 
-_BOOKKEEPING = re.compile(r"_Bloom_|_Neodash_|_GraphConfig|_NsPrefDef|_MapDef|_MapNs|__Neo4jMigration|_n10s")
+_BOOKKEEPING = re.compile(
+    r"_ThinkGraph|_Bloom_|_Neodash_|_GraphConfig|_NsPrefDef|_MapDef|_MapNs|__Neo4jMigration|_n10s"
+)
 _NAMESPACE = re.compile(r"^[A-Za-z][A-Za-z0-9]*__(?=.)")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 
-_BEST = {"name": 4.0, "fullname": 3.9, "displayname": 3.9, "preflabel": 3.9, "canonicalname": 3.9, "title": 3.8, "label": 3.8}
+_BEST = {
+    "name": 4.0,
+    "fullname": 3.9,
+    "displayname": 3.9,
+    "preflabel": 3.9,
+    "canonicalname": 3.9,
+    "title": 3.8,
+    "label": 3.8,
+}
 _NAMING = frozenset({"name", "title", "label"})
 _BESIDE = frozenset(
-    "first last given family middle sur maiden contact user file short nick ship type status class brand original".split()
+    (  # noqa: SIM905 - a list would take a line for each
+        "first last given family middle sur maiden contact user file short nick ship type status class brand original"
+    ).split()
 )
 """Words before "name" that make it the name of something else, or a part of one."""
 _GIVEN, _FAMILY = ("first", "given", "fore"), ("last", "family", "sur")
-_CODES = frozenset({"code", "symbol", "iso", "abbreviation", "acronym", "handle", "username", "slug", "email", "login", "isbn"})
+_CODES = frozenset(
+    {"code", "symbol", "iso", "abbreviation", "acronym", "handle", "username", "slug", "email", "login", "isbn"}
+)
 _IDS = frozenset({"id", "key", "uid", "uuid", "guid", "identifier", "number", "no", "nr", "iri", "uri", "url"})
 _ALIASES = frozenset(
-    "alias aliases altlabel altlabels altname altnames alternativename alternativenames alternatename alternatenames"
-    " alternativelabel alternativelabels synonym synonyms aka akas alsoknownas othername othernames nickname nicknames".split()
+    (  # noqa: SIM905 - as above
+        "alias aliases altlabel altlabels altname altnames alternativename alternativenames alternatename alternatenames "
+        "alternativelabel alternativelabels synonym synonyms aka akas alsoknownas othername othernames nickname nicknames"
+    ).split()
 )
-_DESCRIPTIONS = (
-    *("description", "shortdescription", "desc", "summary", "definition", "abstract", "overview", "comment", "about", "bio"),
-    "biography",
+_DESCRIPTIONS = (  # noqa: SIM905 - as above
+    "description shortdescription desc summary definition abstract overview comment about bio biography"
+).split()
+"""Best first."""
+_TEXT_KEYS = frozenset(
+    {"text", "content", "pagecontent", "body", "chunk", "passage", "paragraph", "sentence", "fulltext"}
 )
-_TEXT_KEYS = frozenset({"text", "content", "pagecontent", "body", "chunk", "passage", "paragraph", "sentence", "fulltext"})
 _TEXT_LABELS = frozenset(
-    {"chunk", "passage", "paragraph", "sentence", "snippet", "text unit", "text", "text chunk", "document chunk", "fragment"}
+    {
+        "chunk",
+        "passage",
+        "paragraph",
+        "sentence",
+        "snippet",
+        "text unit",
+        "text",
+        "text chunk",
+        "document chunk",
+        "fragment",
+    }
 )
 _DOCUMENT_LABELS = frozenset({"document", "article", "page", "section", "web page", "abstract"})
 _SECTION_KEYS = frozenset({"section", "heading", "chapter", "sectiontitle"})
@@ -51,6 +82,8 @@ _LONG_VECTOR = 50
 _FEW_CHARACTERS = 100
 _LONGEST_NAME = 120
 _FALLBACKS = 3
+_CODED, _TELLING = 1.0, 0.9
+"""How much a further name must at least sound like a name or an identifier, and how often it must tell nodes apart."""
 
 
 @dataclass(frozen=True)
@@ -100,7 +133,9 @@ class PropertyFacts:
     @property
     def is_vector(self) -> bool:
         """Whether it is a long list of numbers."""
-        numbers = [value for value in self.samples if isinstance(value, list) and value and not isinstance(value[0], str)]
+        numbers = [
+            value for value in self.samples if isinstance(value, list) and value and not isinstance(value[0], str)
+        ]
         return self.size > _LONG_VECTOR and bool(numbers)
 
     @property
@@ -198,7 +233,9 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     names = _names(facts, {*long, *data})
     passage = _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
-    description = next((joined[word] for word in _DESCRIPTIONS if word in joined and facts.properties[joined[word]].is_text), "")
+    description = next(
+        (joined[word] for word in _DESCRIPTIONS if word in joined and facts.properties[joined[word]].is_text), ""
+    )
     generic = is_generic(facts.label)
     return Roles(
         label=facts.label,
@@ -217,6 +254,7 @@ def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:
     """Templates that fit to name the label's nodes, best first."""
     own = plain_words(facts.label)
     scored: list[tuple[float, Template]] = []
+    others: set[Template] = set()
     parts: dict[str, PropertyFacts] = {}
     for one in facts.properties.values():
         words = plain_words(one.key)
@@ -228,16 +266,20 @@ def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:
         if words[-1] == "name" and len(words) > 1:
             parts.setdefault("given" if words[0] in _GIVEN else "family" if words[0] in _FAMILY else "", one)
         prefix = " ".join(own) if one.numeric and words != own and words[-1] not in _NAMING else ""
-        scored.append((base + _fitness(one, facts), Template((one.key,), prefix.capitalize())))
+        score = base + _fitness(one, facts)
+        scored.append((score, Template((one.key,), prefix.capitalize())))
+        if base >= _CODED and one.distinct >= _TELLING * one.present:
+            others.add(scored[-1][1])
     if {"given", "family"} <= parts.keys():
         given, family = parts["given"], parts["family"]
         both = min(_fitness(given, facts, unique=False), _fitness(family, facts, unique=False))
         scored.append((3.6 + both + 1.5, Template((given.key, family.key))))
     scored.sort(key=lambda pair: (-pair[0], pair[1].keys))
-    return tuple(template for _, template in scored[:_FALLBACKS])
+    # Further names must name: a value that many nodes share, or any short text, would link half the graph to one mention.
+    return tuple(template for at, (_, template) in enumerate(scored) if not at or template in others)[:_FALLBACKS]
 
 
-def _base(words: Sequence[str], own: Sequence[str], one: PropertyFacts) -> float:
+def _base(words: Sequence[str], own: Sequence[str], one: PropertyFacts) -> float:  # noqa: PLR0911 - a table
     """How much a key sounds like a name's; 0: not at all."""
     joined = "".join(words)
     if joined in _BEST:

@@ -108,7 +108,13 @@ class Value:
 
     def entity(self) -> Entity:
         """The value as the end of a path."""
-        return {"id": self.id, "label": self.text, "type": value_kind(self.text) or "", "description": "", "literal": True}
+        return {
+            "id": self.id,
+            "label": self.text,
+            "type": value_kind(self.text) or "",
+            "description": "",
+            "literal": True,
+        }
 
 
 def node(plan: Plan, ids: Ids, row: Sequence[Any]) -> Node:

@@ -65,14 +65,17 @@ class Catalogue:
     def exact_index(self, label: str, key: str) -> bool:
         """Whether nodes of the label are found by an equal value of the property without a scan."""
         return any(
-            index.kind in _EXACT_KINDS and label in index.labels and index.properties == (key,) for index in self.indexes
+            index.kind in _EXACT_KINDS and label in index.labels and index.properties == (key,)
+            for index in self.indexes
         )
 
     def unique_key(self, label: str) -> str:
         """A property that identifies the label's nodes by a constraint of the owner; "" where there is none."""
         found = [index.properties[0] for index in self.indexes if index.unique and index.labels == (label,)]
         # Of several, the one that sounds most like an identifier, for names change more often.
-        return min(found, key=lambda key: (roles.plain_words(key)[-1:] != ["id"], "id" not in key.lower(), key), default="")
+        return min(
+            found, key=lambda key: (roles.plain_words(key)[-1:] != ["id"], "id" not in key.lower(), key), default=""
+        )
 
 
 def look(connection: Connection) -> Catalogue:
@@ -84,7 +87,9 @@ def look(connection: Connection) -> Catalogue:
     ((nodes, relationships),) = connection.rows("RETURN COUNT { () } AS nodes, COUNT { ()-->() } AS relationships")
     names = [str(row[0]) for row in connection.rows("CALL db.labels() YIELD label RETURN label ORDER BY label")]
     kinds = connection.rows("CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t ORDER BY t")
-    keys = frozenset(str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey"))
+    keys = frozenset(
+        str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")
+    )
     labels = counted(connection, names, "COUNT {{ (:{}) }}")
     types = counted(connection, [str(row[0]) for row in kinds], "COUNT {{ ()-[:{}]->() }}")
     indexes, known = _indexes(connection)
@@ -175,7 +180,9 @@ def _sample_query(label: str, at: int) -> str:
     )
 
 
-def _property(key: str, present: int, distinct: int, mean: float | None, size: int | None, samples: Any) -> PropertyFacts:
+def _property(
+    key: str, present: int, distinct: int, mean: float | None, size: int | None, samples: Any
+) -> PropertyFacts:
     return PropertyFacts(
         key=key,
         present=int(present),

@@ -11,7 +11,7 @@ from thinkgraph.tools.neo4j.cypher import VALUE_CUT
 _HASH_BYTES = 4
 
 
-def render(value: Any) -> str:
+def render(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
     """A value as text; "" for what has none (nothing, bytes, lists).
 
     Numbers without a needless fraction, booleans as Cypher writes them, dates and times in ISO 8601, points by their
