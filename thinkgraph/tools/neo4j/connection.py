@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Self, cast
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import one_line
+from thinkgraph.tools.names import well_formed
 
 if TYPE_CHECKING:
     from neo4j import Driver, Session
@@ -130,9 +131,15 @@ class Connection:
         text = neo4j.Query(self._prefix + query, timeout=limit)
 
         def work(session: Session) -> list[Row]:
-            return [list(record.values()) for record in session.run(text, dict(parameters or {}))]
+            return [list(record.values()) for record in session.run(text, given)]
 
-        return self._tried(work, limit)
+        given: dict[str, Any] = dict(parameters or {})
+        try:
+            return self._tried(work, limit)
+        except UnicodeEncodeError:
+            # No encoding takes a lone surrogate, and no text in the database has one.
+            given = _cleaned(given)
+            return self._tried(work, limit)
 
     def written(self, work: Callable[[Session], list[Row]]) -> list[Row]:
         """Let a session of this database do some writing.
@@ -212,6 +219,15 @@ class Connection:
         if "handshake" in text.lower() or "protocol" in text.lower():
             return f"what answers there speaks no plain Bolt ({said}); if it wants TLS, use {self.address.scheme}+s://"
         return f"{said}; is the server running, and is this its address?"
+
+
+def _cleaned(value: Any) -> Any:
+    """A parameter with U+FFFD for lone surrogates."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(part) for name, part in value.items()}
+    return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
 
 
 def _causes(error: BaseException) -> Sequence[BaseException]:

@@ -20,7 +20,7 @@ from thinkgraph.tools.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.address import Address, parse_address
 from thinkgraph.tools.neo4j.connection import Connection
-from thinkgraph.tools.neo4j.counts import count
+from thinkgraph.tools.neo4j.counts import count as count_all
 from thinkgraph.tools.neo4j.ids import Fact, Ids, read_edge, read_fact
 from thinkgraph.tools.neo4j.names import NameFinder
 from thinkgraph.tools.neo4j.plan import Plan, make_plan
@@ -50,7 +50,7 @@ class Neo4jGraphStore:
         self._name = name or connection.database or "neo4j"
         self._hubs: OrderedDict[str, None] = OrderedDict()
         self._lock = threading.Lock()
-        self.counts, fingerprint = count(connection, plan)
+        self.counts, fingerprint = count_all(connection, plan)
         self._info: GraphInfo = {
             "name": self._name,
             "fingerprint": fingerprint,
@@ -94,6 +94,12 @@ class Neo4jGraphStore:
         Neo4j cannot tell cheaply, it cannot see: a value that was changed into another, or as much deleted as added.
         """
         return self._info.copy()
+
+    def describe(self, text: object = None) -> dict[str, Any]:
+        """What was recognised, as plain JSON: labels, relations, indexes, and under `missing` what an owner could do."""
+        from thinkgraph.tools.neo4j.describe import describe
+
+        return describe(self, text)
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See `GraphStore.lookup`."""

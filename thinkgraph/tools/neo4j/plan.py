@@ -188,6 +188,11 @@ def make_plan(connection: Connection, mapping: Mapping) -> Plan:
         covered = frozenset(key for one, key in vectors if one == label)
         found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
     literal = _literal_labels(catalogue, mapping)
+    for label in literal & set(found):
+        # A value is shown as it is; without a property for it, as what seems to name the node.
+        bare = [Template(("value",))] * ("value" in catalogue.samples[label].properties)
+        names = [Template(name.keys) for name in found[label].names]
+        found[label] = replace(found[label], names=tuple(dict.fromkeys([*bare, *names])), texts=(), passage="")
     passages = {label: one for label, one in found.items() if one.passage and label not in literal}
     hidden = {label for label in catalogue.labels if roles.is_bookkeeping(label) or label in (mapping.hide or ())}
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())

@@ -48,6 +48,7 @@ ENCODED = 256
 _STRETCH = 800
 """About how many characters an encoder takes at once."""
 _MOST_TEXTS = 2_000
+_SLACK = 1e-6
 _MOST_ENTITIES = 100
 _CANDIDATES = 50
 _CHUNK = 2_000
@@ -297,8 +298,12 @@ class Neo4jTextStore:
         )
         text = (
             f"CALL {{ {walk} WITH c, CASE {near} END AS score WITH c, score ORDER BY score DESC "
-            "WITH collect([c, score]) AS every UNWIND [x IN every WHERE x[1] IS NOT NULL][..toInteger($limit) + 10] "
-            f"+ [x IN every WHERE x[1] IS NULL][..{_MOST_TEXTS}] AS one RETURN one[0] AS c, one[1] AS score }} {give}"
+            "WITH collect([c, score]) AS every "
+            "WITH [x IN every WHERE x[1] IS NOT NULL] AS scored, [x IN every WHERE x[1] IS NULL] AS open "
+            # All that cannot be told from the last one come along: equal scores are put in order by id, here.
+            f"WITH scored, open, coalesce(scored[toInteger($limit) - 1][1], 0.0) - {_SLACK} AS least "
+            f"UNWIND [x IN scored WHERE x[1] >= least][..{_MOST_TEXTS}] + open[..{_MOST_TEXTS}] AS one "
+            f"RETURN one[0] AS c, one[1] AS score }} {give}"
         )
         vector = embed_array(self._embedder, [query])[0].tolist()
         return list(self._scored(self._rows(text, asked, vector=vector, limit=limit)))
