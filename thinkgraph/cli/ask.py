@@ -14,6 +14,7 @@ from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, model
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
+from thinkgraph.tools.knowledge import without_password
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
@@ -58,7 +59,7 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(
         method=args.method,
         model=model_name(args.model),
-        kb=kb_spec(args.kb),
+        kb=without_password(kb_spec(args.kb)),
         settings=settings,
         prompts=absolute(args.prompts),
         prices=absolute(args.prices),
@@ -73,7 +74,7 @@ def run(args: argparse.Namespace) -> int:
                     f"run {thread} is not finished ('{old['question'][:60]}'): go on with 'thinkgraph resume {thread}', "
                     "or give it up with --replace"
                 )
-            graph = open_graph(options, runs)
+            graph = open_graph(options, runs, kb=kb_spec(args.kb))
             say = speaker(quiet=args.quiet)
             announce(options, say)
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
 
 
 def kb_spec(given: str) -> str:
-    """A knowledge base as it is noted with a run: valid whatever the folder `resume` is called from."""
+    """A knowledge base's name, valid whatever the folder `resume` is called from."""
     return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
 
 
@@ -124,8 +125,8 @@ def _check_question(question: str, options: RunOptions) -> None:
     check_question(question, resolve_settings(method(options["method"]).settings, options["settings"]))
 
 
-def open_graph(options: RunOptions, runs: RunStore) -> Graph:
-    """Build the graph of a run over the store's checkpoints and journal."""
+def open_graph(options: RunOptions, runs: RunStore, *, kb: str) -> Graph:
+    """Build the graph of a run over the store's checkpoints and journal; `kb` is what was given, password and all."""
     from thinkgraph.graphs.build import build
     from thinkgraph.graphs.registry import method
     from thinkgraph.models.prices import load_prices
@@ -135,7 +136,7 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     resolve_settings(method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
-        knowledge=options["kb"],
+        knowledge=kb,
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],

@@ -8,7 +8,7 @@ import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from thinkgraph.cli.options import add_kb, add_model, model_name
 from thinkgraph.cli.show import write_line
@@ -19,6 +19,7 @@ from thinkgraph.prompts.lines import one_line
 if TYPE_CHECKING:
     from thinkgraph.models.client import ChatClient
     from thinkgraph.prompts.library import Prompt
+    from thinkgraph.tools.knowledge import Knowledge
 
 PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromadb", "sentence-transformers", "torch")
 
@@ -33,17 +34,21 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check everything; exit code 1 if something is wrong."""
     faults = 0
-    for title, check in (
-        ("python", _python),
-        ("packages", _packages),
-        ("sqlite", _sqlite),
-        ("runs", _runs),
-        ("knowledge", lambda: _knowledge(args.kb)),
-        ("encoder", lambda: _encoder(args.kb)),
-    ):
-        faults += _report(title, check)
-    if not args.no_calls:
-        faults += _calls(args)
+    with _Base(args.kb) as base:
+        for title, check in (
+            ("python", _python),
+            ("packages", _packages),
+            ("sqlite", _sqlite),
+            ("runs", _runs),
+            ("knowledge", lambda: _knowledge(base)),
+            ("encoder", lambda: _encoder(base)),
+        ):
+            faults += _report(title, check)
+            if title == "knowledge":
+                for note in base.notes():
+                    _print(f"     {note}")
+        if not args.no_calls:
+            faults += _calls(args, base)
     _print("all is well" if not faults else f"{faults} of the checks failed")
     return 1 if faults else 0
 
@@ -85,36 +90,59 @@ def _runs() -> str:
         return f"{len(runs.rows())} kept in {runs.folder}"
 
 
-def _knowledge(spec: str) -> str:
-    from thinkgraph.tools.knowledge import Knowledge
+class _Base:
+    """The knowledge base, opened when it is first asked for; an opening that failed is tried again."""
 
+    def __init__(self, spec: str) -> None:
+        self._spec = spec
+        self._opened: Knowledge | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._opened is not None:
+            self._opened.close()
+
+    def open(self) -> Knowledge:
+        """The knowledge base. Raises KnowledgeError where it cannot be opened."""
+        from thinkgraph.tools.knowledge import Knowledge
+
+        if self._opened is None:
+            self._opened = Knowledge.open(self._spec)
+        return self._opened
+
+    def notes(self) -> list[str]:
+        """What the owner of a server could do to make it faster."""
+        describe = getattr(self._opened.graph, "describe", None) if self._opened else None
+        return [one_line(note) for note in describe(self.open().text)["missing"]] if callable(describe) else []
+
+
+def _knowledge(base: _Base) -> str:
     began = time.monotonic()
-    knowledge = Knowledge.open(spec)
+    knowledge = base.open()
     info = knowledge.graph.info()
     text = f", {knowledge.text.info()['passages']:,} passages" if knowledge.text else ", no passages"
     took = time.monotonic() - began
     return f"{knowledge.name}: {info['entities']:,} entities, {info['triples']:,} triples{text} ({took:.1f} s)"
 
 
-def _encoder(spec: str) -> str:
-    from thinkgraph.tools.knowledge import Knowledge
-
-    embedder = Knowledge.open(spec).embedder
+def _encoder(base: _Base) -> str:
+    embedder = base.open().embedder
     began = time.monotonic()
     vector = embedder.embed(["a short text"])[0]
     return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
 
 
-def _calls(args: argparse.Namespace) -> int:
+def _calls(args: argparse.Namespace, base: _Base) -> int:
     """One small call of every role: the prompt's own worked example, read back by the role's parser."""
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.roles import Models
     from thinkgraph.prompts.library import PromptLibrary, builtin_roles
-    from thinkgraph.tools.knowledge import Knowledge
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb)))
+        models = Models(model_name(args.model), offline=offline_model(base.open()))
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

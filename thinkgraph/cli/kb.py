@@ -1,4 +1,4 @@
-"""`thinkgraph kb`: build a knowledge base, and show what one holds."""
+"""`thinkgraph kb`: build a knowledge base, show what one holds, load it into a server."""
 
 from __future__ import annotations
 
@@ -24,7 +24,9 @@ _LINE_SECONDS = 10.0
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    """Declare `kb build` and `kb info` on the parser of `kb`."""
+    """Declare `kb build`, `kb info` and `kb export` on the parser of `kb`."""
+    from thinkgraph.cli.kb_server import add_export
+
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
     build = commands.add_parser("build", help="build a knowledge base from files", description=_BUILD)
     build.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder; made by the build")
@@ -69,8 +71,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
     info = commands.add_parser("info", help="show what a knowledge base holds")
-    info.add_argument("folder", metavar="DIR", help='a knowledge base\'s folder, or "world"')
+    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or neo4j://…')
     info.add_argument("--json", action="store_true", help="print JSON")
+    add_export(commands)
 
 
 _BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
@@ -78,7 +81,19 @@ _BUILD = "Build a knowledge base. A build that was stopped goes on when the same
 
 def run(args: argparse.Namespace) -> int:
     """Run the command that was parsed; gives the exit status. Errors are raised as `ThinkGraphError`."""
+    if args.kb_command == "export":
+        return _export(args)
     return _build(args) if args.kb_command == "build" else _info(args)
+
+
+def _export(args: argparse.Namespace) -> int:
+    from thinkgraph.cli.kb_server import export
+
+    progress = LineProgress(sys.stderr)
+    try:
+        return export(args, progress)
+    finally:
+        progress.close()
 
 
 def _build(args: argparse.Namespace) -> int:
@@ -141,6 +156,10 @@ def _print_rejects(report: BuildReport, out: TextIO) -> None:
 
 
 def _info(args: argparse.Namespace) -> int:
+    from thinkgraph.cli.kb_server import info, is_server
+
+    if is_server(args.folder):
+        return info(args.folder, as_json=args.json)
     from thinkgraph.tools import kb_files
     from thinkgraph.tools.knowledge import WORLD, world_folder
     from thinkgraph.tools.sqlite_graph import SqliteGraphStore

@@ -20,7 +20,7 @@ COMMANDS = {
     "ask": "answer a question, with live progress and cited evidence",
     "resume": "go on with a run that was stopped or killed",
     "runs": "list, remove, prune or export runs",
-    "kb": "build a knowledge base from files, or look at one",
+    "kb": "build a knowledge base from files, look at one, or load it into a server",
     "doctor": "check the installation, a knowledge base and a model",
     "compare": "ask one question with all methods, side by side",
     "batch": "answer a file of questions, resumable, here or on a server",

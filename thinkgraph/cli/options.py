@@ -27,7 +27,10 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 def add_kb(parser: argparse.ArgumentParser) -> None:
     """--kb."""
     parser.add_argument(
-        "--kb", metavar="K", default="world", help="'world' (bundled), or the folder of a knowledge base"
+        "--kb",
+        metavar="K",
+        default="world",
+        help="'world' (bundled), a knowledge base's folder, or neo4j://user@host/database",
     )
 
 

@@ -9,6 +9,7 @@ from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, 
 from thinkgraph.cli.options import add_model
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.errors import ManifestMismatchError, RunError
+from thinkgraph.tools.knowledge import without_password
 
 if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
@@ -18,7 +19,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `resume`."""
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     add_model(parser)
-    parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since")
+    parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -35,7 +36,9 @@ def run(args: argparse.Namespace) -> int:
                 answer = _kept(runs, args.thread)
                 say("this run is finished; its answer:")
             else:
-                answer = _go_on(runs, row, options, quiet=args.quiet)
+                # A password is not kept with a run: it comes with the flag again, or from the environment.
+                kb = options["kb"] if args.kb is None else kb_spec(args.kb)
+                answer = _go_on(runs, row, options, kb, quiet=args.quiet)
     return report(answer, as_json=args.json)
 
 
@@ -49,7 +52,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     return RunOptions(
         method=old["method"],
         model=old["model"],
-        kb=old["kb"] if args.kb is None else kb_spec(args.kb),
+        kb=old["kb"] if args.kb is None else without_password(kb_spec(args.kb)),
         settings=old["settings"],
         prompts=absolute(args.prompts) or old["prompts"],
         prices=absolute(args.prices) or old["prices"],
@@ -66,10 +69,10 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _go_on(runs: RunStore, row: RunRow, options: RunOptions, *, quiet: bool) -> Answer:
+def _go_on(runs: RunStore, row: RunRow, options: RunOptions, kb: str, *, quiet: bool) -> Answer:
     say = speaker(quiet=quiet)
     thread = row["thread"]
-    graph = open_graph(options, runs)
+    graph = open_graph(options, runs, kb=kb)
     announce(options, say)
     with runs.using():
         state = graph.get_state({"configurable": {"thread_id": thread}})

@@ -24,10 +24,19 @@ WORLD = "world"
 """The spec of the knowledge base that comes with the package."""
 
 Opener = Callable[..., "Knowledge"]
-OPENERS: dict[str, Opener] = {}
-"""What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`."""
+
+
+def _open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
+    from thinkgraph.tools.neo4j.opening import open_neo4j
+
+    return open_neo4j(spec, embedder=embedder)
+
+
+OPENERS: dict[str, Opener] = dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j)
+"""What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`. Loads its driver itself."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
+_LOGIN = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+://)([^:@/?#]*)(?::[^/?#]*)?@")
 _WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "vectors.npz")
 
 
@@ -231,6 +240,11 @@ class Knowledge:
         if embedder is not None:
             self._parts["embedder"] = embedder
         return self
+
+
+def without_password(spec: str) -> str:
+    """A spec as it may be kept and shown: `scheme://user:password@host` without the password; others as they are."""
+    return _LOGIN.sub(lambda found: f"{found[1]}{found[2]}@" if found[2] else found[1], spec)
 
 
 def world_folder(progress: Progress = no_progress) -> Path:

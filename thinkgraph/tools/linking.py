@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Protocol
 
 from rapidfuzz.distance import OSA
 
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
     from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
     from thinkgraph.tools.protocols import Embedder, GraphStore
-    from thinkgraph.tools.vector_index import EntityIndex
 
 _MAX_NAMES = 24_000
 """Names looked up in one call, all texts together: 8,000 characters of English give about 11,000."""
@@ -35,6 +34,14 @@ _EXACT, _ALIAS, _PLAIN, _FULLTEXT, _FUZZY = 0.9, 0.8, 0.7, 0.5, 0.3
 _MIN_SHARE, _MIN_LIKENESS, _MIN_COSINE = 0.5, 0.7, 0.3
 _MIN_FUZZY = 4
 """Letters of the shortest word whose spelling is doubted."""
+
+
+class NearestEntities(Protocol):
+    """Finds entities by what they mean (`EntityIndex`, or a server's own index)."""
+
+    def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
+        """The `limit` entities nearest to each text with their cosines, best first."""
+        ...
 
 
 @dataclass(slots=True)
@@ -84,7 +91,7 @@ class StandardLinker:
     """
 
     def __init__(
-        self, graph: GraphStore, *, embedder: Embedder | None = None, entity_index: EntityIndex | None = None
+        self, graph: GraphStore, *, embedder: Embedder | None = None, entity_index: NearestEntities | None = None
     ) -> None:
         """Link to the entities of `graph`.
 

@@ -1,0 +1,141 @@
+"""Reads a knowledge base folder row by row, in an order that a stopped export can go on in."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+from collections.abc import Iterator
+from pathlib import Path
+from types import TracebackType
+from typing import NamedTuple, Self
+
+import numpy as np
+
+from thinkgraph.tools import kb_files
+from thinkgraph.tools.graph_schema import ALIAS
+from thinkgraph.tools.names import key_label
+from thinkgraph.tools.sqlite_file import ReadOnlyFile
+from thinkgraph.tools.text_schema import VECTOR_TYPE
+
+
+class NodeRow(NamedTuple):
+    """An entity or a literal."""
+
+    number: int
+    key: str
+    """The entity's id, or the literal's value."""
+    label: str
+    type: str
+    description: str
+    aliases: list[str]
+
+
+class TripleRow(NamedTuple):
+    """One statement; the relation is the same for a long stretch of rows."""
+
+    place: tuple[int, int]
+    """Where to go on after it."""
+    subject: str
+    relation: str
+    object: str
+    literal: bool
+    qualifiers: list[list[str]]
+
+
+class PassageRow(NamedTuple):
+    """One passage, with its vector if it has exactly one."""
+
+    number: int
+    id: str
+    title: str
+    section: str
+    text: str
+    entities: list[str]
+    vector: list[float] | None
+
+
+class KbRows:
+    """The rows of a knowledge base folder. Close it, or use it as a context manager.
+
+    Raises:
+        KnowledgeError: there is no knowledge base, or it is damaged.
+    """
+
+    def __init__(self, folder: Path) -> None:
+        """Open the folder's files."""
+        self.manifest = kb_files.read_manifest(folder)
+        self._graph = ReadOnlyFile(folder / kb_files.GRAPH)
+        self._text = ReadOnlyFile(folder / kb_files.TEXT) if kb_files.TEXT in self.manifest["files"] else None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close the files."""
+        self._graph.close()
+        if self._text:
+            self._text.close()
+
+    @property
+    def passages_count(self) -> int:
+        """How many passages there are."""
+        return self.manifest["text"]["passages"] if self.manifest["text"] else 0
+
+    def relations(self) -> list[tuple[str, str]]:
+        """Name and label of every relation that has triples, by name."""
+        with self._graph.connection() as db:
+            return db.execute("SELECT name, label FROM relation WHERE triples > 0 ORDER BY name").fetchall()
+
+    def nodes(self, *, literal: bool, after: int = 0) -> Iterator[NodeRow]:
+        """Entities, or literals, in the order of their numbers."""
+        aliases: dict[int, list[str]] = {}
+        with self._graph.connection() as db:
+            if not literal:
+                for node, text in db.execute("SELECT node, text FROM name WHERE kind = ? ORDER BY id", (ALIAS,)):
+                    aliases.setdefault(node, []).append(text)
+            sql = "SELECT id, key, label, type, description FROM node WHERE literal = ? AND id > ? ORDER BY id"
+            for number, key, label, kind, description in db.execute(sql, (int(literal), after)):
+                shown = label or (key if literal else key_label(key))
+                yield NodeRow(number, key, shown, kind or "", description or "", aliases.get(number, []))
+
+    def triples(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[TripleRow]:
+        """All triples, relation by relation."""
+        sql = (
+            "SELECT t.r, t.id, s.key, r.name, o.key, o.literal, q.pairs FROM triple t JOIN node s ON s.id = t.s "
+            "JOIN relation r ON r.id = t.r JOIN node o ON o.id = t.o LEFT JOIN qualifier q ON q.id = t.q "
+            "WHERE t.r > ?1 OR (t.r = ?1 AND t.id > ?2) ORDER BY t.r, t.id"
+        )
+        with self._graph.connection() as db:
+            for relation, number, s, name, o, literal, pairs in db.execute(sql, after):
+                yield TripleRow((relation, number), s, name, o, bool(literal), json.loads(pairs) if pairs else [])
+
+    def passages(self, *, after: int = 0) -> Iterator[PassageRow]:
+        """All passages, in the order of their numbers."""
+        if self._text is None:
+            return
+        with self._text.connection() as db:
+            size = int(_meta(db).get("dimensions", 0)) * np.dtype(VECTOR_TYPE).itemsize
+            sql = (
+                "SELECT p.no, p.id, p.title, p.section, p.text, p.entities, v.vector "
+                "FROM passages p LEFT JOIN vectors v ON v.passage = p.no WHERE p.no > ? ORDER BY p.no"
+            )
+            for no, id_, title, section, text, entities, blob in db.execute(sql, (after,)):
+                single = blob is not None and len(blob) == size
+                vector = np.frombuffer(blob, VECTOR_TYPE).astype(np.float32).tolist() if single else None
+                yield PassageRow(no, id_, title, section, text, json.loads(entities), vector)
+
+    def dimensions(self) -> int:
+        """Length of the passages' vectors; 0 where there are none."""
+        if self._text is None:
+            return 0
+        with self._text.connection() as db:
+            return int(_meta(db).get("dimensions", 0))
+
+
+def _meta(db: sqlite3.Connection) -> dict[str, str]:
+    return dict(db.execute("SELECT key, value FROM meta"))

@@ -1,0 +1,104 @@
+"""The form in which a knowledge base lies in Neo4j, for both ways of exporting it.
+
+Entities are nodes `Entity` (id, name, type, description, aliases); values are nodes `Literal` (id, value) rather than
+properties, because in a knowledge base values have qualifiers too and entities that share one meet there; passages are nodes
+`Passage` (id, title, section, text, embedding) that are ABOUT their entities; every relation is a type of relationships of
+that name, its qualifiers properties of the relationship. `RelationType` nodes keep labels that a type's name does not tell.
+Our own Neo4j store reads this form like any other graph, with nothing to be set.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.neo4j import cypher, roles
+from thinkgraph.tools.neo4j.plan import in_words
+
+ENTITY, LITERAL, PASSAGE, ABOUT = "Entity", "Literal", "Passage", "ABOUT"
+VECTOR = "embedding"
+
+_LONGEST_ID = 8_000
+"""Bytes of an id; a Neo4j index takes little more."""
+MOST_TYPES = 60_000
+"""Relations, at most: a Neo4j database has no more than 65,535 types of relationships."""
+
+
+def stored_id(key: str) -> str:
+    """The `id` property of an entity or a value: its key, a hash of one that no index would take."""
+    if len(key.encode()) <= _LONGEST_ID:
+        return key
+    return "long:" + hashlib.blake2b(key.encode(), digest_size=16).hexdigest()
+
+
+def qualifier_values(pairs: Iterable[Iterable[str]]) -> dict[str, str | list[str]]:
+    """The properties of a relationship; a name that repeats has a list."""
+    found: dict[str, list[str]] = {}
+    for name, value in pairs:
+        found.setdefault(name, []).append(value)
+    return {name: values[0] if len(values) == 1 else values for name, values in found.items()}
+
+
+def about_type(relations: Iterable[str]) -> str:
+    """The type that leads from passages to entities: one that no relation has."""
+    taken = set(relations)
+    name = ABOUT
+    while name in taken:
+        name = f"{ABOUT}_{PASSAGE.upper()}{'_' * (len(name) - len(ABOUT))}"
+    return name
+
+
+def relation_labels(relations: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
+    """The relations whose label the store would not make from the name."""
+    return [(name, label) for name, label in relations if in_words(name) != label]
+
+
+def check_relations(names: Iterable[str]) -> None:
+    """Refuse relations that Neo4j cannot have as types.
+
+    Raises:
+        KnowledgeError: there are too many, or one has no name that Neo4j takes.
+    """
+    every = list(names)
+    if len(every) > MOST_TYPES:
+        raise KnowledgeError(
+            f"Neo4j has at most {MOST_TYPES:,} types of relationships; there are {len(every):,} relations"
+        )
+    bad = next((name for name in every if not name or "\0" in name), None)
+    if bad is not None:
+        raise KnowledgeError(f"Neo4j takes no type of relationships called {bad[:80]!r}")
+
+
+def constraints() -> list[str]:
+    """What identifies nodes; before loading, because it finds the ends of relationships as well."""
+    return [
+        f"CREATE CONSTRAINT thinkgraph_{label.lower()} IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
+        for label in (ENTITY, LITERAL, PASSAGE)
+    ]
+
+
+def indexes(dimensions: int) -> list[str]:
+    """What finds names, passages and, with vectors of so many dimensions, meaning; after loading, which is faster."""
+    made = [
+        f"CREATE FULLTEXT INDEX thinkgraph_names IF NOT EXISTS FOR (n:{ENTITY}) ON EACH [n.name, n.aliases]",
+        f"CREATE FULLTEXT INDEX thinkgraph_texts IF NOT EXISTS FOR (n:{PASSAGE}) ON EACH [n.title, n.text]",
+        f"CREATE INDEX thinkgraph_name IF NOT EXISTS FOR (n:{ENTITY}) ON (n.name)",
+    ]
+    if dimensions:
+        made.append(
+            f"CREATE VECTOR INDEX thinkgraph_vectors IF NOT EXISTS FOR (n:{PASSAGE}) ON (n.{VECTOR}) OPTIONS "
+            f"{{indexConfig: {{`vector.dimensions`: {dimensions}, `vector.similarity_function`: 'cosine'}}}}"
+        )
+    return made
+
+
+def type_statement(kind: str, end: str) -> str:
+    """Cypher that makes the relationships of `$rows` ([subject, object, qualifiers]) of one type."""
+    return (
+        f"MATCH (s:{ENTITY} {{id: row[0]}}) MATCH (o:{end} {{id: row[1]}}) "
+        f"CREATE (s)-[r:{cypher.quoted(kind)}]->(o) SET r = row[2]"
+    )
+
+
+RELATION_TYPE = roles.RELATION_LABEL

@@ -1,0 +1,244 @@
+"""One driver, read only: fixed queries in, plain rows out, every failure one line that says what to do."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import ssl
+import threading
+import weakref
+from collections.abc import Callable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any, Self, cast
+
+from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.tools.embeddings import one_line
+from thinkgraph.tools.names import well_formed
+
+if TYPE_CHECKING:
+    from neo4j import Driver, Session
+    from neo4j.exceptions import DriverError, Neo4jError
+
+    from thinkgraph.tools.neo4j.address import Address
+
+OLDEST = (5, 6)
+_PINNED = (5, 26)
+_CONNECT_SECONDS = 10.0
+_POOL_SECONDS = 30.0
+_IDLE_SECONDS = 60.0
+_RETRY_SECONDS = 10.0
+_ROWS_AT_ONCE = 10_000
+_ATTEMPTS = 2
+
+Row = list[Any]
+
+
+class TimedOutError(StoreError):
+    """A query took longer than it may."""
+
+
+class Connection:
+    """A database that is read and, except by an export, never written to. Safe from several threads. Close it."""
+
+    def __init__(self, address: Address, *, writes: bool = False) -> None:
+        """Connect and make sure that there is a database to be read.
+
+        Args:
+            address: where it is.
+            writes: whether it may be written to (`kb export`), and asked for by whoever wants to read his own writes.
+
+        Raises:
+            KnowledgeError: it cannot be reached or entered, is not there, or is of a release that is too old.
+        """
+        import neo4j
+
+        self.address = address
+        self._mode = neo4j.WRITE_ACCESS if writes else neo4j.READ_ACCESS
+        self._closed = False
+        self._lock = threading.Lock()
+        auth = (address.user, address.password or "") if address.user else None
+        # The driver logs what is raised here as well.
+        logging.getLogger("neo4j").addHandler(logging.NullHandler())
+        try:
+            driver = neo4j.GraphDatabase.driver(
+                address.uri,
+                auth=auth,
+                connection_timeout=_CONNECT_SECONDS,
+                connection_acquisition_timeout=_POOL_SECONDS,
+                liveness_check_timeout=_IDLE_SECONDS,
+                notifications_min_severity="OFF",
+                max_transaction_retry_time=_RETRY_SECONDS,
+                user_agent="thinkgraph",
+                telemetry_disabled=True,
+            )
+        except (ValueError, neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
+            raise KnowledgeError(f"the address of the Neo4j database cannot be used: {one_line(error)}") from None
+        self._driver: Driver = driver
+        self._finalizer = weakref.finalize(self, _close, driver)
+        self.database = address.database
+        self._prefix = ""
+        self.version = (0, 0)
+        self.edition = ""
+        self.store_id = ""
+        try:
+            self._greet()
+        except BaseException:
+            self.close()
+            raise
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close all connections; later queries raise `StoreError`."""
+        with self._lock:
+            self._closed = True
+        self._finalizer()
+
+    def _greet(self) -> None:
+        (row,) = self.rows(
+            "CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN versions[0], edition"
+        )
+        parts = str(row[0]).split("-")[0].split("+")[0].split(".")
+        self.version = tuple(int(part) if part.isdigit() else 0 for part in (*parts, "0")[:2])  # type: ignore[assignment]
+        self.edition = str(row[1])
+        if self.version < OLDEST:
+            raise KnowledgeError(f"Neo4j at {self.address.place} is of release {row[0]}; 5.6 or newer is needed")
+        # The language of our queries, whatever the database's default is.
+        self._prefix = "CYPHER 5 " if self.version >= _PINNED else ""
+        (info,) = self.rows("CALL db.info() YIELD id, name RETURN id, name")
+        self.store_id, self.database = str(info[0]), str(info[1])
+
+    def rows(
+        self, query: str, parameters: Mapping[str, Any] | None = None, *, seconds: float | None = None
+    ) -> list[Row]:
+        """The rows of one query, whole, in one round trip. A connection that has gone stale is tried once again.
+
+        Args:
+            query: fixed text of ours.
+            parameters: everything that comes from outside.
+            seconds: how long it may take; by default the address's `timeout`.
+
+        Raises:
+            TimedOutError: it took longer.
+            StoreError: the server failed, refused or is gone.
+        """
+        import neo4j
+
+        limit = self.address.timeout if seconds is None else seconds
+        text = neo4j.Query(self._prefix + query, timeout=limit)
+
+        def work(session: Session) -> list[Row]:
+            return [list(record.values()) for record in session.run(text, given)]
+
+        given: dict[str, Any] = dict(parameters or {})
+        try:
+            return self._tried(work, limit)
+        except UnicodeEncodeError:
+            # No encoding takes a lone surrogate, and no text in the database has one.
+            given = _cleaned(given)
+            return self._tried(work, limit)
+
+    def written(self, work: Callable[[Session], list[Row]]) -> list[Row]:
+        """Let a session of this database do some writing.
+
+        Raises:
+            StoreError: the server failed, refused or is gone, or the connection is for reading.
+        """
+        import neo4j
+
+        if self._mode != neo4j.WRITE_ACCESS:
+            raise StoreError("this connection only reads")
+        return self._tried(work, self.address.timeout)
+
+    def _tried(self, work: Callable[[Session], list[Row]], seconds: float) -> list[Row]:
+        import neo4j
+
+        failure: Neo4jError | DriverError | OSError | None = None
+        for _ in range(_ATTEMPTS):
+            if self._closed:
+                raise StoreError(f"the Neo4j database at {self.address.place} is closed; open the knowledge base again")
+            try:
+                with self._driver.session(
+                    database=self.database, default_access_mode=self._mode, fetch_size=_ROWS_AT_ONCE
+                ) as session:
+                    return work(session)
+            except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
+                failure = error
+                if not error.is_retryable():
+                    break
+            except OSError as error:
+                failure = error
+                break
+        raise self._failed(cast("Neo4jError | DriverError | OSError", failure), seconds) from failure
+
+    def _failed(self, error: Neo4jError | DriverError | OSError, seconds: float) -> StoreError:
+        place = self.address.place
+        code = str(getattr(error, "code", "") or "")
+        said = one_line(Exception(getattr(error, "message", "") or str(error)))
+        if "TransactionTimedOut" in code:
+            return TimedOutError(
+                f"a query took Neo4j at {place} more than {seconds:g} seconds; allow more with ?timeout=SECONDS"
+            )
+        if ".Security." in code:
+            return StoreError(self._security(code, said))
+        if "DatabaseNotFound" in code or "DatabaseUnavailable" in code:
+            name = self.database or "(the default)"
+            return StoreError(
+                f"Neo4j at {place} has no database '{name}' that is online; name another: …:7687/DATABASE"
+            )
+        if code:
+            return StoreError(f"Neo4j at {place} failed ({code.rpartition('.')[2]}): {said}")
+        return StoreError(f"Neo4j at {place} cannot be reached: {self._unreachable(error)}")
+
+    def _security(self, code: str, said: str) -> str:
+        place, user = self.address.place, self.address.user
+        if "AuthenticationRateLimit" in code:
+            return f"Neo4j at {place} refuses '{user}' for a while, after too many wrong passwords: wait and try again"
+        if "Unauthorized" in code or "TokenExpired" in code or "CredentialsExpired" in code:
+            if not user:
+                return f"Neo4j at {place} wants a user and a password: neo4j://user@host, NEO4J_USERNAME and NEO4J_PASSWORD"
+            return f"Neo4j at {place} does not let '{user}' in: check user and password (neo4j://user:password@…, or NEO4J_PASSWORD)"
+        return f"Neo4j at {place} forbids '{user}' to read this: {said}"
+
+    def _unreachable(self, error: BaseException) -> str:
+        causes = list(_causes(error))
+        said = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
+        tls = "+s" in self.address.scheme
+        if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
+            return f"its certificate is not trusted ({said}); {self.address.scheme.split('+')[0]}+ssc:// takes one that nobody signed"
+        if tls and any(isinstance(cause, ssl.SSLError | ConnectionResetError | EOFError) for cause in causes):
+            return f"it does not speak TLS ({said}); try {self.address.scheme.split('+')[0]}:// without +s"
+        text = " ".join(map(str, causes))
+        if tls and "encrypted" in text:
+            return f"no TLS connection came about ({said}); is it there, and does it speak TLS?"
+        if "HTTP" in text:
+            return "what answers there is a web server, not Bolt; the port of Bolt is 7687 by default"
+        if "handshake" in text.lower() or "protocol" in text.lower():
+            return f"what answers there speaks no plain Bolt ({said}); if it wants TLS, use {self.address.scheme}+s://"
+        return f"{said}; is the server running, and is this its address?"
+
+
+def _cleaned(value: Any) -> Any:
+    """A parameter with U+FFFD for lone surrogates."""
+    if isinstance(value, str):
+        return well_formed(value)
+    if isinstance(value, Mapping):
+        return {name: _cleaned(part) for name, part in value.items()}
+    return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
+
+
+def _causes(error: BaseException) -> Sequence[BaseException]:
+    found: list[BaseException] = []
+    seen: BaseException | None = error
+    while seen is not None and seen not in found:
+        found.append(seen)
+        seen = seen.__cause__ or seen.__context__
+    return found
+
+
+def _close(driver: Driver) -> None:
+    with contextlib.suppress(Exception):
+        driver.close()

@@ -1,0 +1,81 @@
+"""Pieces of Cypher. Everything a query says about the data goes through parameters; names of labels, types and properties,
+which Cypher takes no parameters for, are quoted here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+CUT = 9_000
+"""Characters of a value that are ever fetched to identify or name something: more than any index holds."""
+VALUE_CUT = 300
+"""Characters of a literal value that are kept."""
+MOST_ELEMENTS = 500
+"""Elements of a list property that are triples."""
+
+
+def quoted(name: str) -> str:
+    """A label, type or property in backticks, whatever is in it."""
+    # Neo4j reads \\uXXXX anywhere in a query, quoted or not: a backslash before a u is written as such an escape itself.
+    return "`" + name.replace("\\u", "\\u005cu").replace("`", "``") + "`"
+
+
+def any_label(node: str, labels: Iterable[str]) -> str:
+    """A predicate: the node has one of the labels. Never true without labels."""
+    found = [f"{node}:{quoted(label)}" for label in sorted(labels)]
+    return f"({' OR '.join(found)})" if found else "false"
+
+
+def types(names: Sequence[str]) -> str:
+    """A relationship's types in a pattern, `:A|B`."""
+    return ":" + "|".join(map(quoted, names)) if names else ""
+
+
+def short(value: str, cut: str = "$cut", most: str = "20") -> str:
+    """A value cut to a bounded size: strings to `cut` characters, lists to `most` elements."""
+    element = f"[e IN {value}[..{most}] | CASE WHEN e = toStringOrNull(e) THEN left(e, {cut}) ELSE e END]"
+    return (
+        f"CASE WHEN {value} = toStringOrNull({value}) THEN left({value}, {cut}) "
+        f"WHEN toStringOrNull({value}) IS NOT NULL THEN {value} ELSE {element} END"
+    )
+
+
+def head(node: str) -> str:
+    """What identifies and names a node: [element id, labels, [[key, value], …]]; needs `$heads`."""
+    values = f"[k IN keys({node}) WHERE k IN $heads | [k, {short(f'{node}[k]', str(CUT))}]]"
+    return f"[elementId({node}), labels({node}), {values}]"
+
+
+def facts(node: str, *, most: str, cut: str = str(VALUE_CUT), where: str = "true") -> str:
+    """A node's properties as [[key, number of values, [value, …]], …]; empty strings are none. Needs `$data`."""
+    value = f"{node}[k]"
+    kept = f"[e IN {value} WHERE e <> '']"
+    listed = f"[e IN {kept}[..{most}] | CASE WHEN e = toStringOrNull(e) THEN left(e, {cut}) ELSE e END]"
+    return (
+        f"[k IN keys({node}) WHERE {where} AND NOT k IN $data AND ({value} <> '') | "
+        f"CASE WHEN toStringOrNull({value}) IS NULL THEN [k, size({kept}), {listed}] "
+        f"WHEN {value} = toStringOrNull({value}) THEN [k, 1, [left({value}, {cut})]] ELSE [k, 1, [{value}]] END]"
+    )
+
+
+def qualifiers(relationship: str) -> str:
+    """A relationship's properties as [[key, value], …], bounded."""
+    return f"[k IN keys({relationship}) | [k, {short(f'{relationship}[k]', str(VALUE_CUT))}]]"
+
+
+def edges(node: str, *, hidden: str = "false") -> str:
+    """A few of a node's relationships as [[type, outgoing, head of the other end], …]; needs `$hidden`, `$heads`."""
+
+    def side(pattern: str, outgoing: str) -> str:
+        return (
+            f"COLLECT {{ MATCH {pattern} WHERE NOT type(r) IN $hidden AND NOT {hidden} "
+            f"RETURN [type(r), {outgoing}, {head('m')}] LIMIT 3 }}"
+        )
+
+    return f"({side(f'({node})-[r]->(m)', 'true')} + {side(f'({node})<-[r]-(m)', 'false')})[..3]"
+
+
+def degree(node: str, hidden_types: Sequence[str]) -> str:
+    """How many relationships a node has, counted without reading them."""
+    hidden = f" - COUNT {{ ({node})-[{types(hidden_types)}]-() }}" if hidden_types else ""
+    return f"COUNT {{ ({node})--() }}{hidden}"

@@ -1,0 +1,46 @@
+"""Opens `neo4j://…` as a knowledge base."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.neo4j.address import Address, parse_address
+from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.text import Neo4jTextStore
+from thinkgraph.tools.neo4j.vectors import Neo4jEntityIndex, vector_indexes
+
+if TYPE_CHECKING:
+    from thinkgraph.tools.protocols import Embedder
+
+
+def open_neo4j(spec: Address | str, *, embedder: Embedder | None = None) -> Knowledge:
+    """The graph of a Neo4j database, with its texts where it has any.
+
+    Args:
+        spec: `neo4j://user:password@host:7687/database?…`, as the README describes it.
+        embedder: encodes texts; by default the bundled one, loaded when something is to be encoded.
+
+    Raises:
+        KnowledgeError: the address cannot be read, the database not be reached, or the mapping names what is not there.
+    """
+    from thinkgraph.tools.embeddings import load_embedder
+    from thinkgraph.tools.linking import StandardLinker
+
+    address = parse_address(spec) if isinstance(spec, str) else spec
+    chosen: Embedder = embedder if embedder is not None else load_embedder(None)
+    graph = Neo4jGraphStore.open(address)
+    try:
+        text = Neo4jTextStore(graph, chosen) if Neo4jTextStore.recognised(graph) else None
+        plan = graph.plan
+        things = [label for label in plan.catalogue.labels if label not in plan.hidden_labels | plan.literal_labels]
+        indexes = vector_indexes(graph, things)
+        linker = StandardLinker(
+            graph,
+            embedder=chosen if text is not None else None,
+            entity_index=Neo4jEntityIndex(graph, chosen, indexes[0]) if indexes else None,
+        )
+        return Knowledge(graph=graph, text=text, linker=linker, embedder=chosen, close_stores=True)
+    except BaseException:
+        graph.close()
+        raise

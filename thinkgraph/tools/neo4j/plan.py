@@ -1,0 +1,348 @@
+"""How a database's graph is read: which nodes are things, values or passages, and what names and identifies them."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, NamedTuple
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.names import relation_label
+from thinkgraph.tools.neo4j import cypher, roles
+from thinkgraph.tools.neo4j.address import Mapping
+from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.roles import Roles, Template
+from thinkgraph.tools.neo4j.schema import Catalogue, counted, look, merged_roles
+
+EXACT_COUNTS = 20_000
+"""Nodes up to which the literal values are counted; of larger databases the sample says about how many there are."""
+UNINDEXED = 2_000
+"""Nodes of a label up to which an identifying property needs no index."""
+UNFINISHED = "_ThinkGraphExport"
+"""The label of the node by which an export knows how far it is; it goes when the export is finished."""
+_ROLES_CACHE = 4_096
+
+
+class Key(NamedTuple):
+    """The property that identifies a label's nodes."""
+
+    label: str
+    key: str
+
+
+@dataclass(frozen=True, eq=False)
+class Plan:
+    """The reading of one database. Made once, when it is opened."""
+
+    catalogue: Catalogue
+    mapping: Mapping
+    roles: dict[str, Roles]
+    literal_labels: frozenset[str]
+    passages: dict[str, Roles]
+    """Labels whose nodes are passages."""
+    hidden_labels: frozenset[str]
+    """Labels whose nodes are no entities: passages, what tools keep, what the owner hides."""
+    hidden_types: frozenset[str]
+    """Types of relationships that only touch hidden nodes, or that the owner hides."""
+    mixed_types: frozenset[str]
+    """Types of relationships some of which touch hidden nodes."""
+    keys: tuple[Key, ...]
+    literal_keys: tuple[Key, ...]
+    passage_keys: tuple[Key, ...]
+    node_prefix: str
+    """What all element ids of nodes begin with."""
+    edge_prefix: str
+    hidden_nodes: int
+    """Nodes that are no entities: hidden ones and values."""
+    touching: dict[str, int] = field(default_factory=dict)
+    """About how many relationships of a mixed type touch hidden nodes."""
+
+    @functools.cached_property
+    def heads(self) -> list[str]:
+        """Every property that identifies, names or classes some node."""
+        found = {key for one in self.roles.values() for template in one.names for key in template.keys}
+        found |= {one.type_key for one in self.roles.values()} | {one.section for one in self.roles.values()}
+        found |= {key for _, key in (*self.keys, *self.literal_keys, *self.passage_keys)}
+        return sorted(found - {""})
+
+    @functools.cached_property
+    def data(self) -> list[str]:
+        """Properties that hold data or long text wherever they occur: never fetched as facts."""
+        unwanted = {key for one in self.roles.values() for key in (*one.data, *one.texts, one.passage)}
+        wanted = {key for label, one in self.roles.items() for key in self._spoken(label, one)}
+        return sorted(unwanted - wanted - {""})
+
+    def _spoken(self, label: str, one: Roles) -> set[str]:
+        facts = self.catalogue.samples.get(label)
+        return {key for key in (facts.properties if facts else ()) if key not in {*one.data, *one.texts, one.passage}}
+
+    @functools.cached_property
+    def types(self) -> set[str]:
+        """Types of relationships that are relations; a type that appears later is added when it is met."""
+        return set(self.catalogue.types) - self.hidden_types
+
+    def node_roles(self, labels: Sequence[str]) -> Roles:
+        """The roles of a node with these labels."""
+        found: Roles = self._roles_of(tuple(sorted(labels)))
+        return found
+
+    @functools.cached_property
+    def _roles_of(self) -> Any:
+        @functools.lru_cache(_ROLES_CACHE)
+        def found(labels: tuple[str, ...]) -> Roles:
+            known = [self.roles[label] for label in self.by_specialness(labels) if label in self.roles]
+            return merged_roles(known or [self.roles.get("", Roles("", names=_ANY_NAME))])
+
+        return found
+
+    def by_specialness(self, labels: Sequence[str]) -> list[str]:
+        """Labels with few nodes first: the most telling."""
+        return sorted(labels, key=lambda label: (self.catalogue.labels.get(label, 0), label))
+
+    def type_of(self, labels: Sequence[str]) -> str:
+        """What kind of thing the labels say a node is, the widest first; "" where they say nothing."""
+        telling = [label for label in reversed(self.by_specialness(labels)) if label and not roles.is_generic(label)]
+        return ", ".join(" ".join(label.replace("_", " ").split()) for label in telling[:3])
+
+    def relation_label(self, kind: str) -> str:
+        """A type of relationships as words: ACTED_IN is "acted in"."""
+        return self.catalogue.relation_labels.get(kind) or in_words(kind)
+
+    def fact_relation(self, key: str) -> str:
+        """The relation of a property: its key, unless a type of relationships has that name."""
+        return f"{key} (property)" if key in self.types else key
+
+    def fact_key(self, relation: str) -> str:
+        """The property of a relation."""
+        base = relation.removesuffix(" (property)")
+        return base if base in self.types else relation
+
+    def silent(self, labels: Sequence[str]) -> frozenset[str]:
+        """Properties of a node that are no facts: those that identify and name it, long text, data."""
+        found: frozenset[str] = self._silent_of(tuple(sorted(labels)))
+        return found
+
+    @functools.cached_property
+    def _silent_of(self) -> Any:
+        @functools.lru_cache(_ROLES_CACHE)
+        def found(labels: tuple[str, ...]) -> frozenset[str]:
+            one = self.node_roles(labels)
+            own = {key.key for key in (*self.keys, *self.literal_keys) if key.label in labels}
+            return one.silent | own
+
+        return found
+
+    def fingerprint(self, store: str, facts: object) -> str:
+        """Changes with the database, its counts and the reading of it. A changed value leaves counts as they were."""
+        parts = [
+            [store, sorted(self.catalogue.labels.items()), sorted(self.catalogue.types.items()), self.catalogue.nodes],
+            [self.catalogue.relationships, sorted(self.catalogue.keys), facts],
+            [[label, *_described(one)] for label, one in sorted(self.roles.items())],
+            [self.keys, sorted(self.hidden_labels), sorted(self.hidden_types), sorted(self.literal_labels)],
+        ]
+        text = json.dumps(parts, default=str, sort_keys=True)
+        return hashlib.blake2b(text.encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
+
+
+_ANY_NAME = tuple(Template((key,)) for key in ("name", "title", "label"))
+
+
+def _described(one: Roles) -> list[Any]:
+    return [
+        [str(template) for template in one.names],
+        [one.aliases, one.description, one.texts, one.type_key, one.passage, one.section],
+        sorted(one.data),
+    ]
+
+
+def in_words(kind: str) -> str:
+    """A name written in capitals, with underscores, in camel case or with a namespace, as words."""
+    bare = kind.partition("__")[2] if kind.partition("__")[0].isalnum() and kind.partition("__")[2] else kind
+    label = relation_label(bare)
+    shouted = bare.upper() == bare and any(len(part) > 1 and part.isalpha() for part in bare.split("_"))
+    return label.lower() if shouted else label
+
+
+def make_plan(connection: Connection, mapping: Mapping) -> Plan:
+    """Look at the database and decide how to read it.
+
+    Raises:
+        KnowledgeError: the mapping names what is not there.
+        StoreError: the database cannot be read.
+    """
+    catalogue = look(connection)
+    if UNFINISHED in catalogue.labels:
+        raise KnowledgeError(
+            f"the database '{connection.database}' at {connection.address.place} holds an unfinished export: run the same "
+            "`thinkgraph kb export` again"
+        )
+    _check(mapping, catalogue)
+    vectors = {
+        (label, index.properties[0]) for index in catalogue.indexes if index.kind == "VECTOR" for label in index.labels
+    }
+    found: dict[str, Roles] = {}
+    for label, facts in catalogue.samples.items():
+        covered = frozenset(key for one, key in vectors if one == label)
+        found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
+    literal = _literal_labels(catalogue, mapping)
+    for label in literal & set(found):
+        # A value is shown as it is; without a property for it, as what seems to name the node.
+        bare = [Template(("value",))] * ("value" in catalogue.samples[label].properties)
+        names = [Template(name.keys) for name in found[label].names]
+        found[label] = replace(found[label], names=tuple(dict.fromkeys([*bare, *names])), texts=(), passage="")
+    passages = {label: one for label, one in found.items() if one.passage and label not in literal}
+    hidden = {label for label in catalogue.labels if roles.is_bookkeeping(label) or label in (mapping.hide or ())}
+    hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
+    hidden_nodes, union_is_sum = _number_of(connection, catalogue, hidden)
+    hidden_types, mixed, touching = _types(connection, catalogue, hidden, union_is_sum=union_is_sum)
+    ((node, edge),) = connection.rows(
+        "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 } AS n, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 } AS r"
+    )
+    things = [label for label in found if label and label not in hidden | literal]
+    return Plan(
+        catalogue=catalogue,
+        mapping=mapping,
+        roles=found,
+        literal_labels=frozenset(literal),
+        passages=passages,
+        hidden_labels=frozenset(hidden),
+        hidden_types=frozenset(hidden_types | (set(mapping.hide or ()) & set(catalogue.types))),
+        mixed_types=frozenset(mixed),
+        keys=_keys(catalogue, things, mapping.id),
+        literal_keys=_keys(catalogue, sorted(literal), None),
+        passage_keys=_keys(catalogue, sorted(passages), None),
+        node_prefix=_prefix(node),
+        edge_prefix=_prefix(edge),
+        hidden_nodes=hidden_nodes + sum(catalogue.labels[label] for label in literal - hidden),
+        touching=touching,
+    )
+
+
+def _prefix(ids: Sequence[str]) -> str:
+    return str(ids[0]).rpartition(":")[0] + ":" if ids and ":" in str(ids[0]) else ""
+
+
+def _number_of(connection: Connection, catalogue: Catalogue, labels: set[str]) -> tuple[int, bool]:
+    """How many nodes have one of the labels, and whether none has two."""
+    total = sum(catalogue.labels[label] for label in labels)
+    if len(labels) < 2:  # noqa: PLR2004 - one label's nodes are counted by the store
+        return total, True
+    ((number,),) = connection.rows(f"MATCH (n:{'|'.join(map(cypher.quoted, sorted(labels)))}) RETURN count(n)")
+    return int(number), int(number) == total
+
+
+def _types(
+    connection: Connection, catalogue: Catalogue, hidden: set[str], *, union_is_sum: bool
+) -> tuple[set[str], set[str], dict[str, int]]:
+    """Types of relationships that only touch hidden nodes, those that also do, and how many of the latter."""
+    only: set[str] = set()
+    mixed: set[str] = set()
+    touching: dict[str, int] = {}
+    if not hidden:
+        return only, mixed, touching
+    starts: dict[str, list[int]] = {kind: [] for kind in catalogue.types}
+    ends: dict[str, list[int]] = {kind: [] for kind in catalogue.types}
+    for label in sorted(hidden):
+        name = cypher.quoted(label).replace("{", "{{").replace("}", "}}")
+        for kind, n in counted(connection, list(catalogue.types), f"COUNT {{{{ (:{name})-[:{{}}]->() }}}}").items():
+            starts[kind].append(n)
+        for kind, n in counted(connection, list(catalogue.types), f"COUNT {{{{ ()-[:{{}}]->(:{name}) }}}}").items():
+            ends[kind].append(n)
+    for kind, total in catalogue.types.items():
+        if not starts[kind] and not ends[kind]:
+            continue
+        # All start at a hidden node, or all end at one. Where nodes have two hidden labels, sums would count twice.
+        count = sum if union_is_sum else max
+        if any(count(side) >= total for side in (starts[kind], ends[kind]) if side):
+            only.add(kind)
+        else:
+            mixed.add(kind)
+            touching[kind] = min(total, sum(starts[kind]) + sum(ends[kind]))
+    return only, mixed, touching
+
+
+def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[Key, ...]:
+    """What identifies nodes: what the owner says, else a property that a constraint keeps unique."""
+    if wanted is None:
+        return tuple(Key(label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
+    found = []
+    for entry in wanted:
+        for label, key in _resolved(entry, catalogue):
+            if label not in labels:
+                continue
+            count = catalogue.labels.get(label, 0)
+            if count > UNINDEXED and not catalogue.exact_index(label, key):
+                raise KnowledgeError(
+                    f"id={label}.{key}: every step would read all {count:,} nodes of {label}; its owner can run "
+                    f"CREATE INDEX FOR (n:{cypher.quoted(label)}) ON (n.{cypher.quoted(key)})"
+                )
+            found.append(Key(label, key))
+    return tuple(sorted(set(found)))
+
+
+def _literal_labels(catalogue: Catalogue, mapping: Mapping) -> set[str]:
+    if mapping.literal is not None:
+        return set(mapping.literal)
+    return {label for label, facts in catalogue.samples.items() if label and roles.is_literal(facts)}
+
+
+def _overridden(one: Roles, mapping: Mapping, present: set[str]) -> Roles:
+    """The roles of a label as the owner wants them."""
+
+    def chosen(entries: Sequence[str]) -> list[str]:
+        own = [entry.removeprefix(f"{one.label}.") for entry in entries if entry.startswith(f"{one.label}.")]
+        every = [entry for entry in entries if entry in present or "+" in entry]
+        return own or every
+
+    changes: dict[str, Any] = {}
+    if mapping.name is not None and (names := chosen(mapping.name)):
+        templates = [Template((name,)) if name in present else Template(tuple(name.split("+"))) for name in names]
+        changes["names"] = (*templates, *(old for old in one.names if old not in templates))
+    if mapping.alias is not None:
+        changes["aliases"] = tuple(chosen(mapping.alias))
+    if mapping.description is not None:
+        changes["description"] = next(iter(chosen(mapping.description)), "")
+    if mapping.passage is not None:
+        changes["passage"] = next(
+            (e.removeprefix(f"{one.label}.") for e in mapping.passage if e.startswith(f"{one.label}.")), ""
+        )
+        if one.passage and not changes["passage"]:
+            changes["texts"] = tuple(dict.fromkeys((*one.texts, one.passage)))
+    if mapping.text is not None and not changes.get("passage", one.passage):
+        changes["texts"] = tuple(chosen(mapping.text))
+    return replace(one, **changes)
+
+
+def _resolved(entry: str, catalogue: Catalogue) -> list[tuple[str, str]]:
+    """Label and property of an entry `Label.property` or `property`; names may have dots of their own."""
+    found = [(label, entry[len(label) + 1 :]) for label in catalogue.labels if entry.startswith(f"{label}.")]
+    found = [(label, key) for label, key in found if _known(key, catalogue)]
+    if not found and _known(entry, catalogue):
+        parts = entry.split("+")
+        found = [
+            (label, entry) for label, facts in catalogue.samples.items() if {entry, *parts} & set(facts.properties)
+        ]
+    return found
+
+
+def _known(key: str, catalogue: Catalogue) -> bool:
+    return key in catalogue.keys or all(part in catalogue.keys for part in key.split("+"))
+
+
+def _check(mapping: Mapping, catalogue: Catalogue) -> None:
+    """Refuse a mapping that names what the database does not have: it would be left out in silence."""
+    for role in ("id", "name", "alias", "description", "text", "passage"):
+        for entry in getattr(mapping, role) or ():
+            if not _resolved(entry, catalogue) or (role == "passage" and entry in catalogue.keys):
+                form = "Label.property" if role == "passage" else "property or Label.property"
+                raise KnowledgeError(f"{role}={entry[:80]}: the database has no such property ({form})")
+    for role, known in (
+        ("literal", set(catalogue.labels)),
+        ("hide", {*catalogue.labels, *catalogue.types}),
+    ):
+        for entry in getattr(mapping, role) or ():
+            if entry not in known:
+                raise KnowledgeError(f"{role}={entry[:80]}: the database has no such label or type")

@@ -1,0 +1,324 @@
+"""Guesses, from a sample of a label's nodes, what its properties are: names, descriptions, long text, vectors, facts."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+GENERIC = frozenset(
+    {"entity", "node", "thing", "resource", "object", "concept", "item", "individual", "vertex", "kg builder"}
+)
+"""Labels that say nothing about a node (in plain words): its type is then in a property, if anywhere."""
+
+LITERAL_LABELS = frozenset({"literal"})
+RELATION_LABEL = "RelationType"
+"""Nodes of this label with the properties `type` and `name` give types of relationships a name for people."""
+
+_BOOKKEEPING = re.compile(
+    r"_ThinkGraph|_Bloom_|_Neodash_|_GraphConfig|_NsPrefDef|_MapDef|_MapNs|__Neo4jMigration|_n10s"
+)
+_NAMESPACE = re.compile(r"^[A-Za-z][A-Za-z0-9]*__(?=.)")
+_WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
+
+_BEST = {
+    "name": 4.0,
+    "fullname": 3.9,
+    "displayname": 3.9,
+    "preflabel": 3.9,
+    "canonicalname": 3.9,
+    "title": 3.8,
+    "label": 3.8,
+}
+_NAMING = frozenset({"name", "title", "label"})
+_BESIDE = frozenset(
+    (  # noqa: SIM905 - a list would take a line for each
+        "first last given family middle sur maiden contact user file short nick ship type status class brand original"
+    ).split()
+)
+"""Words before "name" that make it the name of something else, or a part of one."""
+_GIVEN, _FAMILY = ("first", "given", "fore"), ("last", "family", "sur")
+_CODES = frozenset(
+    {"code", "symbol", "iso", "abbreviation", "acronym", "handle", "username", "slug", "email", "login", "isbn"}
+)
+_IDS = frozenset({"id", "key", "uid", "uuid", "guid", "identifier", "number", "no", "nr", "iri", "uri", "url"})
+_ALIASES = frozenset(
+    (  # noqa: SIM905 - as above
+        "alias aliases altlabel altlabels altname altnames alternativename alternativenames alternatename alternatenames "
+        "alternativelabel alternativelabels synonym synonyms aka akas alsoknownas othername othernames nickname nicknames"
+    ).split()
+)
+_DESCRIPTIONS = (  # noqa: SIM905 - as above
+    "description shortdescription desc summary definition abstract overview comment about bio biography"
+).split()
+"""Best first."""
+_TEXT_KEYS = frozenset(
+    {"text", "content", "pagecontent", "body", "chunk", "passage", "paragraph", "sentence", "fulltext"}
+)
+_TEXT_LABELS = frozenset(
+    {
+        "chunk",
+        "passage",
+        "paragraph",
+        "sentence",
+        "snippet",
+        "text unit",
+        "text",
+        "text chunk",
+        "document chunk",
+        "fragment",
+    }
+)
+_DOCUMENT_LABELS = frozenset({"document", "article", "page", "section", "web page", "abstract"})
+_SECTION_KEYS = frozenset({"section", "heading", "chapter", "sectiontitle"})
+_OPAQUE = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{20,}|[a-z][a-z0-9+.-]*://\S+|[0-9a-f]{24,}|[\w+/=-]{40,}")
+_NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
+
+LONG_TEXT = 120
+"""Mean length, in characters, from which a property holds text rather than a value."""
+_LONG_VECTOR = 50
+"""Elements of a list of numbers from which it is a vector rather than facts."""
+_FEW_CHARACTERS = 100
+_LONGEST_NAME = 120
+_FALLBACKS = 3
+_CODED, _TELLING = 1.0, 0.9
+"""How much a further name must at least sound like a name or an identifier, and how often it must tell nodes apart."""
+
+
+@dataclass(frozen=True)
+class Template:
+    """How a name is made: the values of `keys` with a space between, perhaps behind a word ("Order 10248")."""
+
+    keys: tuple[str, ...]
+    prefix: str = ""
+
+    def render(self, values: Mapping[str, str]) -> str:
+        """The name, "" where a value is missing."""
+        parts = [values.get(key, "") for key in self.keys]
+        return " ".join([self.prefix, *parts]).strip() if all(parts) else ""
+
+    def __str__(self) -> str:
+        return "+".join(self.keys)
+
+
+@dataclass(frozen=True)
+class PropertyFacts:
+    """What a sample of a label's nodes says about one property."""
+
+    key: str
+    present: int
+    """In how many of the sampled nodes."""
+    distinct: int
+    """Different values among them, as far as their first characters tell."""
+    mean_length: float
+    """Of its strings, in characters; 0 where it is something else."""
+    size: int
+    """Elements of its longest list; -1 where it is no list."""
+    samples: tuple[Any, ...]
+    """A few values, shortened."""
+
+    @property
+    def is_text(self) -> bool:
+        """Whether its values are strings."""
+        return bool(self.samples) and all(isinstance(value, str) for value in self.samples)
+
+    @property
+    def is_scalar_name(self) -> bool:
+        """Whether a value may name a node: a string or a whole number."""
+        return bool(self.samples) and all(
+            isinstance(value, str | int) and not isinstance(value, bool) for value in self.samples
+        )
+
+    @property
+    def is_vector(self) -> bool:
+        """Whether it is a long list of numbers."""
+        numbers = [
+            value for value in self.samples if isinstance(value, list) and value and not isinstance(value[0], str)
+        ]
+        return self.size > _LONG_VECTOR and bool(numbers)
+
+    @property
+    def is_long(self) -> bool:
+        """Whether it holds prose: long on average, and with words in it."""
+        return self.is_text and self.mean_length >= LONG_TEXT and not self._opaque(_prose)
+
+    @property
+    def is_data(self) -> bool:
+        """Whether it is neither a fact nor prose: long strings without words (encoded files, JSON in one word)."""
+        return self.is_text and self.mean_length > 2 * LONG_TEXT and not self.is_long
+
+    @property
+    def opaque(self) -> bool:
+        """Whether most values are addresses, hashes or generated ids, which no question names."""
+        return self._opaque(lambda value: not _OPAQUE.fullmatch(value))
+
+    @property
+    def numeric(self) -> bool:
+        """Whether most values are numbers."""
+        return self._opaque(lambda value: not _NUMBER.fullmatch(value))
+
+    def _opaque(self, good: Any) -> bool:
+        return sum(not good(str(value)) for value in self.samples) * 2 > len(self.samples)
+
+
+@dataclass(frozen=True)
+class LabelFacts:
+    """A sample of one label's nodes."""
+
+    label: str
+    count: int
+    """Nodes of the label, exactly."""
+    sampled: int
+    properties: Mapping[str, PropertyFacts] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the properties of one label are taken for."""
+
+    label: str
+    names: tuple[Template, ...] = ()
+    """Best first: the first that a node has all values for names it."""
+    aliases: tuple[str, ...] = ()
+    description: str = ""
+    texts: tuple[str, ...] = ()
+    """Long text about the node itself."""
+    type_key: str = ""
+    """Property that says what a node of a generic label is."""
+    passage: str = ""
+    """Property that holds the text, where the label's nodes are passages rather than things."""
+    section: str = ""
+    data: frozenset[str] = frozenset()
+    """Vectors and encoded data: neither facts nor text."""
+
+    @property
+    def silent(self) -> frozenset[str]:
+        """Properties that are no facts: names, text, data; of generic labels also description and type."""
+        spoken = {self.description, self.type_key} if is_generic(self.label) else set()
+        names = {key for template in self.names[:1] for key in template.keys}
+        return frozenset({*names, *self.aliases, *self.texts, *spoken, *self.data} - {""})
+
+
+def plain_words(name: str) -> list[str]:
+    """The words of a label or property key, lower case, without a namespace: `ns0__companyName` is company, name."""
+    return [word.lower() for word in _WORD.findall(_NAMESPACE.sub("", name))]
+
+
+def is_generic(label: str) -> bool:
+    """Whether a label says nothing about a node."""
+    return label.startswith("__") or " ".join(plain_words(label)) in GENERIC
+
+
+def is_bookkeeping(label: str) -> bool:
+    """Whether nodes of the label belong to a tool, not to the knowledge."""
+    return bool(_BOOKKEEPING.match(label))
+
+
+def is_literal(facts: LabelFacts) -> bool:
+    """Whether nodes of the label are values."""
+    return " ".join(plain_words(facts.label)) in LITERAL_LABELS and "value" in facts.properties
+
+
+def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
+    """The roles of a label's properties.
+
+    Args:
+        facts: the sample.
+        vectors: properties that a vector index covers.
+    """
+    found = facts.properties.values()
+    data = frozenset({one.key for one in found if one.is_vector or one.is_data} | (vectors & set(facts.properties)))
+    long = tuple(sorted(one.key for one in found if one.is_long and one.key not in data))
+    names = _names(facts, {*long, *data})
+    passage = _passage(facts, long, names)
+    joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
+    description = next(
+        (joined[word] for word in _DESCRIPTIONS if word in joined and facts.properties[joined[word]].is_text), ""
+    )
+    generic = is_generic(facts.label)
+    return Roles(
+        label=facts.label,
+        names=names,
+        aliases=tuple(sorted(key for word, key in joined.items() if word in _ALIASES)),
+        description=description if description != passage else "",
+        texts=() if passage else long,
+        type_key=joined.get("type", "") if generic else "",
+        passage=passage,
+        section=next((key for word, key in joined.items() if word in _SECTION_KEYS), "") if passage else "",
+        data=data,
+    )
+
+
+def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:
+    """Templates that fit to name the label's nodes, best first."""
+    own = plain_words(facts.label)
+    scored: list[tuple[float, Template]] = []
+    others: set[Template] = set()
+    parts: dict[str, PropertyFacts] = {}
+    for one in facts.properties.values():
+        words = plain_words(one.key)
+        if one.key in unfit or not one.is_scalar_name or not words:
+            continue
+        base = _base(words, own, one)
+        if base <= 0 or "".join(words) in _ALIASES:
+            continue
+        if words[-1] == "name" and len(words) > 1:
+            parts.setdefault("given" if words[0] in _GIVEN else "family" if words[0] in _FAMILY else "", one)
+        prefix = " ".join(own) if one.numeric and words != own and words[-1] not in _NAMING else ""
+        score = base + _fitness(one, facts)
+        scored.append((score, Template((one.key,), prefix.capitalize())))
+        if base >= _CODED and one.distinct >= _TELLING * one.present:
+            others.add(scored[-1][1])
+    if {"given", "family"} <= parts.keys():
+        given, family = parts["given"], parts["family"]
+        both = min(_fitness(given, facts, unique=False), _fitness(family, facts, unique=False))
+        scored.append((3.6 + both + 1.5, Template((given.key, family.key))))
+    scored.sort(key=lambda pair: (-pair[0], pair[1].keys))
+    # Further names must name: a value that many nodes share, or any short text, would link half the graph to one mention.
+    return tuple(template for at, (_, template) in enumerate(scored) if not at or template in others)[:_FALLBACKS]
+
+
+def _base(words: Sequence[str], own: Sequence[str], one: PropertyFacts) -> float:  # noqa: PLR0911 - a table
+    """How much a key sounds like a name's; 0: not at all."""
+    joined = "".join(words)
+    if joined in _BEST:
+        return _BEST[joined]
+    if list(words) == list(own):
+        return 3.5
+    if words[-1] in _NAMING or joined.endswith("name"):
+        if words[0] in _BESIDE:
+            return 1.4
+        return 3.8 if list(words[:-1]) == list(own) else 3.0
+    if words[-1] in _CODES:
+        return 1.5
+    if words[-1] in _IDS or joined.endswith("id"):
+        return 1.2 if list(words[:-1]) == list(own) else 1.0
+    if joined == "value":
+        return 2.0
+    return 0.3 if one.is_text and one.mean_length <= _FEW_CHARACTERS else 0.0
+
+
+def _fitness(one: PropertyFacts, facts: LabelFacts, *, unique: bool = True) -> float:
+    different = one.distinct / one.present if one.present else 0.0
+    spread = one.present / facts.sampled if facts.sampled else 0.0
+    return (
+        (1.5 * different if unique else 0.0) + 1.5 * spread - 2.0 * one.opaque - 2.0 * (one.mean_length > _LONGEST_NAME)
+    )
+
+
+def _passage(facts: LabelFacts, long: Sequence[str], names: Sequence[Template]) -> str:
+    """The text of a label whose nodes are passages; "" where they are things."""
+    label = " ".join(plain_words(facts.label))
+    spoken = [key for key, one in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS and one.is_text]
+    if label in _TEXT_LABELS and (spoken or long):
+        return (spoken or list(long))[0]
+    if label in _DOCUMENT_LABELS and long:
+        return next((key for key in spoken if key in long), long[0])
+    named = any(plain_words(template.keys[0])[-1] in _NAMING for template in names)
+    return next((key for key in spoken if key in long and not named), "")
+
+
+def _prose(value: str) -> bool:
+    """Whether a stretch of text has words: spaces now and then, or a script that needs none."""
+    return value.count(" ") * 25 >= len(value) or not value.isascii()

@@ -1,0 +1,222 @@
+"""Looks at a database once: its labels, types and properties, a sample of each label's nodes, and its indexes."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from thinkgraph.errors import StoreError
+from thinkgraph.tools.neo4j import cypher, roles
+from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles
+from thinkgraph.tools.sqlite_file import chunks
+
+_SAMPLE = 100
+"""Nodes of a label that are looked at: so many of the first, and as many from the middle."""
+_SAMPLED_LABELS = 300
+_LABELS_AT_ONCE = 20
+_COUNTS_AT_ONCE = 50
+_SKIPPED = 2_000_000
+"""Nodes that are skipped at most to reach the middle of a label."""
+_RELATION_LABELS = 20_000
+
+_EXACT_KINDS = frozenset({"RANGE", "TEXT", "BTREE"})
+
+
+@dataclass(frozen=True)
+class Index:
+    """An index that is online."""
+
+    name: str
+    kind: str
+    """`RANGE`, `TEXT`, `FULLTEXT` or `VECTOR`."""
+    labels: tuple[str, ...]
+    properties: tuple[str, ...]
+    unique: bool = False
+    dimensions: int = 0
+    """Of a vector index."""
+
+
+@dataclass(frozen=True)
+class Catalogue:
+    """What the database has, as it says itself."""
+
+    labels: Mapping[str, int]
+    """Nodes by label."""
+    types: Mapping[str, int]
+    """Relationships by type."""
+    keys: frozenset[str]
+    nodes: int
+    relationships: int
+    indexes: tuple[Index, ...]
+    indexes_known: bool
+    """Whether the user may see them."""
+    samples: Mapping[str, LabelFacts]
+    relation_labels: Mapping[str, str] = field(default_factory=dict)
+    """Names for people that the database itself gives to types of relationships."""
+
+    @property
+    def has_unlabelled(self) -> bool:
+        """Whether there must be nodes without a label."""
+        return self.nodes > sum(self.labels.values())
+
+    def exact_index(self, label: str, key: str) -> bool:
+        """Whether nodes of the label are found by an equal value of the property without a scan."""
+        return any(
+            index.kind in _EXACT_KINDS and label in index.labels and index.properties == (key,)
+            for index in self.indexes
+        )
+
+    def unique_key(self, label: str) -> str:
+        """A property that identifies the label's nodes by a constraint of the owner; "" where there is none."""
+        found = [index.properties[0] for index in self.indexes if index.unique and index.labels == (label,)]
+        # Of several, the one that sounds most like an identifier, for names change more often.
+        return min(
+            found, key=lambda key: (roles.plain_words(key)[-1:] != ["id"], "id" not in key.lower(), key), default=""
+        )
+
+
+def look(connection: Connection) -> Catalogue:
+    """Read the catalogue of a database, in a bounded number of bounded queries.
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    ((nodes, relationships),) = connection.rows("RETURN COUNT { () } AS nodes, COUNT { ()-->() } AS relationships")
+    names = [str(row[0]) for row in connection.rows("CALL db.labels() YIELD label RETURN label ORDER BY label")]
+    kinds = connection.rows("CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t ORDER BY t")
+    keys = frozenset(
+        str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")
+    )
+    labels = counted(connection, names, "COUNT {{ (:{}) }}")
+    types = counted(connection, [str(row[0]) for row in kinds], "COUNT {{ ()-[:{}]->() }}")
+    indexes, known = _indexes(connection)
+    order = sorted(labels, key=lambda label: (-labels[label], label))
+    samples = _samples(connection, {label: labels[label] for label in order[:_SAMPLED_LABELS]})
+    if nodes > sum(labels.values()):
+        samples |= _samples(connection, {"": nodes - sum(labels.values())})
+    named = _relation_names(connection) if roles.RELATION_LABEL in labels else {}
+    return Catalogue(
+        labels=labels,
+        types=types,
+        keys=keys,
+        nodes=int(nodes),
+        relationships=int(relationships),
+        indexes=indexes,
+        indexes_known=known,
+        samples=samples,
+        relation_labels=named,
+    )
+
+
+def counted(connection: Connection, names: Sequence[str], pattern: str) -> dict[str, int]:
+    """How many of each there are, from the store's own counts; those without any are left out."""
+    found: dict[str, int] = {}
+    for part in chunks(names, _COUNTS_AT_ONCE):
+        ((counts,),) = connection.rows(f"RETURN [{', '.join(pattern.format(cypher.quoted(name)) for name in part)}]")
+        found.update((name, int(count)) for name, count in zip(part, counts, strict=True) if count)
+    return found
+
+
+def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
+    query = (
+        "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, owningConstraint, options "
+        "WHERE state = 'ONLINE' AND entityType = 'NODE' AND type <> 'LOOKUP' "
+        "RETURN name, type, labelsOrTypes, properties, owningConstraint, options ORDER BY name"
+    )
+    try:
+        rows = connection.rows(query)
+    except StoreError as error:
+        # Some users may read and not see indexes: then there are none to be used.
+        if "forbids" not in str(error):
+            raise
+        return (), False
+    found = []
+    for name, kind, labels, properties, constraint, options in rows:
+        config: Mapping[str, Any] = (options or {}).get("indexConfig") or {}
+        found.append(
+            Index(
+                name=str(name),
+                kind=str(kind),
+                labels=tuple(labels or ()),
+                properties=tuple(properties or ()),
+                unique=constraint is not None and len(properties or ()) == 1,
+                dimensions=int(config.get("vector.dimensions") or 0),
+            )
+        )
+    return tuple(found), True
+
+
+def _samples(connection: Connection, counts: Mapping[str, int]) -> dict[str, LabelFacts]:
+    found: dict[str, dict[str, PropertyFacts]] = {label: {} for label in counts}
+    sampled: Counter[str] = Counter()
+    for part in chunks(list(counts), _LABELS_AT_ONCE):
+        parameters: dict[str, Any] = {"cut": 100}
+        queries = []
+        for at, label in enumerate(part):
+            parameters[f"label{at}"] = label
+            parameters[f"skip{at}"] = min(counts[label] // 2, _SKIPPED)
+            sampled[label] = min(counts[label], 2 * _SAMPLE)
+            queries.append(_sample_query(label, at))
+        for label, key, *facts in connection.rows(" UNION ALL ".join(queries), parameters):
+            found[label][key] = _property(key, *facts)
+    return {
+        label: LabelFacts(label=label, count=counts[label], sampled=sampled[label], properties=properties)
+        for label, properties in found.items()
+    }
+
+
+def _sample_query(label: str, at: int) -> str:
+    match = f"MATCH (n:{cypher.quoted(label)})" if label else "MATCH (n) WHERE size(labels(n)) = 0"
+    return (
+        f"CALL {{ {match} RETURN n LIMIT {_SAMPLE} UNION {match} RETURN n SKIP toInteger($skip{at}) LIMIT {_SAMPLE} }} "
+        "UNWIND keys(n) AS k WITH k, n[k] AS v WITH k, v, toStringOrNull(v) AS s "
+        f"RETURN $label{at} AS label, k, count(*) AS present, "
+        "count(DISTINCT CASE WHEN s IS NOT NULL THEN left(s, $cut) END) AS distinct, "
+        "avg(CASE WHEN v = s THEN size(s) END) AS mean, max(CASE WHEN s IS NULL THEN size(v) END) AS size, "
+        f"collect({cypher.short('v', most='2')})[..20] AS samples"
+    )
+
+
+def _property(
+    key: str, present: int, distinct: int, mean: float | None, size: int | None, samples: Any
+) -> PropertyFacts:
+    return PropertyFacts(
+        key=key,
+        present=int(present),
+        distinct=int(distinct),
+        mean_length=float(mean or 0),
+        size=-1 if size is None else int(size),
+        samples=tuple(samples),
+    )
+
+
+def _relation_names(connection: Connection) -> dict[str, str]:
+    query = (
+        f"MATCH (n:{roles.RELATION_LABEL}) WHERE n.type = toStringOrNull(n.type) AND n.name = toStringOrNull(n.name) "
+        f"RETURN left(n.type, {cypher.CUT}), left(n.name, {cypher.VALUE_CUT}) LIMIT {_RELATION_LABELS}"
+    )
+    return {str(kind): str(name) for kind, name in connection.rows(query)}
+
+
+def merged_roles(found: Sequence[Roles]) -> Roles:
+    """The roles of a node with several labels: for each role, the first label that has one; most special labels first."""
+
+    def first(name: str) -> Any:
+        return next((value for one in found if (value := getattr(one, name))), () if name == "names" else "")
+
+    # A generic label beside a telling one keeps nothing secret: type and description are then facts like others.
+    telling = [one for one in found if not roles.is_generic(one.label)]
+    return Roles(
+        label=found[0].label if len(found) == 1 or not telling else telling[0].label,
+        names=first("names"),
+        aliases=tuple(dict.fromkeys(key for one in found for key in one.aliases)),
+        description=first("description"),
+        texts=tuple(dict.fromkeys(key for one in found for key in one.texts)),
+        type_key=first("type_key") if not telling else "",
+        passage=first("passage"),
+        section=first("section"),
+        data=frozenset(key for one in found for key in one.data),
+    )
