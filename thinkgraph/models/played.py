@@ -26,7 +26,9 @@ from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 CHARS_PER_TOKEN = 4
 """Token counts of played models are estimates: characters divided by this, rounded up."""
 
-_LABELS = re.compile(r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence|\s*$)", re.MULTILINE)
+_LABELS = re.compile(
+    r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
+)
 _FIELD = re.compile(r'"(clues|query)": "\.\.\."')
 
 

@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-KindName = Literal["pick", "score", "pairs", "judge", "keywords", "subquestions", "verdict", "text"]
+KindName = Literal["pick", "score", "pairs", "judge", "keywords", "names", "subquestions", "verdict", "texts", "text"]
 
 MAX_SCORE = 10
 """Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
@@ -72,6 +72,8 @@ class Shape:
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
     """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    steps: bool = False
+    """Ask for the steps that lead to the reply, written out before it (chain of thought)."""
 
 
 @dataclass(frozen=True)
@@ -194,13 +196,15 @@ def _list(value: object, key: str) -> list[Any]:
 
 def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     every = dict(properties)
-    if shape.explain:
+    if shape.explain or shape.steps:
         every = {"why": {"type": "string"}, **every}
     return {"type": "object", "properties": every, "required": list(every), "additionalProperties": False}
 
 
 def _say(example: str, shape: Shape, words: str) -> str:
     why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+    if shape.steps:
+        why = ' Put the steps that lead to it first, as "why".'
     return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
 
 
@@ -326,6 +330,18 @@ def _parse_keywords(text: str, _shape: Shape) -> list[str]:
     return [word for word in words if word]
 
 
+def _parse_names(text: str, _shape: Shape) -> list[str]:
+    names = [_text(name) for name in _list(_object(text, "names")["names"], "names")]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _parse_texts(text: str, shape: Shape) -> list[str]:
+    found = [" ".join(_text(entry).split()) for entry in _list(_object(text, "texts")["texts"], "texts")]
+    if len(found) != shape.options:
+        raise BadReplyError(f'"texts" must hold {shape.options} texts, one for each option, not {len(found)}')
+    return found
+
+
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
     entries = _list(_object(text, "questions")["questions"], "questions")
@@ -396,6 +412,22 @@ KINDS: Mapping[str, Kind] = {
             lambda shape: _schema({"keywords": _STRINGS}, shape),
             lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
             _parse_keywords,
+        ),
+        Kind(
+            "names",
+            lambda shape: _schema({"names": _STRINGS}, shape),
+            lambda shape: _say(
+                '{"names": ["...", "..."]}',
+                shape,
+                "Copy each name as it is written. An empty list means there is none.",
+            ),
+            _parse_names,
+        ),
+        Kind(
+            "texts",
+            lambda shape: _schema({"texts": _STRINGS}, shape),
+            lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
+            _parse_texts,
         ),
         Kind(
             "subquestions",

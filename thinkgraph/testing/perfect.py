@@ -86,6 +86,11 @@ class PerfectChooser(PlayedChatModel):
             case "keywords":
                 words = keywords(gold) if gold else []
                 return {"keywords": words[1:] if words and rng.random() < self.wrong else words}
+            case "names":
+                named = names(gold) if gold else []
+                return {"names": named[1:] if named and rng.random() < self.wrong else named}
+            case "texts":
+                return {"texts": [in_sentences(item) for item in options]}
             case "subquestions":
                 return {"questions": self._subquestions(call, gold, rng)}
             case "verdict":
@@ -200,6 +205,19 @@ def keywords(gold: Gold) -> list[str]:
     words = [gold.entities[start] for start in gold.starts]
     words += [hop.relation for hop in gold.hops]
     return [*words, gold.other] if gold.other else words
+
+
+def names(gold: Gold) -> list[str]:
+    """The entities that a question names."""
+    if not gold.is_answerable:
+        return []
+    named = [gold.entities[start] for start in gold.starts]
+    return list(dict.fromkeys([*named, gold.other] if gold.other else named))
+
+
+def in_sentences(item: Item) -> str:
+    """An option's triples as plain sentences; an option without any as it stands."""
+    return " ".join(f"{hop.subject} {hop.relation} {hop.object}." for hop in item.triples) or item.text
 
 
 def _clue_lines(call: Call) -> tuple[Item, ...]:
