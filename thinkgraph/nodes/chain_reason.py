@@ -11,7 +11,7 @@ from thinkgraph.nodes.chains import by_rule, counted, evidence_of, fetch_triples
 from thinkgraph.nodes.community_prune import is_final
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.memory import may_remember
-from thinkgraph.nodes.reason import NEXT_FINAL, NEXT_NONE, decide, nothing_found
+from thinkgraph.nodes.reason import NEXT_NONE, decide, nothing_found
 from thinkgraph.nodes.showing import Shown, totals_of
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import one_line, safe_block
@@ -24,6 +24,7 @@ from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
 
+NEXT_LAST = "There will be no further search."
 _AMONG_STARTS = "Between the starts:"
 
 
@@ -44,8 +45,8 @@ class _Line:
 def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     """Judge what the chains hold: answer, go on, or give up."""
     final = is_final(state, settings)
-    if not state.get("_grown", True):
-        # The same evidence was judged a round ago.
+    if not state.get("_grown", True) and not (settings.partial and state["evidence"]):
+        # The same evidence was judged a round ago, and only a sure answer counts.
         return _without_answer(nothing_found(state, settings), settings)
     chains: list[Chain] = state["chains"]
     every = [community for _, community in _parts(state["start"], chains)]
@@ -68,9 +69,14 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
                 "entities": start_lines(state["subjects"]),
                 "evidence": _under_heads(lines),
                 "task": TASK_WORDS[settings.task],
-                "next": NEXT_FINAL if final and settings.partial else NEXT_NONE,
+                "next": NEXT_LAST if final and settings.partial else NEXT_NONE,
             },
-            shape=Shape(evidence=len(lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
+            shape=Shape(
+                evidence=len(lines),
+                labels=TASK_LABELS[settings.task],
+                likely=final and settings.partial,
+                explain=settings.explain,
+            ),
         )
     except BudgetSpentError as spent:
         stopped = {**state, "stopped": spent.reason}
@@ -85,6 +91,8 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
             query="",
         )
     )
+    if not (judgement["sufficient"] or settings.partial):
+        judgement = {**judgement, "answers": []}
     shown = Shown([line.item for line in lines], [line.rule for line in lines])
     draft = decide(judgement, shown, state, settings, final=final)
     if draft is None:

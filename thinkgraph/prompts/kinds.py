@@ -72,6 +72,8 @@ class Shape:
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
     """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    likely: bool = False
+    """Judge: take a likely answer, marked as not sufficient, where no sure one can be given."""
     steps: bool = False
     """Ask for the steps that lead to the reply, written out before it (chain of thought)."""
 
@@ -208,6 +210,12 @@ def _say(example: str, shape: Shape, words: str) -> str:
     return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
 
 
+LIKELY = (
+    'If the evidence is not sufficient but makes some answer likely, put that answer under "answers", leave "sufficient" false '
+    "and name the lines that speak for it."
+)
+"""How a judge is asked for a likely answer."""
+
 _INTEGERS = {"type": "array", "items": {"type": "integer"}}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
 
@@ -320,6 +328,8 @@ def _judge_schema(shape: Shape) -> dict[str, Any]:
 def _judge_instruction(shape: Shape) -> str:
     more = "".join(f', "{name}": "..."' for name in shape.fields)
     words = '"evidence" lists the numbers of the evidence lines that the answer stands on.'
+    if shape.likely:
+        words += f" {LIKELY}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
     return _say('{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", shape, words)
