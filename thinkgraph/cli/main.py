@@ -22,6 +22,7 @@ COMMANDS = {
     "runs": "list, remove, prune or export runs",
     "kb": "build a knowledge base from files, or look at one",
     "doctor": "check the installation, a knowledge base and a model",
+    "g2t": "train a graph-to-text model, or look at what one writes",
     "bench": "run a question file over methods and print a table",
 }
 INTERNAL_ERROR = 70

@@ -178,7 +178,7 @@ def _inflected(held: str, said: str) -> bool:
         return len(said) - shared <= _MOST_ENDING + 1
     # The stem may end a letter before the forms part: Tex-as, Tex-an.
     return any(
-        held[cut:] in _BARE and said[cut:] in _INFLECTED or held[cut:] in _INFLECTED and said[cut:] in _BARE
+        (held[cut:] in _BARE and said[cut:] in _INFLECTED) or (held[cut:] in _INFLECTED and said[cut:] in _BARE)
         for cut in range(_LEAST_STEM, shared + 1)
     )
 

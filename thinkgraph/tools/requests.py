@@ -26,6 +26,7 @@ from thinkgraph.state.knowledge import (
     Step,
     Triple,
 )
+from thinkgraph.state.prose import Prose
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.manifest import make_manifest
@@ -167,6 +168,27 @@ class _Rank(Fetch[list[float]]):
 def rank_texts(ranker: str, query: str, texts: Sequence[str]) -> Steps[list[float]]:
     """Scores of a ranker that needs no model; see `Ranker.score`."""
     return (yield _Rank(ranker, query, texts)) if texts else []
+
+
+@dataclass(frozen=True)
+class _Prose(Fetch[list[Prose]]):
+    model: str
+    communities: Sequence[Sequence[Triple]]
+
+    def run(self, deps: Deps) -> list[Prose]:
+        from thinkgraph.tools.g2t import writer
+
+        del deps  # a checkpoint is shared by the process, whatever the graph
+        return writer(self.model).write(self.communities)
+
+
+def prose(model: str, communities: Sequence[Sequence[Triple]]) -> Steps[list[Prose]]:
+    """Each community in the words of a graph-to-text checkpoint, checked against its triples; see `GraphToText.write`.
+
+    One request for all communities of a round. Without communities it only loads the checkpoint: asked at the start of a run, it
+    refuses a wrong name before any model is called.
+    """
+    return cast("list[Prose]", (yield _Prose(model, communities)))
 
 
 def emit(event: Event) -> Steps[None]:
