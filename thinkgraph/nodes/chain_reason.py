@@ -9,6 +9,7 @@ from typing import Any
 from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
 from thinkgraph.nodes.chains import by_rule, counted, evidence_of, fetch_triples, in_words, start_lines
 from thinkgraph.nodes.community_prune import is_final
+from thinkgraph.nodes.describe import in_prose, tally
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.memory import may_remember
 from thinkgraph.nodes.reason import NEXT_NONE, decide, nothing_found
@@ -52,12 +53,20 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
     every = [community for _, community in _parts(state["start"], chains)]
     new = [community for community in every if community["id"] not in state["evidence"]]
     triples = yield from fetch_triples(every)
+    update: Update = {}
+    if not settings.prose_candidates:
+        grown = [community for community in new if community is not state["start"]]
+        prose = yield from in_prose([_of(community, triples) for community in grown], settings)
+        told = {community["id"]: text for community, text in zip(grown, prose, strict=True)}
+        chains = [_told(chain, told) for chain in chains]
+        every = [community for _, community in _parts(state["start"], chains)]
+        update = {"chains": chains, "texts": tally(state["texts"], prose, settings)}
     ends = dict.fromkeys(end for c in new for t in _of(c, triples) for end in (t["subject"], t["object"]))
     found = yield from ask.relations(list(ends))
     places = counted(edge for edges in found for edge in edges)
     items = {community["id"]: evidence_of(community, triples, places) for community in new}
     known: dict[str, EvidenceItem] = {**state["evidence"], **items}
-    update: Update = {"evidence": items}
+    update["evidence"] = items
     if not every and settings.skip_empty_reason and not settings.own_knowledge:
         return {**update, **_without_answer(nothing_found(state, settings), settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
@@ -100,6 +109,14 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
     if draft["status"] == "unknown":
         return {**update, **_without_answer(draft, settings)}
     return {**update, "draft": {**draft, "cited": _with_predecessors(draft["cited"], chains)}}
+
+
+def _told(chain: Chain, prose: Mapping[str, str]) -> Chain:
+    """The chain with its new communities in prose."""
+    communities: list[Community] = []
+    for found in chain["communities"]:
+        communities.append({**found, "prose": prose.get(found["id"], found["prose"])})  # noqa: PERF401 - typed so
+    return {**chain, "communities": communities}
 
 
 def _without_answer(draft: Draft, settings: FastTogSettings) -> Update:

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thinkgraph.nodes.chains import growing
+from thinkgraph.nodes.describe import in_prose, tally
 from thinkgraph.nodes.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Retrieved, Scored
@@ -92,7 +93,14 @@ def _searched(stand: Stand, graph: LocalGraph, history: Sequence[str], settings:
     return Found(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)
 
 
-def community_of(cell: Cell, number: int) -> Community:
+def _prose_of(cells: Sequence[Cell], settings: FastTogSettings) -> Steps[list[str]]:
+    """The candidates in prose, where they are to be offered so: one text for each, or none at all."""
+    if not settings.prose_candidates:
+        return [""] * len(cells)
+    return (yield from in_prose([[*cell.joining, *cell.triples] for cell in cells], settings))
+
+
+def community_of(cell: Cell, number: int, prose: str = "") -> Community:
     """A candidate as state holds it."""
     labels: dict[str, str] = {}
     literals: set[str] = set()
@@ -108,7 +116,7 @@ def community_of(cell: Cell, number: int) -> Community:
         triples=[triple["id"] for triple in cell.triples],
         joining=[triple["id"] for triple in cell.joining],
         round=number,
-        prose="",
+        prose=prose,
     )
 
 
@@ -131,14 +139,17 @@ def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
         for triple in one.triples
         if triple["subject"] in ids and triple["object"] in ids
     }
-    offer = [community_of(cell, 0) for cell in list(cells.values())[:MAX_OPTIONS]]
+    offered = list(cells.values())[:MAX_OPTIONS]
+    prose = yield from _prose_of(offered, settings)
+    offer = [community_of(cell, 0, text) for cell, text in zip(offered, prose, strict=True)]
     yield from _told(found, 0)
     return {
         "start": _start(ids, state, among) if among else None,
         "history": history,
         "_offer": offer,
         "_starts": starts,
-        "_triples": {t["id"]: t for cell in cells.values() for t in (*cell.triples, *cell.joining)},
+        "_triples": {t["id"]: t for cell in offered for t in (*cell.joining, *cell.triples)},
+        "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
         "pruned": _notes(found, 0),
     }
 
@@ -163,10 +174,14 @@ def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
     subjects = [subject["id"] for subject in state["subjects"]]
     stands = [_stand(chain, subjects, state["start"]) for chain in chains]
     found = yield from local_search(stands, state["history"], settings)
+    offered = [one.cells[:MAX_OPTIONS] for one in found]
+    # One pass for all chains of the round.
+    prose = yield from _prose_of([cell for cells in offered for cell in cells], settings)
+    texts = iter(prose)
     offers: dict[str, list[Community]] = {}
     choices: dict[str, Choice] = {}
-    for chain, one in zip(chains, found, strict=True):
-        offer = [community_of(cell, number) for cell in one.cells[:MAX_OPTIONS]]
+    for chain, cells in zip(chains, offered, strict=True):
+        offer = [community_of(cell, number, next(texts)) for cell in cells]
         key = str(chain["number"])
         if len(offer) > 1:
             offers[key] = offer
@@ -176,7 +191,12 @@ def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
                 round=number, chain=chain["number"], community=only, ended="" if offer else NOTHING_NEAR
             )
     yield from _told(found, number)
-    return {"offers": offers, "choices": choices, "pruned": _notes(found, number)}
+    return {
+        "offers": offers,
+        "choices": choices,
+        "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
+        "pruned": _notes(found, number),
+    }
 
 
 def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> Stand:

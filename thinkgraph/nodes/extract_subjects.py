@@ -5,7 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgraph.nodes.describe import warm_up
 from thinkgraph.nodes.driver import Update
+from thinkgraph.nodes.memory import may_remember
+from thinkgraph.nodes.reason import nothing_found
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.state.events import Linked, Scored
@@ -23,6 +26,7 @@ _MOST_LINKS = 40
 
 def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     """Ask for the names in the question. Without a readable reply the question itself is linked."""
+    yield from warm_up(settings)
     names = yield from ask.names(
         "fasttog.subjects",
         {"question": safe_block(state["question"])},
@@ -56,7 +60,10 @@ def link_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
         )
         for link in kept
     ]
-    return {"subjects": subjects}
+    update: Update = {"subjects": subjects}
+    if not subjects and not may_remember(settings):
+        update["draft"] = nothing_found(state, settings)
+    return update
 
 
 def _meant(links: Sequence[Link], namesakes: int) -> list[Link]:

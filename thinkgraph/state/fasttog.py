@@ -32,6 +32,7 @@ class FastTogSettings(RunSettings):
         "graph_cap": 100,
         "candidates": 8,
         "namesakes": 1,
+        "prose_candidates": True,
         "partial": False,
         "skip_empty_reason": False,
     }
@@ -56,6 +57,9 @@ class FastTogSettings(RunSettings):
     candidates: int = Field(64, ge=1, le=400, description="k: communities that the coarse prune keeps.")
     community_text: str = Field(
         "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
+    )
+    prose_candidates: bool = Field(
+        False, description="With llm or g2t, the candidates of a fine prune in prose too (off: only what chains hold)."
     )
     subjects: int = Field(6, ge=1, le=20, description="Most entities to start from.")
     namesakes: int = Field(3, ge=1, le=10, description="Most entities of one and the same name to start from.")

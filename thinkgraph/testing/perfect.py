@@ -168,7 +168,7 @@ def _best_first(gold: Gold, shown: Shown, options: Sequence[Item]) -> list[int]:
     Where none shows anything new, there is nothing to choose.
     """
     places = {fact_key(fact): place for place, hop in enumerate(gold.hops) for fact in hop.facts}
-    known = {fact for fact in places if fact in shown.facts}
+    known = {fact_key(fact) for hop in gold.hops for fact in hop.facts if shown.line_of(fact) is not None}
     ranked: list[tuple[int, int, int]] = []
     for item in options:
         new = {fact_key((t.subject, t.relation, t.object)) for t in item.triples} & places.keys() - known
