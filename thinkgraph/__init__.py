@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from thinkgraph.errors import ThinkGraphError
     from thinkgraph.graphs.build import build
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
+    from thinkgraph.plot import plot_answer
     from thinkgraph.tools.knowledge import Knowledge
 
 __version__ = version.VERSION
@@ -29,6 +30,7 @@ _WHERE = {
     "StoreJournal": "thinkgraph.models.journal",
     "ThinkGraphError": "thinkgraph.errors",
     "build": "thinkgraph.graphs.build",
+    "plot_answer": "thinkgraph.plot.save",
 }
 
 __all__ = [
@@ -39,6 +41,7 @@ __all__ = [
     "ThinkGraphError",
     "__version__",
     "build",
+    "plot_answer",
 ]
 
 

@@ -89,7 +89,7 @@ def test_a_built_in_prompt_is_sound(role: str) -> None:
     assert DATA_NOTE in system
     parsed = parse_prompt(system, user)
     assert (parsed.role, parsed.kind) == (role, prompt.kind.name)
-    assert parsed.text("question") == INPUTS["question"]
+    assert parsed.text("question") == (INPUTS["question"] if "question" in prompt.places else "")
     varying = {"question", "query", "clues", "entities", "options", "evidence"}
     assert not varying & set(re.findall(r"\w+", " ".join(re.findall(r"{{(.*?)}}", prompt.system)))), "it stands last"
 
@@ -129,6 +129,8 @@ def check_nothing_is_lost(prompt: Prompt, reply: str, shape: Shape) -> None:
     # The reasoning before an answer is for the model's own good and is not kept.
     said.pop("why", None)
     for key, meant in said.items():
+        if key == "why":  # for the reader alone
+            continue
         got = value[key] if isinstance(value, dict) else value
         assert json.loads(json.dumps(got)) == meant, f"{key} of an example of {prompt.role}"
 

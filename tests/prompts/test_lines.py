@@ -69,8 +69,7 @@ def shown_pairs(qualifiers: list[tuple[str, str]]) -> tuple[tuple[str, str], ...
     for name, value in qualifiers:
         key = safe_label(name.replace("_", " ")).replace("=", ":")
         both = [t.replace("}", ")").replace("{", "(").replace(";", ",").strip() for t in (key, safe_label(value))]
-        if both[0]:
-            out.append((both[0], both[1]))
+        out.append((both[0], both[1]))
     return tuple(out)
 
 
@@ -114,7 +113,7 @@ def test_a_path_is_read_back_as_it_was(
     line = lines.path_line("e0", hops, tails, total=total)
     (item,) = prompt_of([line])
     assert item.hops == seen
-    assert item.more == (7 if total > len(tails) else 0)
+    assert item.mores[-1] == (7 if total > len(tails) else 0)
     assert (item.step, item.passage, item.label) == (None, "", "")
 
 

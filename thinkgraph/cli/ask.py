@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, model_name, parse_settings
+from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_plot, model_name, parse_settings
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
@@ -32,6 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
     )
     parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
+    add_plot(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -64,6 +65,7 @@ def run(args: argparse.Namespace) -> int:
         prompts=absolute(args.prompts),
         prices=absolute(args.prices),
     )
+    plot = plot_target(args.plot)
     _check_question(question, options)
     with RunStore() as runs:
         thread = new_thread() if args.thread is None else args.thread
@@ -80,7 +82,7 @@ def run(args: argparse.Namespace) -> int:
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
             runs.start(thread, question, options)
             answer = work(graph, {"question": question}, thread, runs, quiet=args.quiet)
-    return report(answer, as_json=args.json)
+    return report(answer, as_json=args.json, plot=plot, say=say)
 
 
 def kb_spec(given: str) -> str:
@@ -165,11 +167,22 @@ def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore
     return answer
 
 
-def report(answer: Answer, *, as_json: bool) -> int:
-    """Print the answer on stdout."""
+def plot_target(given: str | None) -> Path | None:
+    """The file of --plot, refused now rather than when the answer has been paid for."""
+    from thinkgraph.plot import check_target
+
+    return None if given is None else check_target(given)
+
+
+def report(answer: Answer, *, as_json: bool, plot: Path | None, say: Callable[[str], None]) -> int:
+    """Print the answer on stdout, and draw it where that is asked for."""
     if as_json:
         write_json(answer)
     else:
         write_line(render_answer(answer))
     sys.stdout.flush()
+    if plot is not None:
+        from thinkgraph.plot import plot_answer
+
+        say(f"picture written to {plot_answer(answer, plot)}")
     return 0

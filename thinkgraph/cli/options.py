@@ -46,6 +46,11 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_plot(parser: argparse.ArgumentParser) -> None:
+    """--plot."""
+    parser.add_argument("--plot", metavar="FILE", help="draw what led to the answer, as .svg or .html")
+
+
 def model_name(given: str | None) -> str:
     """The model to use: the flag, else THINKGRAPH_MODEL, else offline. Keys in the environment never choose one."""
     return given or os.environ.get("THINKGRAPH_MODEL") or OFFLINE
@@ -71,6 +76,7 @@ __all__ = [
     "add_kb",
     "add_method",
     "add_model",
+    "add_plot",
     "model_name",
     "parse_settings",
 ]

@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, speaker, work
-from thinkgraph.cli.options import add_model
+from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, plot_target, report, speaker, work
+from thinkgraph.cli.options import add_model, add_plot
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.errors import ManifestMismatchError, RunError
 from thinkgraph.tools.knowledge import without_password
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     add_model(parser)
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
+    add_plot(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -27,6 +28,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Resume one run; a finished one just shows its answer again."""
     say = speaker(quiet=args.quiet)
+    plot = plot_target(args.plot)
     with RunStore() as runs:
         row = runs.known(args.thread)
         with runs.lock(args.thread):
@@ -39,7 +41,7 @@ def run(args: argparse.Namespace) -> int:
                 # A password is not kept with a run: it comes with the flag again, or from the environment.
                 kb = options["kb"] if args.kb is None else kb_spec(args.kb)
                 answer = _go_on(runs, row, options, kb, quiet=args.quiet)
-    return report(answer, as_json=args.json)
+    return report(answer, as_json=args.json, plot=plot, say=say)
 
 
 def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:

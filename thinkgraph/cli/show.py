@@ -124,9 +124,12 @@ def render_answer(answer: Answer) -> str:
         out.append(one_line(trace["title"]))
         out += [f"          {text}" for text in outline(trace["lines"], width - 10)]
     cost = f", ${total['cost']:.4f}" if total["cost"] else ""
+    # Absent from answers that an older release kept.
+    written = f", {count} texts generated" if (count := usage.get("generated_texts", 0)) else ""
     out.append(
         f"usage     {total['calls']} model calls, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
-        f"{usage['store_round_trips']} store round trips, {usage['encoder_texts']} texts encoded, {usage['seconds']:.1f} s"
+        f"{usage['store_round_trips']} store round trips, {usage['encoder_texts']} texts encoded{written}, "
+        f"{usage['seconds']:.1f} s"
     )
     out.append(f"answered  by {one_line(answer['model'])} with {answer['method']} in {answer['rounds']} rounds")
     return "\n".join(out)

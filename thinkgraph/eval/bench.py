@@ -24,6 +24,7 @@ from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import OFFLINE, Models
+from thinkgraph.nodes.describe import ROLE as DESCRIBE_ROLE
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
@@ -292,8 +293,8 @@ async def arun_bench(
 
 
 def _result(method: str, question: Question, answer: Answer, golds: Mapping[str, Gold] | None) -> Result:
-    ranked = answer["usage"]["roles"].get(RANK_ROLE)
-    rank_calls = ranked["calls"] if ranked else 0
+    by_role = answer["usage"]["roles"]
+    apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
     try:
         rouge: float | None = rouge_l(answer["answers"], question.answers, question.aliases)
     except ImportError:
@@ -306,7 +307,7 @@ def _result(method: str, question: Question, answer: Answer, golds: Mapping[str,
         scores=score(answer["answers"], question.answers, question.aliases),
         rouge_l=rouge,
         evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
-        calls=answer["usage"]["total"]["calls"] - rank_calls,
-        rank_calls=rank_calls,
+        calls=answer["usage"]["total"]["calls"] - apart_calls,
+        apart_calls=apart_calls,
         answer=answer,
     )

@@ -25,7 +25,7 @@ _COST_COLUMNS = (
     "method",
     "calls_mean",
     "calls_max",
-    "rank_calls_mean",
+    "apart_calls_mean",
     "input_tokens_mean",
     "output_tokens_mean",
     "cost_mean",
@@ -37,7 +37,7 @@ _MEANT = """`hits1`: the first answer is a gold one (for statements: label accur
 `partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their
 published aliases. `missing`: no answer though
 there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootstrap intervals.
-Calls of an LLM ranker are counted apart."""
+Calls of an LLM ranker, or of one that writes communities as prose, are counted apart."""
 
 
 def write_report(folder: Path, results: Sequence[Result], plan: Mapping[str, Any]) -> list[Path]:

@@ -24,7 +24,7 @@ PLAIN_COLUMNS = (
     "wrong",
     "calls_mean",
     "calls_max",
-    "rank_calls_mean",
+    "apart_calls_mean",
     "seconds_mean",
 )
 """The columns that fit a terminal."""
@@ -43,7 +43,7 @@ class Result(TypedDict):
     evidence: EvidenceScores | None
     """None where the question has no gold evidence."""
     calls: int
-    rank_calls: int
+    apart_calls: int
     answer: Answer
 
 
@@ -60,8 +60,10 @@ class Row(TypedDict):
     wrong: float
     calls_mean: float
     calls_max: int
-    rank_calls_mean: float
-    """Calls of an LLM ranker, which the methods' bounds count apart; not in `calls_mean`."""
+    apart_calls_mean: float
+    """Calls of an LLM ranker or of one that puts communities into prose, which the methods' bounds count apart; not in
+    `calls_mean`.
+    """
     seconds_mean: float
     partial: float
     f1: float
@@ -123,7 +125,7 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
         wrong=mean(lambda m: m["scores"]["wrong"]),
         calls_mean=mean(lambda m: m["calls"]),
         calls_max=max(member["calls"] for member in members),
-        rank_calls_mean=mean(lambda m: m["rank_calls"]),
+        apart_calls_mean=mean(lambda m: m["apart_calls"]),
         seconds_mean=mean(lambda m: usage(m)["seconds"]),
         partial=mean(lambda m: m["scores"]["partial"]),
         f1=mean(lambda m: m["scores"]["f1"]),

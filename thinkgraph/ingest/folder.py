@@ -7,7 +7,9 @@ import fcntl
 import json
 import os
 import shutil
+from collections.abc import Callable
 from contextlib import suppress
+from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
@@ -20,6 +22,23 @@ _AT_FDCWD = -100
 _RENAME_EXCHANGE = 2
 
 
+@dataclass(frozen=True)
+class FolderKind:
+    """What sort of thing a folder is to hold."""
+
+    what: str
+    """With its article: "a knowledge base"."""
+    is_one: Callable[[Path], bool]
+    """Whether a folder holds such a thing, so that it may be replaced."""
+    working: str = "building"
+    """What another process does that holds the lock."""
+    precious: bool = False
+    """Unfinished work of another key is refused, not thrown away: it may be hours of it."""
+
+
+KNOWLEDGE_BASE = FolderKind("a knowledge base", is_knowledge_base)
+
+
 class BuildFolder:
     """The working folder of one build. What it holds outlives a killed process, and the same build goes on with it.
 
@@ -30,9 +49,10 @@ class BuildFolder:
             process.
     """
 
-    def __init__(self, target: Path, key: str, *, replace: bool) -> None:
+    def __init__(self, target: Path, key: str, *, replace: bool, kind: FolderKind = KNOWLEDGE_BASE) -> None:
         """A build of `target`, continued only if the unfinished one has the same `key`."""
         self.target = target
+        self.kind = kind
         self.work = target.with_name(f".{target.name}.building")
         self._old = target.with_name(f".{target.name}.old")
         self._lock = target.with_name(f".{target.name}.lock")
@@ -43,13 +63,13 @@ class BuildFolder:
         self._stages: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        refuse_target(self.target, replace=self._replace)
+        refuse_target(self.target, replace=self._replace, kind=self.kind)
         self.target.parent.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         try:
             self._recover()
             # Asked again: another build may have finished while this one waited for nothing but the lock.
-            refuse_target(self.target, replace=self._replace)
+            refuse_target(self.target, replace=self._replace, kind=self.kind)
             self._continue_or_start()
         except BaseException:
             self._drop_lock()
@@ -100,7 +120,9 @@ class BuildFolder:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 os.close(descriptor)
-                raise KnowledgeError(f"another process is building {self.target}; wait until it is done") from None
+                raise KnowledgeError(
+                    f"another process is {self.kind.working} {self.target}; wait until it is done"
+                ) from None
             # The holder before us removes the file: only a lock on the file that is still there counts.
             with suppress(FileNotFoundError):
                 if os.stat(self._lock).st_ino == os.fstat(descriptor).st_ino:  # noqa: PTH116 (beside its twin)
@@ -132,6 +154,11 @@ class BuildFolder:
             self.resumed = True
             return
         if self.work.exists():
+            if self.kind.precious and not self._replace and state is not None:
+                raise KnowledgeError(
+                    f"{self.work} holds unfinished work with other settings or data: give the same command to go on with "
+                    "it, or --replace to give it up"
+                )
             shutil.rmtree(self.work)
         self.work.mkdir()
         self._write_state()
@@ -143,18 +170,18 @@ class BuildFolder:
         part.replace(self.work / _STATE)
 
 
-def refuse_target(target: Path, *, replace: bool) -> None:
+def refuse_target(target: Path, *, replace: bool, kind: FolderKind = KNOWLEDGE_BASE) -> None:
     """Raise `KnowledgeError` if a build must not touch what is at `target`."""
     if not target.name:
-        raise KnowledgeError(f"{target} cannot be a knowledge base; name a new folder")
+        raise KnowledgeError(f"{target} cannot be {kind.what}; name a new folder")
     if target.exists() and not target.is_dir():
-        raise KnowledgeError(f"{target} is a file; name a folder for the knowledge base")
+        raise KnowledgeError(f"{target} is a file; name a folder for {kind.what.replace('a ', 'the ', 1)}")
     if not target.exists() or not any(target.iterdir()):
         return
-    if not is_knowledge_base(target):
-        raise KnowledgeError(f"{target} is not empty and not a knowledge base; name a new folder")
+    if not kind.is_one(target):
+        raise KnowledgeError(f"{target} is not empty and not {kind.what}; name a new folder")
     if not replace:
-        raise KnowledgeError(f"{target} is a knowledge base already; add --replace to build it anew, or name another")
+        raise KnowledgeError(f"{target} is {kind.what} already; add --replace to make it anew, or name another")
 
 
 def _sync(path: Path) -> None:

@@ -98,6 +98,7 @@ def _node_flow(
         ended=time.time(),
         store_round_trips=meter.store_round_trips,
         encoder_texts=meter.encoder_texts,
+        generated_texts=meter.generated_texts,
     )
     records, worked = scope.records, {scope.place: work}
     if entry:

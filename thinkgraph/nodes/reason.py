@@ -29,8 +29,8 @@ _NEXT_CLUES = (
     'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light so far '
     "that helps. Leave it empty if it is sufficient."
 )
-_NEXT_NONE = "If it is not sufficient, give no answer."
-_NEXT_FINAL = (
+NEXT_NONE = "If it is not sufficient, give no answer."
+NEXT_FINAL = (
     "There will be no further search. If the evidence is not sufficient but makes some answer likely, give that answer "
     "and name the lines that speak for it; otherwise give none."
 )
@@ -40,9 +40,9 @@ _OWN = "You may also use what you know yourself; then name no line for it."
 def next_words(settings: Tog2Settings, *, final: bool) -> tuple[str, tuple[str, ...]]:
     """What Reason is told to do where the evidence falls short, and the reply's fields for it."""
     if final:
-        return _NEXT_FINAL, ()
+        return NEXT_FINAL, ()
     if not settings.clues:
-        return _NEXT_NONE, ()
+        return NEXT_NONE, ()
     return (_NEXT_FUSED, ("clues", "query")) if settings.fused else (_NEXT_CLUES, ("clues",))
 
 

@@ -8,6 +8,9 @@ perfect chooser included, reads the same thing:
     [2] (Panama) -[capital]-> x1                a relation at an entity, with its number of triples (`<-[..]-` inverse)
     [3] (Volcan Baru) <-[highest point]- (Panama) -[borders]-> (Colombia) {length km=339}, (Costa Rica)
                                                 a path of triples; its last hop may list several tails
+    [3] (Panama) -[capital]-> (Panama City); -[borders]-> (Costa Rica), ... and 1 more | (Baru) -[elevation m]-> (3475)
+                                                a community (prompts/communities.py): `;` goes on from the head of the
+                                                group, ` | ` starts a new group
     [4] text | Panama | Suffrage | 18 years of age; universal
                                                 a passage with its title and section
     [5] plain words                             anything else that can be chosen
@@ -18,7 +21,6 @@ open a section or forge an item, and the few character sequences that carry the 
 
 from __future__ import annotations
 
-import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -35,10 +37,11 @@ _INVISIBLE = re.compile(
 _SURROGATE = re.compile(r"[\ud800-\udfff]")
 _SPACE = re.compile(r"\s+")
 # What carries the grammar and must not stand inside a label: the start of an arrow, the end of one, the end of a node
-# before another or before qualifiers, the dash before a description, the start of a passage line.
+# before another, before qualifiers or before another group, the dash before a description, the start of a passage line.
 _ARROW_START = re.compile(r"(?<!\S)(<?-)\[+")
 _ARROW_END = re.compile(r"(?<!\])\]+(->?)(?= \()")
 _NEXT_NODE = re.compile(r"(?<=[)}]), (?=\(|\.\.\. and \d)")
+_NEXT_GROUP = re.compile(r"(?<=[)}]) \|(?= \()")
 _OPEN_QUALIFIERS = re.compile(r"(?<=\) )\{")
 _DASH = re.compile(r"(?<!\S)--(?!\S)")
 _PASSAGE_START = re.compile(r"^text ?\|")
@@ -62,7 +65,7 @@ def _flat(text: str) -> str:
 def safe_label(text: str) -> str:
     """A label in which the grammar's own sequences cannot occur; anything else stays as it is."""
     label = _ARROW_START.sub(r"\1", one_line(text))
-    label = _NEXT_NODE.sub("; ", _ARROW_END.sub(r"\1", label))
+    label = _NEXT_GROUP.sub(" /", _NEXT_NODE.sub("; ", _ARROW_END.sub(r"\1", label)))
     label = _DASH.sub("–", _OPEN_QUALIFIERS.sub("(", label))
     return _PASSAGE_START.sub("text /", label)
 
@@ -93,7 +96,8 @@ def passage_line(title: str, section: str, text: str) -> str:
     return f"text | {head} | {part} | {one_line(text)}"
 
 
-def _qualifiers(triple: Triple) -> str:
+def qualifier_text(triple: Triple) -> str:
+    """` {length km=339; since=1941}`, empty where the triple has no qualifiers."""
     if not triple["qualifiers"]:
         return ""
     pairs = [
@@ -135,7 +139,9 @@ def _hop(text: str, here: str, triples: Sequence[Triple]) -> tuple[str, str]:
     lead = triples[0]
     outgoing = lead["subject"] == here
     arrow = f"-[{safe_label(lead['relation_label'])}]->" if outgoing else f"<-[{safe_label(lead['relation_label'])}]-"
-    ends = [f"({safe_label(t['object_label'] if outgoing else t['subject_label'])}){_qualifiers(t)}" for t in triples]
+    ends = [
+        f"({safe_label(t['object_label'] if outgoing else t['subject_label'])}){qualifier_text(t)}" for t in triples
+    ]
     return f"{text} {arrow} {', '.join(ends)}", lead["object"] if outgoing else lead["subject"]
 
 
@@ -164,6 +170,24 @@ class ShownHop:
     """Whether the path walked it from subject to object."""
     qualifiers: tuple[tuple[str, str], ...] = ()
 
+    @property
+    def source(self) -> str:
+        """The end it was walked from."""
+        return self.subject if self.outgoing else self.object
+
+
+@dataclass(frozen=True)
+class ShownList:
+    """All that a line says about the ends of one relation at one thing."""
+
+    source: str
+    relation: str
+    outgoing: bool
+    ends: tuple[str, ...]
+    """As often as they are listed: two things may share a label."""
+    more: int
+    """How many ends the line says it left out."""
+
 
 @dataclass(frozen=True)
 class Item:
@@ -177,22 +201,47 @@ class Item:
     about: str = ""
     """Entity option: its description."""
     hops: tuple[tuple[ShownHop, ...], ...] = ()
-    """Path: for every hop the triples listed for it (one, except at the last hop)."""
+    """Path: for every hop the triples listed for it (one, except at the last hop). Community: for every list of ends."""
     count: int = 0
     """Relation option: number of triples behind it; then `hops` is empty and `step` is set."""
     step: tuple[str, str, bool] | None = None
     """Relation option: (entity label, relation label, outgoing)."""
-    more: int = 0
-    """Path: how many tails the line says it left out."""
+    mores: tuple[int, ...] = ()
+    """Path, community: for each of `hops`, how many more ends the line says there are."""
     title: str = ""
     section: str = ""
     passage: str = ""
     """Passage: its text (title and section beside it)."""
+    community: bool = False
+    """Whether the line has more than one group or list, so that `hops` are lists side by side, not steps of a path."""
 
     @property
     def triples(self) -> tuple[ShownHop, ...]:
-        """All triples shown by a path line."""
+        """All triples shown by a path or community line."""
         return tuple(hop for group in self.hops for hop in group)
+
+    @property
+    def lists(self) -> tuple[ShownList, ...]:
+        """The lists of ends that the line tells the length of: a community's every one, a path's last."""
+        told = (
+            zip(self.hops, self.mores, strict=True)
+            if self.community
+            else zip(self.hops[-1:], self.mores[-1:], strict=True)
+        )
+        found: dict[tuple[str, str, bool], ShownList] = {}
+        for group, more in told:
+            if not group:
+                continue
+            head, relation, outgoing = group[0].source, group[0].relation, group[0].outgoing
+            # An end of this list may stand in another group, where it is the head.
+            every = self.triples if self.community else group
+            ends = [
+                hop.object if outgoing else hop.subject
+                for hop in every
+                if hop.relation == relation and (hop.subject if outgoing else hop.object) == head
+            ]
+            found.setdefault((head, relation, outgoing), ShownList(head, relation, outgoing, tuple(ends), more))
+        return tuple(found.values())
 
 
 @dataclass(frozen=True)
@@ -220,12 +269,22 @@ _ITEM = re.compile(r"^\[(\d+)\](?: (.*))?$")
 # Title and section may be empty, and white space has been collapsed since the line was rendered.
 _PASSAGE = re.compile(r"^text \|([^|]*)\|([^|]*)\|(.*)$")
 _RELATION = re.compile(r"^\((?P<entity>.*)\) (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) x(?P<count>\d+)$")
-_ARROW = re.compile(r" (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
-_NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more|$)")
-_MORE = re.compile(r", \.\.\. and (\d+) more$")
+_ARROW = re.compile(r"(?P<back>;)? (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
+_NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more(?: \| \(|$)| \| \(|$)")
+_MORE = re.compile(r", \.\.\. and (\d{1,18}) more(?= \| \(|$)")
 
 
-def _nodes(text: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
+@dataclass(frozen=True)
+class _Nodes:
+    """What stands between two arrows."""
+
+    ends: list[tuple[str, tuple[tuple[str, str], ...]]]
+    more: int
+    head: str | None
+    """The head of a new group; None where the group goes on."""
+
+
+def _nodes(text: str) -> _Nodes:
     found = []
     at = 0
     while at < len(text) and text[at] == "(":
@@ -234,13 +293,16 @@ def _nodes(text: str) -> list[tuple[str, tuple[tuple[str, str], ...]]]:
             break
         pairs = tuple(
             (name.strip(), value.strip())
-            for name, _, value in (part.partition("=") for part in (end.group("quals") or "").split("; "))
-            if name.strip()
+            for name, equals, value in (part.partition("=") for part in (end.group("quals") or "").split("; "))
+            if equals or name.strip()
         )
         found.append((text[at + 1 : end.start()], pairs))
         at = end.end()
         at += 2 if text.startswith(", (", at) else 0
-    return found
+    more = _MORE.match(text, at)
+    at = more.end() if more else at
+    head = text[at + 4 :].removesuffix(")") if text.startswith(" | (", at) else None
+    return _Nodes(found, int(more[1]) if more else 0, head)
 
 
 def parse_item(number: int, text: str) -> Item:
@@ -254,30 +316,39 @@ def parse_item(number: int, text: str) -> Item:
         out = relation["out"]
         step = (relation["entity"], out if out is not None else relation["inv"], out is not None)
         return Item(number, text, step=step, count=int(relation["count"]))
-    arrows = list(_ARROW.finditer(text)) if text.startswith("(") else []
-    if arrows:
-        more = _MORE.search(text)
-        body = text[: more.start()] if more else text
-        pieces = [body[a.end() : b.start()] for a, b in itertools.pairwise(arrows)] + [body[arrows[-1].end() :]]
-        start = _nodes(body[: arrows[0].start()])
-        here = start[0][0] if start else ""
-        hops = []
-        for arrow, piece in zip(arrows, pieces, strict=True):
-            outgoing = arrow["out"] is not None
-            name = arrow["out"] if outgoing else arrow["inv"]
-            nodes = _nodes(piece)
-            hops.append(
-                tuple(
-                    ShownHop(here if outgoing else end, name, end if outgoing else here, outgoing, quals)
-                    for end, quals in nodes
-                )
-            )
-            here = nodes[0][0] if nodes else ""
-        return Item(number, text, hops=tuple(hops), more=int(more.group(1)) if more else 0)
+    if text.startswith("(") and (arrows := list(_ARROW.finditer(text))):
+        return _parse_walks(number, text, arrows)
     if text.startswith("-- "):
         return Item(number, text, about=text[3:])
     label, found, about = text.partition(" -- ")
     return Item(number, text, label=label if found else text, about=about)
+
+
+def _parse_walks(number: int, text: str, arrows: Sequence[re.Match[str]]) -> Item:
+    """A path or a community, taken apart at its arrows."""
+    start = _nodes(text[: arrows[0].start()])
+    here = head = start.ends[0][0] if start.ends else ""
+    hops: list[tuple[ShownHop, ...]] = []
+    mores: list[int] = []
+    community = False
+    for place, arrow in enumerate(arrows):
+        after = arrows[place + 1].start() if place + 1 < len(arrows) else len(text)
+        nodes = _nodes(text[arrow.end() : after])
+        outgoing = arrow["out"] is not None
+        name = arrow["out"] if outgoing else arrow["inv"]
+        here = head if arrow["back"] else here
+        hops.append(
+            tuple(
+                ShownHop(here if outgoing else end, name, end if outgoing else here, outgoing, quals)
+                for end, quals in nodes.ends
+            )
+        )
+        mores.append(nodes.more)
+        community = community or bool(arrow["back"]) or nodes.head is not None
+        here = nodes.ends[0][0] if nodes.ends else ""
+        if nodes.head is not None:
+            here = head = nodes.head
+    return Item(number, text, hops=tuple(hops), mores=tuple(mores), community=community)
 
 
 def parse_prompt(system: str, user: str) -> ParsedPrompt:

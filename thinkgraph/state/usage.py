@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import TypeVar
+from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -33,7 +33,7 @@ class CallRecord(TypedDict):
 
 
 class WorkRecord(TypedDict):
-    """One execution of a node: when it was active, and what it asked of stores and encoder."""
+    """One execution of a node: when it was active, and what it asked of stores, encoder and graph-to-text."""
 
     node: str
     started: float
@@ -41,6 +41,8 @@ class WorkRecord(TypedDict):
     ended: float
     store_round_trips: int
     encoder_texts: int
+    generated_texts: NotRequired[int]
+    """Texts that graph-to-text wrote; absent in runs that an older release started."""
 
 
 class RoleUsage(TypedDict):
@@ -61,6 +63,8 @@ class Usage(TypedDict):
     models: list[str]
     store_round_trips: int
     encoder_texts: int
+    generated_texts: int
+    """Communities put into prose by a graph-to-text model; those found in its memory cost nothing."""
     seconds: float
     """Active time: the union of the intervals in which a node of the run was executing; pauses do not count."""
 
@@ -99,5 +103,6 @@ def summarise(calls: Mapping[str, CallRecord], work: Mapping[str, WorkRecord]) -
         models=sorted({call["model"] for call in calls.values()}),
         store_round_trips=sum(record["store_round_trips"] for record in work.values()),
         encoder_texts=sum(record["encoder_texts"] for record in work.values()),
+        generated_texts=sum(record.get("generated_texts", 0) for record in work.values()),
         seconds=round(active_seconds(work.values()), 3),
     )

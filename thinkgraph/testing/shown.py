@@ -75,12 +75,9 @@ class Shown:
         elif item.hops:
             for triple in item.triples:
                 self.facts.setdefault(fact_key((triple.subject, triple.relation, triple.object)), item.number)
-            last = item.hops[-1]
-            if last:
-                source = last[0].subject if last[0].outgoing else last[0].object
-                ends = frozenset(key(hop.object if hop.outgoing else hop.subject) for hop in last)
-                place = (key(source), key(last[0].relation), last[0].outgoing)
-                self.lists[place].append(Listed(item.number, ends, item.more))
+            for listed in item.lists:
+                place = (key(listed.source), key(listed.relation), listed.outgoing)
+                self.lists[place].append(Listed(item.number, frozenset(map(key, listed.ends)), listed.more))
         else:
             self.plain.append((item.number, item.text.casefold()))
 
@@ -91,11 +88,17 @@ class Shown:
             return self.facts[wanted]
         return next((number for number, text in self.plain if all(part in text for part in wanted)), None)
 
-    def full_list(self, hop: GoldHop, source: str) -> Listed | None:
-        """A line that lists all ends of a hop at one source and leaves none out."""
+    def full_list(self, hop: GoldHop, source: str) -> list[Listed]:
+        """The lines that list all ends of a hop at one source and leave none out; empty where there are none."""
         ends = {key(hop.end_of(fact)) for fact in hop.facts if key(hop.source_of(fact)) == key(source)}
         found = self.lists.get((key(source), key(hop.relation), hop.outgoing), [])
-        return next((listed for listed in found if listed.more == 0 and ends and ends <= listed.ends), None)
+        alone = next((listed for listed in found if listed.more == 0 and ends and ends <= listed.ends), None)
+        if alone:
+            return [alone]
+        # Several lines may share the list out: they are all of it if together they show just as many as one says there are.
+        union = frozenset[str]().union(*(listed.ends for listed in found))
+        total = max((len(listed.ends) + listed.more for listed in found), default=0)
+        return found if ends and ends <= union and len(union) == total else []
 
 
 @dataclass
@@ -107,6 +110,8 @@ class Finding:
     lines: set[int] = field(default_factory=set)
     known: list[Fact] = field(default_factory=list)
     """Gold facts shown so far."""
+    likely: list[str] = field(default_factory=list)
+    """Answers that the shown facts lead to where others may be missing; empty where `answers` are all of them."""
     missing: int | None = None
     """Place of the first hop that is not wholly shown."""
 
@@ -130,7 +135,31 @@ def judge(gold: Gold, shown: Shown) -> Finding:
         finding.answers = found_text or _answers(gold, shown, finding)
         if not finding.answers:
             finding.missing = len(gold.hops) - 1
+    if not finding.answers:
+        finding.likely, lines = _led_to(gold, shown)
+        finding.lines |= lines
     return finding
+
+
+def _led_to(gold: Gold, shown: Shown) -> tuple[list[str], set[int]]:
+    """The ends of a chain that shown facts lead to from its start, hop by hop, with the lines that show them."""
+    if gold.operation != "chain" or len(gold.finals) != 1 or any(hop.is_text for hop in gold.hops):
+        return [], set()
+    reached: list[dict[str, str]] = []
+    lines: set[int] = set()
+    for hop in gold.hops:
+        before = (
+            {name for place in hop.takes for name in reached[place]} if hop.takes else {key(s) for s in hop.sources}
+        )
+        found: dict[str, str] = {}
+        for fact in hop.facts:
+            line = shown.line_of(fact)
+            if line is not None and key(hop.source_of(fact)) in before:
+                found[key(hop.end_of(fact))] = hop.end_of(fact)
+                lines.add(line)
+        reached.append(found)
+    ends = list(reached[gold.finals[0]].values())
+    return ends, (lines - {0} if ends else set())
 
 
 def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:
@@ -166,7 +195,7 @@ def _lists_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding) -> bo
     lists = [shown.full_list(hop, source) for source in hop.sources]
     if shown.plain and not any(lists):
         return True  # prose has no "and N more": all facts were found in it
-    finding.lines |= {listed.line for listed in lists if listed}
+    finding.lines |= {listed.line for found in lists for listed in found}
     return all(lists)
 
 

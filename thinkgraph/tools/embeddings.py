@@ -187,7 +187,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
         self._source = model
         if folder.is_dir():
             self._source = str(folder)
-            name = f"{folder.resolve().name}@{_folder_hash(folder)}"
+            name = f"{folder.resolve().name}@{folder_hash(folder)}"
         elif model.startswith((".", "/", "~")):
             raise KnowledgeError(f"there is no sentence-transformers model at {model}: give a folder or a model's name")
         else:
@@ -283,15 +283,21 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
     raise KnowledgeError(f"{type(spec).__name__} is no embedder: give a name, a LangChain Embeddings or an Embedder")
 
 
-def load_from_hub(factory: Callable[..., Any], model: str, what: str) -> Any:
+def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwise: str = "use the bundled one") -> Any:
     """Build `factory(model)` from local files, or from the model hub if it can be reached.
 
     Local files come first: a model that is there needs no network, and the hub's client would retry for a minute.
 
+    Args:
+        factory: takes the model's name or folder, and `local_files_only`.
+        model: name or folder.
+        what: what it is, for errors.
+        otherwise: what else the user can do.
+
     Raises:
         KnowledgeError: The model is neither here nor there.
     """
-    advice = f"check the name, download the {what} once while online, give a local folder, or use the bundled one"
+    advice = f"check the name, download the {what} once while online, give a local folder, or {otherwise}"
     with quiet_libraries():
         try:
             return factory(model, local_files_only=True)
@@ -393,7 +399,8 @@ def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
     return unit
 
 
-def _folder_hash(folder: Path) -> str:
+def folder_hash(folder: Path) -> str:
+    """Tells a checkpoint from another in the same folder: a hash of its configuration and of both ends of its weights."""
     digest = hashlib.sha256()
     for file in sorted(folder.rglob("*")):
         if file.suffix in {".json", ".safetensors", ".bin"} and file.is_file():

@@ -1,6 +1,7 @@
-"""What the knowledge side of a run costs: texts encoded and round trips to stores, counted where they happen.
+"""What a run costs beside its model calls: texts encoded, texts generated, round trips to stores, counted where they happen.
 
-A driver sets `current_meter` around the work it wants to account for. Encoders add what they encode. Whoever calls a
+A driver sets `current_meter` around the work it wants to account for. Encoders add what they encode, graph-to-text what it
+writes. Whoever calls a
 store adds the round trip (`Deps.call`, the linker), never the store itself: stores of users count too, and once. A
 context variable reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread` and LangChain do).
 """
@@ -18,14 +19,17 @@ class Meter:
 
     encoder_texts: int = 0
     """Texts that an encoder really encoded (a cached vector costs nothing)."""
+    generated_texts: int = 0
+    """Texts that a graph-to-text model really wrote (a remembered one costs nothing)."""
     store_round_trips: int = 0
     """Logical round trips to graph and text stores, however long their lists were."""
     _lock: Lock = field(default_factory=Lock, repr=False, compare=False)
 
-    def add(self, *, encoder_texts: int = 0, store_round_trips: int = 0) -> None:
+    def add(self, *, encoder_texts: int = 0, generated_texts: int = 0, store_round_trips: int = 0) -> None:
         """Add to the counts."""
         with self._lock:
             self.encoder_texts += encoder_texts
+            self.generated_texts += generated_texts
             self.store_round_trips += store_round_trips
 
 
@@ -38,6 +42,13 @@ def count_encoded(n: int) -> None:
     meter = current_meter.get()
     if meter is not None:
         meter.add(encoder_texts=n)
+
+
+def count_generated(n: int) -> None:
+    """Count `n` texts written by a graph-to-text model."""
+    meter = current_meter.get()
+    if meter is not None:
+        meter.add(generated_texts=n)
 
 
 def count_round_trip(n: int = 1) -> None:

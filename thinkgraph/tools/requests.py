@@ -29,6 +29,7 @@ from thinkgraph.state.knowledge import (
     Step,
     Triple,
 )
+from thinkgraph.state.prose import Prose
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.manifest import make_manifest
@@ -205,6 +206,27 @@ def rank_texts(ranker: str, query: str, texts: Sequence[str]) -> Steps[list[floa
     return (yield _Rank(ranker, query, texts)) if texts else []
 
 
+@dataclass(frozen=True)
+class _Prose(Fetch[list[Prose]]):
+    model: str
+    communities: Sequence[Sequence[Triple]]
+
+    def run(self, deps: Deps) -> list[Prose]:
+        from thinkgraph.tools.g2t import writer
+
+        del deps  # a checkpoint is shared by the process, whatever the graph
+        return writer(self.model).write(self.communities)
+
+
+def prose(model: str, communities: Sequence[Sequence[Triple]]) -> Steps[list[Prose]]:
+    """Each community in the words of a graph-to-text checkpoint, checked against its triples; see `GraphToText.write`.
+
+    One request for all communities of a round. Without communities it only loads the checkpoint: asked at the start of a run, it
+    refuses a wrong name before any model is called.
+    """
+    return cast("list[Prose]", (yield _Prose(model, communities)))
+
+
 def emit(event: Event) -> Steps[None]:
     """Send a progress event."""
     yield Emit(event)
@@ -267,6 +289,22 @@ def keywords(
     role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
 ) -> Steps[list[str]]:
     """A list of short texts."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[str]", asked.value)
+
+
+def names(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
+) -> Steps[list[str]]:
+    """Names of things, as they are written."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[str]", asked.value)
+
+
+def texts(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
+) -> Steps[list[str]]:
+    """One text for each option."""
     asked = yield from _ask(role, inputs, shape, fallback, options)
     return cast("list[str]", asked.value)
 

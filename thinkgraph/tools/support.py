@@ -62,10 +62,16 @@ def _numbers(text: str) -> set[str]:
 
 
 def _counts(lines: Sequence[str]) -> set[int]:
-    """How many ends the path lines list: each line alone, and all together."""
-    lists = [(item.hops[-1], item.more) for item in (parse_item(0, line) for line in lines) if item.hops]
-    every = {hop.object if hop.outgoing else hop.subject for ends, _ in lists for hop in ends}
-    return {len(ends) + more for ends, more in lists} | ({len(every)} if every else set())
+    """How many ends the path and community lines list: each list alone, and what several lines list together."""
+    items = [item for item in (parse_item(0, line) for line in lines) if item.hops]
+    lists = [listed for item in items for listed in item.lists]
+    together: dict[tuple[object, ...], set[str]] = {}
+    for item in items:
+        for listed in item.lists:
+            # A community's lists are of several relations, which nobody would count together.
+            sort = (listed.relation, listed.outgoing) if item.community else ()
+            together.setdefault(sort, set()).update(listed.ends)
+    return {len(listed.ends) + listed.more for listed in lists} | {len(ends) for ends in together.values()}
 
 
 def holds(answer: str, lines: Iterable[str]) -> bool:

@@ -51,7 +51,7 @@ class Shown:
         return shown
 
     def add_path(self, item: Item) -> None:
-        """Take in one path line."""
+        """Take in one line of triples: a path or a community."""
         first = item.hops[0]
         if first:
             self.starts.setdefault(first[0].subject if first[0].outgoing else first[0].object)
@@ -69,10 +69,9 @@ class Shown:
                         ends.rank.setdefault(there, number)
                 # The same statement can be walked from its other end; what else that end reaches is not known.
                 self.edges[there][hop.relation, not hop.outgoing].lines[here].add(item.number)
-        last = item.hops[-1]
-        if last and item.more == 0 and len(last) > 1:
-            here = last[0].subject if last[0].outgoing else last[0].object
-            self.edges[here][last[0].relation, last[0].outgoing].full = item.number
+        for listed in item.lists:
+            if listed.more == 0 and len(listed.ends) > 1:
+                self.edges[listed.source][listed.relation, listed.outgoing].full = item.number
 
     @property
     def relations(self) -> list[str]:

@@ -1,0 +1,71 @@
+"""Writes a picture to a file, whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from thinkgraph.state.answer import Answer
+
+SUFFIXES = (".svg", ".html", ".htm")
+
+
+def check_target(path: str | Path) -> Path:
+    """The file a picture can be written to; asked before the work whose answer it is to show.
+
+    Raises:
+        UsageError: its name ends in none of SUFFIXES, its folder is missing or cannot be written, or it is a folder.
+    """
+    file = Path(path).expanduser()
+    if file.suffix.lower() not in SUFFIXES:
+        raise UsageError(f"a picture is written as .svg or .html, not as '{file.name}'")
+    folder = file.parent
+    if not folder.exists():
+        raise UsageError(f"there is no folder {folder} for the picture {file.name}")
+    if not folder.is_dir():
+        raise UsageError(f"{folder} is a file, not a folder for the picture {file.name}")
+    if file.is_dir():
+        raise UsageError(f"{file} is a folder; name a file for the picture")
+    # A file of its own is written beside it first, so the folder is what counts.
+    if not os.access(folder, os.W_OK | os.X_OK):
+        raise UsageError(f"no picture can be written to {folder}: permission denied")
+    return file
+
+
+def plot_answer(answer: Answer, path: str | Path) -> Path:
+    """Draw the chains that led to an answer into a file; one that is there already is replaced.
+
+    Args:
+        answer: what a method's graph returned under "answer", of any method.
+        path: ends in .svg, or in .html for a page with the passages in full.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: as `check_target`; or the answer stands on nothing that could be drawn.
+    """
+    from thinkgraph.plot.graph import picture_of
+    from thinkgraph.plot.page import page_of
+    from thinkgraph.plot.svg import svg_of
+
+    file = check_target(path)
+    picture = picture_of(answer)
+    if not picture.nodes:
+        raise UsageError(
+            f"there is nothing to draw: the answer ({answer['status']}) cites no triple and no passage; {file} was not written"
+        )
+    draw = svg_of if file.suffix.lower() == ".svg" else page_of
+    part = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.part")
+    try:
+        part.write_text(draw(answer, picture), "utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"the picture {file} cannot be written: {error.strerror or error}") from error
+    return file

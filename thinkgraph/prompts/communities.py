@@ -1,0 +1,81 @@
+"""Triple-to-text (T2T, FastToG section "Community-to-Text"): a community as one line of the grammar of prompts/lines.py.
+
+    (Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) {length km=339}, (Costa Rica) | (Baru) -[elevation m]-> (3475)
+
+Triples that share a subject or an object stand together in a group under it, those of one relation as one list; a triple
+is written once. `parse_item` reads every triple back, with its direction and its qualifiers.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+
+from thinkgraph.prompts.lines import qualifier_text, safe_label
+from thinkgraph.state.knowledge import Direction, Triple, other_end
+
+Place = tuple[str, str, Direction]
+"""(entity id, relation, direction): where a list of ends hangs."""
+
+
+def community_line(triples: Sequence[Triple], totals: Mapping[Place, int] | None = None) -> str:
+    """One line that holds every triple once.
+
+    Args:
+        triples: the triples inside the community and those that join it to its predecessor; repeated ids count once.
+        totals: how many triples the graph holds at a place; a list that shows fewer says how many more there are.
+
+    Returns:
+        The line; empty without triples.
+    """
+    left = list({triple["id"]: triple for triple in triples}.values())
+    shown = _places(left)
+    groups = []
+    while left:
+        head = _head(left)
+        group = [triple for triple in left if head in {triple["subject"], triple["object"]}]
+        left = [triple for triple in left if head not in {triple["subject"], triple["object"]}]
+        groups.append(_group(head, group, shown, totals or {}))
+    return " | ".join(groups)
+
+
+def _places(triples: Sequence[Triple]) -> Counter[Place]:
+    """How many of the triples hang at each place; a loop hangs at both of its ends."""
+    places: Counter[Place] = Counter()
+    for triple in triples:
+        places[triple["subject"], triple["relation"], "out"] += 1
+        places[triple["object"], triple["relation"], "in"] += 1
+    return places
+
+
+def _head(triples: Sequence[Triple]) -> str:
+    """The node that most triples touch; an entity before a literal, then the one named first."""
+    touched: Counter[str] = Counter()
+    literal: dict[str, bool] = {}
+    for triple in triples:
+        touched.update(dict.fromkeys([triple["subject"], triple["object"]], 1))
+        literal.setdefault(triple["subject"], False)
+        literal.setdefault(triple["object"], triple["literal"])
+    # max() takes the first of equals, and a Counter keeps the order in which its keys came.
+    return max(touched, key=lambda node: (touched[node], not literal[node]))
+
+
+def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: Mapping[Place, int]) -> str:
+    lists: dict[Place, list[Triple]] = {}
+    for triple in triples:
+        direction: Direction = "out" if triple["subject"] == head else "in"
+        lists.setdefault((head, triple["relation"], direction), []).append(triple)
+    parts = []
+    for place, members in lists.items():
+        name = safe_label(members[0]["relation_label"])
+        arrow = f"-[{name}]->" if place[2] == "out" else f"<-[{name}]-"
+        ends = ", ".join(f"({safe_label(_end_label(triple, head))}){qualifier_text(triple)}" for triple in members)
+        more = totals.get(place, 0) - shown[place]
+        parts.append(f"{arrow} {ends}" + (f", ... and {more} more" if more > 0 else ""))
+    first = triples[0]
+    label = first["subject_label"] if first["subject"] == head else first["object_label"]
+    return f"({safe_label(label)}) " + "; ".join(parts)
+
+
+def _end_label(triple: Triple, head: str) -> str:
+    return triple["object_label"] if other_end(triple, head) == triple["object"] else triple["subject_label"]

@@ -1,0 +1,169 @@
+r"""Pairs of triples and texts, from JSON Lines files: WebNLG's and one's own.
+
+One object a line:
+
+    {"triples": [["Aarhus_Airport", "cityServed", "\"Aarhus, Denmark\""]], "texts": ["Aarhus Airport serves …", "…"]}
+    {"triples": [["Panama", "borders", "Colombia", [["length km", "339"]]]], "text": "Panama borders Colombia …"}
+
+A triple is [subject, relation, object], perhaps with its qualifiers as pairs [name, value]. Underscores and capitals inside names
+are read as a knowledge base reads them ("Aarhus Airport", "city served"); an object in quotes is a literal value. Other fields
+("id", "category") are passed over.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
+
+from thinkgraph.errors import UsageError
+from thinkgraph.ingest.lines import read_objects, sample_of
+from thinkgraph.ingest.readers import literal_of
+from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.prompts.communities import community_line
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.tools.names import key_label, relation_label, well_formed
+from thinkgraph.tools.values import value_kind
+
+_ENDS = 3
+_WITH_QUALIFIERS = 4
+
+
+class Pair(NamedTuple):
+    """Some triples and the texts that say them."""
+
+    line: str
+    """The triples as T2T writes them: what a model reads."""
+    triples: tuple[Triple, ...]
+    texts: tuple[str, ...]
+    """Several people's wordings; empty where a file has none."""
+
+
+@dataclass(frozen=True)
+class Split:
+    """Pairs to learn from and pairs to choose the best checkpoint by; no triples stand in both."""
+
+    train: Sequence[Pair]
+    validation: Sequence[Pair]
+
+
+def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -> list[Pair]:
+    """Every pair of the files, in order; pairs of the same triples are joined, malformed lines go to `rejects`.
+
+    Args:
+        files: JSON Lines, plain or gzip.
+        rejects: collects what could not be used, with its line number.
+        texts: whether a line without a text is malformed.
+
+    Raises:
+        KnowledgeError: a file is missing, empty or not UTF-8 text.
+        UsageError: no line of the files can be used.
+    """
+    found: dict[str, tuple[tuple[Triple, ...], dict[str, None]]] = {}
+    named = list(files)
+    for path in named:
+        sample_of(path)
+        for number, row in read_objects(path, rejects):
+            try:
+                triples = _triples(row)
+                wordings = _texts(row) if texts or "text" in row or "texts" in row else []
+            except ValueError as error:
+                rejects.add(path, number, str(error))
+                continue
+            _, known = found.setdefault(community_line(triples), (triples, {}))
+            known.update(dict.fromkeys(wordings))
+    if not found:
+        first = next(iter(rejects.kept), None)
+        why = f" ({first['file']}, line {first['line']}: {first['reason']})" if first else ""
+        raise UsageError(f"{', '.join(map(str, named))}: no line can be used{why}")
+    return [Pair(line, triples, tuple(known)) for line, (triples, known) in found.items()]
+
+
+def _triples(row: Mapping[str, object]) -> tuple[Triple, ...]:
+    rows = row.get("triples")
+    if not isinstance(rows, list) or not rows:
+        raise ValueError('field "triples" must be a list of [subject, relation, object]')
+    return tuple({triple["id"]: triple for triple in map(_triple, rows)}.values())
+
+
+def _triple(row: object) -> Triple:
+    cells = row if isinstance(row, list) else []
+    ends = cells[:_ENDS]
+    pairs = cells[_ENDS] if len(cells) == _WITH_QUALIFIERS else []
+    if (
+        len(ends) < _ENDS
+        or len(cells) > _WITH_QUALIFIERS
+        or not all(isinstance(end, str) and end.strip() for end in ends)
+    ):
+        raise ValueError(f'field "triples": {one_line(str(row))[:80]} is no [subject, relation, object]')
+    if not isinstance(pairs, list) or not all(
+        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)  # noqa: PLR2004 - name, value
+        for pair in pairs
+    ):
+        raise ValueError('field "triples": qualifiers must be pairs [name, value]')
+    return make_triple(*(well_formed(end) for end in ends), qualifiers=[[*map(well_formed, pair)] for pair in pairs])
+
+
+def make_triple(subject: str, relation: str, obj: str, *, qualifiers: Sequence[Sequence[str]] = ()) -> Triple:
+    """A triple outside any store, its labels read from its names."""
+    name, relation = subject.strip(), relation.strip()
+    value, datatype = literal_of(obj.strip())
+    pairs = [list(pair) for pair in qualifiers]
+    parts = [name, relation, value, *(part for pair in pairs for part in pair)]
+    return Triple(
+        id=hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest(),
+        subject=name,
+        relation=relation,
+        object=value,
+        subject_label=key_label(name),
+        relation_label=relation_label(relation),
+        object_label=key_label(value),
+        literal=datatype is not None or value_kind(value) is not None,
+        qualifiers=pairs,
+    )
+
+
+def _texts(row: Mapping[str, object]) -> list[str]:
+    given = row.get("texts", [row["text"]] if "text" in row else [])
+    texts = given if isinstance(given, list) else [given]
+    if not all(isinstance(text, str) for text in texts):
+        raise ValueError('field "texts" must be a list of texts')
+    clean = [" ".join(well_formed(str(text)).split()) for text in texts]
+    if not any(clean):
+        raise ValueError('there is no text: give "text" or "texts"')
+    return [text for text in clean if text]
+
+
+def spread(pairs: Sequence[Pair], limit: int | None) -> Sequence[Pair]:
+    """At most so many pairs, taken evenly over the whole."""
+    if limit is None or limit >= len(pairs):
+        return pairs
+    return [pairs[at * len(pairs) // limit] for at in range(limit)]
+
+
+def split(pairs: Sequence[Pair], share: float, seed: int) -> Split:
+    """Set a share of the pairs aside, chosen by a hash of their triples: the same whatever the order of the files.
+
+    Args:
+        pairs: as `read_pairs` gives them.
+        share: 0 (none) to 1; more than 0 gives at least one, and leaves at least one.
+        seed: another seed sets others aside.
+    """
+    count = min(max(round(share * len(pairs)), share > 0), len(pairs) - 1)
+    chosen = sorted(range(len(pairs)), key=lambda at: hashlib.blake2b(f"{seed}\x1f{pairs[at].line}".encode()).digest())
+    aside = set(chosen[:count])
+    return Split(
+        [pair for at, pair in enumerate(pairs) if at not in aside],
+        [pair for at, pair in enumerate(pairs) if at in aside],
+    )
+
+
+def digest(pairs: Iterable[Pair]) -> str:
+    """A hash of pairs and their order."""
+    found = hashlib.blake2b(digest_size=8)
+    for pair in pairs:
+        found.update("\x1e".join([pair.line, *pair.texts, "\x1d"]).encode())
+    return found.hexdigest()

@@ -1,0 +1,113 @@
+"""How good generated texts are: ROUGE-1, BLEU and chrF against references, and how many triples they put into words."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from thinkgraph.errors import UsageError
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.tools.g2t_check import check
+from thinkgraph.tools.lexical import UNSPACED
+from thinkgraph.tools.names import words
+from thinkgraph.training.pairs import Pair
+
+MISSING = (
+    "training graph-to-text needs {}: run `pip install 'thinkgraph[g2t]'` (or `pip install rouge-score sacrebleu`)"
+)
+
+
+class Scores(TypedDict):
+    """Figures over one set of texts."""
+
+    texts: int
+    rouge1: float
+    """F-measure of single words, 0 to 100; the best reference counts. A checkpoint is chosen by it."""
+    bleu: float
+    """sacrebleu, 0 to 100, all references."""
+    chrf: float
+    """sacrebleu, 0 to 100, all references."""
+    coverage: float
+    """Share of the triples both of whose ends the text names, word for word."""
+    reference_coverage: float
+    """The same of the references."""
+    relative_coverage: float
+    """The one divided by the other: 1 means that the model leaves out no more than people do."""
+    true_to_triples: float
+    """Share of the texts in which the check of tools/g2t_check.py finds no fault."""
+
+
+class _Words:
+    """The tokeniser given to rouge-score, whose own drops every letter outside a to z."""
+
+    def tokenize(self, text: str) -> list[str]:
+        """Folded words; scripts without spaces letter by letter."""
+        return [part for word in words(text) for part in (word if UNSPACED.search(word) else [word])]
+
+
+def require_metrics() -> None:
+    """Refuse to start where a package is missing that only the end of the work would need.
+
+    Raises:
+        UsageError: naming the package and how to install it.
+    """
+    for package in ("rouge_score", "sacrebleu"):
+        try:
+            __import__(package)
+        except ImportError:
+            raise UsageError(MISSING.format(package.replace("_", "-"))) from None
+
+
+def rouge1() -> Callable[[Sequence[str], str], float]:
+    """A function (references, text) that gives ROUGE-1's F-measure against the best reference, 0 to 1."""
+    from rouge_score.rouge_scorer import RougeScorer
+
+    scorer: Any = RougeScorer(["rouge1"], tokenizer=_Words())
+
+    def score(references: Sequence[str], text: str) -> float:
+        return float(scorer.score_multi(references, text)["rouge1"].fmeasure)
+
+    return score
+
+
+def coverage(text: str, triples: Sequence[Triple]) -> int:
+    """How many triples have both of their ends in the text, word for word; case and accents do not count."""
+    said = f" {' '.join(words(text))} "
+
+    def named(label: str) -> bool:
+        wanted = " ".join(words(label))
+        spaced = f" {wanted} " in said
+        return spaced or bool(UNSPACED.search(wanted) and wanted.replace(" ", "") in said.replace(" ", ""))
+
+    return sum(named(triple["subject_label"]) and named(triple["object_label"]) for triple in triples)
+
+
+def score_texts(pairs: Sequence[Pair], texts: Sequence[str]) -> Scores:
+    """Compare one text per pair with the pair's references and triples.
+
+    Raises:
+        UsageError: a package for the figures is missing.
+    """
+    require_metrics()
+    import sacrebleu
+
+    best = rouge1()
+    triples = sum(len(pair.triples) for pair in pairs)
+    covered = sum(coverage(text, pair.triples) for pair, text in zip(pairs, texts, strict=True))
+    people = sum(sum(coverage(text, pair.triples) for text in pair.texts) / len(pair.texts) for pair in pairs)
+    most = max(len(pair.texts) for pair in pairs)
+    # None stands where a pair has fewer references than another.
+    references: Any = [[pair.texts[at] if at < len(pair.texts) else None for pair in pairs] for at in range(most)]
+    return Scores(
+        texts=len(pairs),
+        rouge1=100 * sum(best(pair.texts, text) for pair, text in zip(pairs, texts, strict=True)) / len(pairs),
+        bleu=float(sacrebleu.corpus_bleu(texts, references).score),
+        chrf=float(sacrebleu.corpus_chrf(texts, references).score),
+        coverage=covered / triples,
+        reference_coverage=people / triples,
+        relative_coverage=covered / people if people else 0.0,
+        true_to_triples=sum(not check(text, p.triples).faults for p, text in zip(pairs, texts, strict=True))
+        / len(pairs),
+    )
