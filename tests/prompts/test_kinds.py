@@ -212,7 +212,7 @@ def test_a_label_may_come_as_a_truth_value() -> None:
 
 def test_a_subquestion_refers_only_to_its_siblings() -> None:
     text = '{"questions": [{"question": "a", "refers": [1, 2, 2, 3, 0, -1, "2"]}, {"question": "b"}]}'
-    assert [node["refers"] for node in parse("subquestions", text)] == [[2], []]
+    assert [node["refers"] for node in parse("subquestions", text)] == [[1, 2], []]
 
 
 @pytest.mark.parametrize("kind", ["judge", "keywords", "subquestions", "text"])

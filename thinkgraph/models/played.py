@@ -39,6 +39,8 @@ class Call:
     """Judge: the only answers allowed; empty: any."""
     fields: tuple[str, ...]
     """Judge: which of `clues` and `query` are asked for."""
+    triples: bool
+    """Keys: whether only whole triples are asked for."""
     explain: bool
     """Whether a sentence of explanation is asked for."""
     text: str
@@ -60,6 +62,7 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
         prompt=parse_prompt(system, user),
         labels=tuple(labels[1].split(", ")) if labels else (),
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
+        triples="Each key is [subject, relation, object]" in form,
         explain='as "why"' in form,
         text=user,
     )

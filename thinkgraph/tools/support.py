@@ -62,9 +62,11 @@ def _numbers(text: str) -> set[str]:
 
 
 def _counts(lines: Sequence[str]) -> set[int]:
-    """How many ends the path lines list: each line alone, and all together."""
-    lists = [(item.hops[-1], item.more) for item in (parse_item(0, line) for line in lines) if item.hops]
-    every = {hop.object if hop.outgoing else hop.subject for ends, _ in lists for hop in ends}
+    """How many ends the path lines list and how many answers answered questions have: each line alone, and all together."""
+    items = [parse_item(0, line) for line in lines]
+    lists = [({hop.object if hop.outgoing else hop.subject for hop in i.hops[-1]}, i.more) for i in items if i.hops]
+    lists += [(set(item.answers), 0) for item in items if item.answers]
+    every = set().union(*(ends for ends, _ in lists))
     return {len(ends) + more for ends, more in lists} | ({len(every)} if every else set())
 
 

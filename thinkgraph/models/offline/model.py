@@ -8,6 +8,7 @@ from pydantic import PrivateAttr
 
 from thinkgraph.models.offline.choices import (
     key_phrases,
+    look_ups,
     match_pairs,
     pick_topics,
     relation_scores,
@@ -63,6 +64,10 @@ class OfflineChatModel(PlayedChatModel):
                 return self._judge(call, question)
             case "keywords":
                 return {"keywords": key_phrases(question)}
+            case "keys":
+                listed = [one_line(item.text) for item in prompt.lines("questions")]
+                found = look_ups(listed, linking=call.triples)
+                return {"keys": [{"key": parts, "of": [number]} for parts, number in found]}
             case "subquestions":
                 nodes = split_question(question)
                 return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}
