@@ -55,7 +55,7 @@ class CogGragSettings(RunSettings):
     lines: int = Field(64, ge=1, le=80, description="Most lines of knowledge kept.")
     follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
     follow: int = Field(30, ge=1, le=200, description="Most answers followed at a time.")
-    passages: int = Field(5, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
+    passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
     read_passages: int = Field(16, ge=1, le=500, description="Passages ranked for one question.")
     chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
     chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")

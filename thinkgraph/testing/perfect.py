@@ -127,7 +127,11 @@ class PerfectChooser(PlayedChatModel):
     def _keys(self, call: Call, rng: random.Random) -> list[LookUp]:
         """The keys of the listed questions; where only triples are asked for, those that link several of them."""
         listed = [one_line(item.text) for item in call.prompt.lines("questions")]
-        found = look_ups(listed, [self._gold_of(text, call) for text in listed])
+        whole = self.gold_for(call)
+        # "The capital of ?2" is a part of many questions: here of the one that stands above the list.
+        parts = derive(whole) if whole and whole.is_answerable and len(whole.hops) > 1 else []
+        golds = [recognise(text, parts, call.text) or self._gold_of(text, call) for text in listed]
+        found = look_ups(listed, golds)
         return [one for one in (linking(found) if call.triples else found) if rng.random() >= self.wrong]
 
     def _subquestions(self, call: Call, gold: Gold | None, rng: random.Random) -> list[dict[str, Any]]:

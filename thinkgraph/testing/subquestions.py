@@ -29,7 +29,7 @@ class Derived:
         found = self.pattern.fullmatch(one_line(question))
         if not found:
             return False
-        known = [key(name) for hop in self.gold.hops for name in (*hop.sources, *hop.ends)]
+        known = [key(name) for hop in self.gold.hops for name in hop.sources]
         for part in found.groups():
             # A long list of answers is put in cut: "A, B and 12 more".
             rest = re.sub(r"\band \d+ more$", " ", key(part))
@@ -50,10 +50,10 @@ def derive(gold: Gold) -> list[Derived]:
         node = SubQuestion(question=gold.question, open=False, refers=[])
         return [Derived(node, gold, re.compile(re.escape(one_line(gold.question))))]
     found: list[Derived] = []
-    for place, hop in enumerate(gold.hops):
+    for place, hop in enumerate(_asked(gold)):
         refers = [before + 1 for before in hop.takes]
         about = " and ".join(f"#{n}" for n in refers) if refers else " and ".join(hop.sources)
-        text = _wording(hop, about)
+        text = _wording(gold, hop, about)
         whole = gold.finals == (place,) and gold.operation == "chain"
         part = replace(
             gold,
@@ -67,9 +67,21 @@ def derive(gold: Gold) -> list[Derived]:
     return found
 
 
-def _wording(hop: GoldHop, about: str) -> str:
+def _asked(gold: Gold) -> list[GoldHop]:
+    """The hops as sub-questions ask for them: a branch of an intersection for all it reaches, not for what is common."""
+    branches = gold.finals if gold.operation == "intersection" else ()
+    return [
+        replace(hop, facts=hop.every, ends=tuple(dict.fromkeys(map(hop.end_of, hop.every))))
+        if place in branches and hop.every
+        else hop
+        for place, hop in enumerate(gold.hops)
+    ]
+
+
+def _wording(gold: Gold, hop: GoldHop, about: str) -> str:
     if hop.is_text:
-        return f"What do texts on {hop.section} of {about} tell?"
+        # A section is no question: what it is searched for are the words of the question itself.
+        return f"What do texts on {hop.section} of {about} tell of this: {gold.question}"
     return f"What is the {hop.relation} of {about}?" if hop.outgoing else f"What has {about} as its {hop.relation}?"
 
 
@@ -122,11 +134,17 @@ def linking(keys: Sequence[LookUp]) -> list[LookUp]:
 
 
 def recognise(question: str, derived: Iterable[Derived], prompt_text: str) -> Gold | None:
-    """The gold of a sub-question; where several questions have such a one, the one whose names the prompt shows most."""
+    """The gold of a sub-question.
+
+    Where several questions have such a one: of those whose every source the question names (or any, where it names none)
+    the one whose names the prompt shows most.
+    """
     fitting = [entry for entry in derived if entry.fits(question)]
-    if not fitting:
-        return None
+    named = key(question)
+    whole = [e for e in fitting if all(key(source) in named for hop in e.gold.hops for source in hop.sources)]
     text = key(prompt_text)
-    names = [(sum(key(n) in text for hop in e.gold.hops for n in (*hop.sources, *hop.ends)), e) for e in fitting]
-    most = max(count for count, _ in names)
-    return next(entry.gold for count, entry in names if count == most)
+    names = [
+        (sum(key(n) in text for hop in e.gold.hops for n in (*hop.sources, *hop.ends)), e) for e in whole or fitting
+    ]
+    most = max((count for count, _ in names), default=0)
+    return next((entry.gold for count, entry in names if count == most), None)
