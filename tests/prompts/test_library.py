@@ -225,7 +225,9 @@ def test_a_fault_is_named_with_its_file_in_one_line(folder: Write, text: str, fa
 
 
 def test_a_file_for_no_role_is_named(folder: Write) -> None:
-    with pytest.raises(PromptError, match=r"topic_prun\.prompt: there is no role tog2\.topic_prun; known: rank\.texts"):
+    with pytest.raises(
+        PromptError, match=r"topic_prun\.prompt: there is no role tog2\.topic_prun; known: .*rank\.texts"
+    ):
         PromptLibrary(folder("tog2/topic_prun.prompt", GOOD))
 
 

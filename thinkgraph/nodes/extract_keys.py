@@ -45,7 +45,7 @@ def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[U
 
 def words_of(questions: Sequence[str]) -> list[LookUp]:
     """The keys where no model names any: every question as it stands, in which names are found by the linker."""
-    return [LookUp(parts=[text], of=[number]) for number, text in enumerate(questions, start=1)]
+    return [LookUp(key=[text], of=[number]) for number, text in enumerate(questions, start=1)]
 
 
 def is_open(part: str) -> bool:
@@ -57,7 +57,7 @@ def as_keys(found: Sequence[LookUp], ids: Sequence[str], level: Any) -> list[Key
     """Replies as keys: numbers of questions become their ids, what names nothing goes, each key once."""
     keys: dict[tuple[str, ...], Key] = {}
     for entry in found:
-        parts = [_part(part, ids) for part in entry["parts"]]
+        parts = [_part(part, ids) for part in entry["key"]]
         if all(map(is_open, parts)):
             continue
         key = keys.setdefault(tuple(part.casefold() for part in parts), Key(parts=parts, of=[], level=level))

@@ -53,7 +53,7 @@ class SubQuestion(TypedDict):
 class LookUp(TypedDict):
     """Something to look up in a graph (the keys of CogGRAG section 4.2)."""
 
-    parts: list[str]
+    key: list[str]
     """[entity], [entity, relation] or [subject, relation, object]; an unknown one is a placeholder that starts with "?"."""
     of: list[int]
     """Numbers of the listed questions it belongs to; empty where the reply does not say."""
@@ -75,16 +75,16 @@ class Shape:
     """How many numbered evidence lines there are (judge)."""
     clues: int = 0
     """How many numbered clues there are (pairs: the first number of a pair)."""
-    questions: int = 0
-    """How many numbered questions there are (keys)."""
-    triples: bool = False
-    """Keys: only whole triples are asked for."""
     fields: tuple[str, ...] = ()
     """Judge: which of the optional fields (`clues`, `query`) are asked for."""
     labels: tuple[str, ...] = ()
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
     """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    questions: int = 0
+    """How many numbered questions there are (keys)."""
+    triples: bool = False
+    """Keys: only whole triples are asked for."""
 
 
 @dataclass(frozen=True)
@@ -369,7 +369,7 @@ def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
         parts = [part or "?" for part in parts]  # what is left empty is unknown
         numbers = [n for n in map(_integer, _list(found.get("of"), "of")) if n is not None]
         if len(parts) == _MOST_PARTS or not shape.triples:
-            keys.append(LookUp(parts=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
+            keys.append(LookUp(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
     if entries and not keys:
         raise BadReplyError('no "key" is a list of three texts: subject, relation, object')
     return keys

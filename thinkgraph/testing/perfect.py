@@ -90,7 +90,7 @@ class PerfectChooser(PlayedChatModel):
                 words = keywords(gold) if gold else []
                 return {"keywords": words[1:] if words and rng.random() < self.wrong else words}
             case "keys":
-                return {"keys": [{"key": one["parts"], "of": one["of"]} for one in self._keys(call, rng)]}
+                return {"keys": self._keys(call, rng)}
             case "subquestions":
                 return {"questions": self._subquestions(call, gold, rng)}
             case "verdict":

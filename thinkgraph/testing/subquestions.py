@@ -113,7 +113,7 @@ def look_ups(questions: Sequence[str], golds: Sequence[Gold | None]) -> list[Loo
                 parts = (start,) if hop.is_text else whole
                 if parts != (start,) or not start.startswith("?"):
                     found.setdefault(parts, []).append(own.get(place, number))
-    return [LookUp(parts=list(parts), of=sorted(set(of))) for parts, of in found.items()]
+    return [LookUp(key=list(parts), of=sorted(set(of))) for parts, of in found.items()]
 
 
 def _numbers(gold: Gold, questions: Sequence[str]) -> dict[int, int]:
@@ -128,9 +128,9 @@ def _numbers(gold: Gold, questions: Sequence[str]) -> dict[int, int]:
 
 def linking(keys: Sequence[LookUp]) -> list[LookUp]:
     """The triples that share an entity or an unknown with another: subgraphs over several questions."""
-    whole = [key for key in keys if len(key["parts"]) > 2]  # noqa: PLR2004 - triples
-    ends = Counter(part for key in whole for part in {key["parts"][0], key["parts"][2]})
-    return [key for key in whole if any(ends[key["parts"][at]] > 1 for at in (0, 2))]
+    whole = [key for key in keys if len(key["key"]) > 2]  # noqa: PLR2004 - triples
+    ends = Counter(part for key in whole for part in {key["key"][0], key["key"][2]})
+    return [key for key in whole if any(ends[key["key"][at]] > 1 for at in (0, 2))]
 
 
 def recognise(question: str, derived: Iterable[Derived], prompt_text: str) -> Gold | None:
