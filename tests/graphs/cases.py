@@ -11,6 +11,7 @@ from typing import Any
 
 from thinkgraph.prompts.lines import ParsedPrompt
 from thinkgraph.state.knowledge import Passage
+from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -41,7 +42,8 @@ def small_knowledge(name: str = "small") -> Knowledge:
     graph = MemoryGraphStore(
         ROWS, literals=["population", "elevation_m"], descriptions={"Panama": "country"}, name=name
     )
-    return Knowledge(graph=graph, text=MemoryTextStore(PASSAGES, name=name), name=name)
+    # An encoder without weights: a process of a test starts at once.
+    return Knowledge(graph=graph, text=MemoryTextStore(PASSAGES, name=name), embedder=HashEmbedder(), name=name)
 
 
 @dataclass(frozen=True)
@@ -182,6 +184,29 @@ def _fasttog_reason(prompt: ParsedPrompt) -> Any:
     return {"sufficient": False, "answers": [], "evidence": []}
 
 
+def _coggrag_decompose(prompt: ParsedPrompt) -> Any:
+    question = prompt.text("question")
+    if "queen" in question:
+        parts = ["Who visited Baru?", "Where does Baru lie?", "Who rules Colombia?", "Is #1 a queen of #2?"]
+        return {"questions": [{"question": part, "open": False, "refers": []} for part in parts]}
+    parts = ["Which country has Baru as its highest point?", "From which age may one vote in #1?"]
+    named = [{"question": part, "open": False, "refers": [1] * at} for at, part in enumerate(parts)]
+    return {"questions": named if "whose" in question else [{"question": question, "open": False, "refers": []}]}
+
+
+def _coggrag_reason(prompt: ParsedPrompt) -> Any:
+    question = prompt.text("question")
+    for item in prompt.lines("evidence"):
+        told = item.answers if "whose" in question and "vote" in item.asked else ()
+        if "vote" in question and "whose" not in question and "18" in item.passage:
+            told = ("18",)
+        if question.startswith("Which country") and "whose" not in question:
+            told = tuple(hop.subject for hop in item.triples if hop.relation == "highest point")
+        if told:
+            return {"sufficient": True, "answers": list(told), "evidence": [item.number]}
+    return {"sufficient": False, "answers": [], "evidence": []}
+
+
 CASES: dict[str, Case] = {
     "fiske": Case(
         method="fiske",
@@ -214,6 +239,23 @@ CASES: dict[str, Case] = {
         settings={"community_size": 1, "depth": 3},
         busy={"community_size": 2},
         knowledge=america,
+    ),
+    "coggrag": Case(
+        method="coggrag",
+        question="From which age may one vote in the country whose highest point is Baru?",
+        answers=["18"],
+        replies={
+            "coggrag.decompose": _coggrag_decompose,
+            "coggrag.local_keys": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2]}]},
+            "coggrag.global_keys": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2, 3]}]},
+            "coggrag.reason": _coggrag_reason,
+            "coggrag.verify": {"right": True},
+            "coggrag.rethink": {"sufficient": False, "answers": [], "evidence": []},
+        },
+        calls=9,
+        other_question="Which queen visited Baru?",
+        settings={"ranker": "bm25"},
+        busy={"skip_settled": False},
     ),
     "tog2": Case(
         method="tog2",

@@ -10,9 +10,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.prompts.kinds import KINDS, BadReplyError, Judgement, Shape, SubQuestion, find_json, strip_thinking
+from thinkgraph.prompts.kinds import (
+    KINDS,
+    BadReplyError,
+    Judgement,
+    LookUp,
+    Shape,
+    SubQuestion,
+    find_json,
+    strip_thinking,
+)
 
-SHAPE = Shape(options=5, evidence=4, clues=3, fields=("clues", "query"))
+SHAPE = Shape(options=5, evidence=4, clues=3, questions=3, fields=("clues", "query"))
 
 # kind, what the model says as an object, what is read.
 GOOD: list[tuple[str, dict[str, Any], Any]] = [
@@ -35,6 +44,11 @@ GOOD: list[tuple[str, dict[str, Any], Any]] = [
     ("keywords", {"keywords": ["river", "river", "mouth"]}, ["river", "river", "mouth"]),
     ("names", {"names": ["Osk", "Varn", "Osk"]}, ["Osk", "Varn"]),
     ("texts", {"texts": ["One.", "Two.", "Three.", "Four.", "Five."]}, ["One.", "Two.", "Three.", "Four.", "Five."]),
+    (
+        "keys",
+        {"keys": [{"key": ["Panama"], "of": []}, {"key": ["Panama", "capital", "?2"], "of": [2, 3]}]},
+        [LookUp(key=["Panama"], of=[]), LookUp(key=["Panama", "capital", "?2"], of=[2, 3])],
+    ),
     (
         "subquestions",
         {
@@ -83,7 +97,10 @@ def test_a_good_reply_is_read_however_it_is_dressed(kind: str, said: dict[str, A
 
 @pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
 def test_an_explanation_beside_it_is_no_matter(kind: str, said: dict[str, Any], meant: Any) -> None:
-    assert parse(kind, json.dumps({"why": "because {of} [this]", **said}), Shape(5, 4, 3, ("clues", "query"))) == meant
+    assert (
+        parse(kind, json.dumps({"why": "because {of} [this]", **said}), Shape(5, 4, 3, ("clues", "query"), questions=3))
+        == meant
+    )
 
 
 @pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
@@ -117,6 +134,12 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("pairs", "[[1, 3]]", [(1, 3)]),
         ("keywords", '{"keywords": ["a", "", null, 1990, " b "]}', ["a", "1990", "b"]),
         ("keywords", '["a", "b"]', ["a", "b"]),
+        (
+            "keys",
+            '{"keys": ["a", ["b", "r"], {"key": "c", "of": 2}]}',
+            [{"key": ["a"], "of": []}, {"key": ["b", "r"], "of": []}, {"key": ["c"], "of": [2]}],
+        ),
+        ("keys", '[["a", "r", 1990]]', [{"key": ["a", "r", "1990"], "of": []}]),
         (
             "subquestions",
             '{"questions": ["a?", "b?"]}',
@@ -173,6 +196,11 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("subquestions", '{"questions": [{"open": true}]}', 'object with a "question"'),
         ("subquestions", '{"questions": [7]}', 'object with a "question"'),
         ("subquestions", '{"questions": [{"question": "a", "open": "x"}]}', '"open" must be true or false'),
+        ("keys", '{"keys": [[]]}', "one to three texts"),
+        ("keys", '{"keys": [{"of": [1]}]}', "one to three texts"),
+        ("keys", '{"keys": [["a", "b", "c", "d"]]}', "one to three texts"),
+        ("keys", '{"keys": [{"key": {"a": 1}}]}', '"key" must be a list'),
+        ("keys", '{"keys": {"a": 1}}', '"keys" must be a list'),
         ("verdict", '{"right": "maybe"}', '"right" must be true or false'),
         ("verdict", '{"right": null}', '"right" must be true or false'),
         ("text", "", "empty"),
@@ -214,14 +242,30 @@ def test_a_label_may_come_as_a_truth_value() -> None:
 
 def test_a_subquestion_refers_only_to_its_siblings() -> None:
     text = '{"questions": [{"question": "a", "refers": [1, 2, 2, 3, 0, -1, "2"]}, {"question": "b"}]}'
-    assert [node["refers"] for node in parse("subquestions", text)] == [[2], []]
+    assert [node["refers"] for node in parse("subquestions", text)] == [[1, 2], []]
 
 
-@pytest.mark.parametrize("kind", ["judge", "keywords", "subquestions", "text"])
+def test_keys_belong_to_listed_questions_and_an_empty_part_is_unknown() -> None:
+    value = parse("keys", '{"keys": [{"key": ["Panama", "", null], "of": [1, "3", 4, 0, 1]}]}')
+    assert value == [LookUp(key=["Panama", "?", "?"], of=[1, 3])]
+
+
+def test_only_triples_where_only_triples_are_asked_for() -> None:
+    shape = Shape(questions=2, triples=True)
+    assert "[entity]" not in KINDS["keys"].instruction(shape)
+    found = parse("keys", '{"keys": [["a"], ["a", "r", "?1"], ["b", "s"]]}', shape)
+    assert found == [LookUp(key=["a", "r", "?1"], of=[])]
+    with pytest.raises(BadReplyError, match="three texts"):
+        parse("keys", '{"keys": [["a"]]}', shape)
+    assert parse("keys", '{"keys": []}', shape) == []
+
+
+@pytest.mark.parametrize("kind", ["judge", "keywords", "keys", "subquestions", "text"])
 def test_halves_of_characters_do_not_survive(kind: str) -> None:
     said: Any = {
         "judge": {"sufficient": True, "answers": ["a\ud83d"], "evidence": [], "clues": "\udc00", "query": "\ud800"},
         "keywords": {"keywords": ["a\ud83d"]},
+        "keys": {"keys": [["a\ud83d"]]},
         "subquestions": {"questions": [{"question": "a\ud83d"}]},
         "text": "a\ud83d",
     }[kind]
@@ -264,7 +308,7 @@ def test_a_megabyte_of_garbage_is_refused_quickly(name: str) -> None:
 @pytest.mark.parametrize("depth", range(100, 1000, 50))
 def test_deep_nesting_is_a_bad_reply_and_no_crash(depth: int) -> None:
     deep = "[" * depth + "]" * depth
-    for kind, key in (("judge", "answers"), ("keywords", "keywords"), ("pick", "numbers")):
+    for kind, key in (("judge", "answers"), ("keywords", "keywords"), ("keys", "keys"), ("pick", "numbers")):
         try:
             parse(kind, '{"sufficient": true, "%s": [%s]}' % (key, deep))  # noqa: UP031
         except BadReplyError as error:
@@ -276,7 +320,8 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-_KEYS = {"numbers", "scores", "pairs", "sufficient", "answers", "evidence", "clues", "keywords", "questions", "right"}
+_KEYS = {"numbers", "scores", "pairs", "sufficient", "answers", "evidence", "clues", "keywords", "keys", "questions"}
+_KEYS |= {"right"}
 
 
 @given(st.sampled_from(sorted(KINDS)), st.fixed_dictionaries(dict.fromkeys(sorted(_KEYS), _JSON)))

@@ -34,7 +34,7 @@ INPUTS = {
     "options": numbered(["(Panama) -[capital]-> x1", "(Panama) -[borders]-> x4"]),
     "evidence": numbered(["(Panama) -[capital]-> (Panama City)", "text | Panama | | It lies between two seas."]),
 }
-SHAPE = Shape(options=2, evidence=2, clues=2, fields=("clues", "query"))
+SHAPE = Shape(options=2, evidence=2, clues=2, questions=2, fields=("clues", "query"))
 GOOD = "---\nkind: pick\nstage: explore\n---\n=== system\nMine.\n=== user\n## Question\n{{question}}\n"
 Write = Callable[[str, str], Path]
 
@@ -110,6 +110,7 @@ def test_every_example_is_one_that_the_prompt_could_show(role: str) -> None:
             options=counts.get("options", 0),
             evidence=counts.get("evidence", 0),
             clues=counts.get("clues", 0),
+            questions=counts.get("questions", 0),
             fields=("clues", "query"),
             steps='"why"' in reply,
         )

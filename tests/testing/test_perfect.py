@@ -190,14 +190,20 @@ def test_subquestions_are_answered_with_and_without_their_references(model) -> N
     assert not reason(fresh, "What is the capital of Panama?", path)["sufficient"]
 
 
-def test_branches_get_a_question_that_combines_them(model) -> None:
-    nodes = raw(model, "subquestions", "## Question\nneighbour of both?")
-    assert nodes[-1]["refers"] == [1, 2]
+def test_what_combines_branches_is_left_to_the_question_itself(model) -> None:
+    question = "neighbour of both?"
+    nodes = raw(model, "subquestions", f"## Question\n{question}")
+    assert [(node["question"], node["refers"]) for node in nodes] == [
+        ("What is the shares border with of Kenya?", []),
+        ("What is the shares border with of Uganda?", []),
+    ]
     lines = [
         path_line("Kenya", [], hop("Kenya", "shares_border_with")),
         path_line("Uganda", [], hop("Uganda", "shares_border_with")),
     ]
-    assert reason(model, nodes[-1]["question"], *lines)["answers"] == ["Tanzania"]
+    # A branch is answered with all it reaches, the question with what is common.
+    assert reason(model, nodes[0]["question"], lines[0])["answers"] == ["Uganda", "Tanzania"]
+    assert reason(model, question, *lines)["answers"] == ["Tanzania"]
 
 
 def test_wrong_choices_are_reproducible_and_as_frequent_as_asked() -> None:

@@ -181,6 +181,7 @@ def _one_call(prompt: Prompt, client: ChatClient) -> str:
         options=len(parsed.lines("options")),
         evidence=len(parsed.lines("evidence")),
         clues=len(parsed.lines("clues")),
+        questions=len(parsed.lines("questions")),
         fields=("clues", "query") if prompt.kind.name == "judge" else (),
     )
     messages = prompt.render(dict.fromkeys(prompt.places, ""), shape)

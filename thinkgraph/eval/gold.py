@@ -63,6 +63,8 @@ class GoldHop:
     """Texts of the gold passages, on one line; only for a hop into text."""
     section: str = ""
     """Section asked for, for a hop into text; empty otherwise."""
+    every: tuple[Fact, ...] = ()
+    """All triples of this relation at the sources, those included that lead elsewhere."""
     complete: bool = True
     """Whether `facts` are all the triples of this relation at the sources (no end was singled out)."""
 
@@ -222,6 +224,14 @@ def _resolve(question: Question) -> _Resolver:
         return Gold(question.question, question.answers, "none")
     branched = question.type in _BRANCHED
     gold = yield from _walk(question, branched=branched)
+    if gold.operation in {"count", "max", "min"} and not _agrees(gold):
+        # A symmetric relation may be written down in one direction only: Poland borders Russia, but not Russia Poland.
+        try:
+            both = yield from _walk(replace(question, gold_path=_both_ways(question.gold_path)), branched=branched)
+        except UsageError:
+            return gold  # nothing is written down backwards
+        if _agrees(both):
+            return both
     named = sum(hop[0] not in {"*", "count"} for hop in question.gold_path)
     if not branched and gold.operation == "chain" and named > 1 and not _agrees(gold):
         # A file without types: "borders both Germany and France" reads as a chain where France borders Germany.
@@ -231,8 +241,35 @@ def _resolve(question: Question) -> _Resolver:
     return gold
 
 
+def _both_ways(path: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+    """The path with every plain hop from a named entity walked backwards too."""
+    return tuple(
+        way
+        for hop in path
+        for way in (
+            (hop, (hop[0], f"-{hop[1]}"))
+            if len(hop) == 2 and hop[0] != "*" and not hop[1].startswith(("-", _TEXT))  # noqa: PLR2004 - no third part
+            else (hop,)
+        )
+    )
+
+
 def _agrees(gold: Gold) -> bool:
     reached = {end.casefold() for place in gold.finals for end in gold.hops[place].ends}
+    answers = {answer.casefold() for answer in gold.answers}
+    if gold.operation == "count":
+        return answers == {str(len(reached))}
+    if gold.operation in {"max", "min"}:
+        hops = [gold.hops[place] for place in gold.finals]
+        values = [
+            (number, hop.source_of(fact))
+            for hop in hops
+            for fact in hop.facts
+            if (number := number_in(hop.end_of(fact))) is not None
+        ]
+        choose = max if gold.operation == "max" else min
+        best = choose((number for number, _ in values), default=None)
+        return bool(answers & {source.casefold() for number, source in values if number == best})
     return all(gold.hops[p].is_text for p in gold.finals) or {a.casefold() for a in gold.answers} == reached
 
 
@@ -335,9 +372,11 @@ def _graph_hop(
         by_id[triple[end]].append((triple[source], triple))
         ends[triple[end]] = triple["object_label"] if outgoing else triple["subject_label"]
     label = triples[0]["relation_label"] if triples else _plain(relation.removeprefix("-").split("|")[0])
+    facts = tuple(dict.fromkeys(map(_fact, triples)))
     walk.hops.append(
         GoldHop(
-            facts=tuple(dict.fromkeys(map(_fact, triples))),
+            facts=facts,
+            every=facts,
             relation=label,
             outgoing=outgoing,
             sources=tuple(sources.values()),

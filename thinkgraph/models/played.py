@@ -46,6 +46,8 @@ class Call:
     """Judge: which of `clues` and `query` are asked for."""
     likely: bool
     """Judge: whether a likely answer is asked for where there is no sure one."""
+    triples: bool
+    """Keys: whether only whole triples are asked for."""
     explain: bool
     """Whether a sentence of explanation is asked for."""
     text: str
@@ -68,6 +70,7 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
         labels=tuple(labels[1].split(", ")) if labels else (),
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
         likely=LIKELY in form,
+        triples="Each key is [subject, relation, object]" in form,
         explain='as "why"' in form,
         text=user,
     )

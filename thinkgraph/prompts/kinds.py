@@ -16,7 +16,9 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-KindName = Literal["pick", "score", "pairs", "judge", "keywords", "names", "subquestions", "verdict", "texts", "text"]
+KindName = Literal[
+    "pick", "score", "pairs", "judge", "keywords", "names", "keys", "subquestions", "verdict", "texts", "text"
+]
 
 MAX_SCORE = 10
 """Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
@@ -50,6 +52,15 @@ class SubQuestion(TypedDict):
     """Numbers of the sibling questions whose answers it needs, counted from 1."""
 
 
+class LookUp(TypedDict):
+    """Something to look up in a graph (the keys of CogGRAG section 4.2)."""
+
+    key: list[str]
+    """[entity], [entity, relation] or [subject, relation, object]; an unknown one is a placeholder that starts with "?"."""
+    of: list[int]
+    """Numbers of the listed questions it belongs to; empty where the reply does not say."""
+
+
 class Verdict(TypedDict):
     """A verifier's word on an answer (CogGRAG section 3.3)."""
 
@@ -76,6 +87,10 @@ class Shape:
     """Judge: take a likely answer, marked as not sufficient, where no sure one can be given."""
     steps: bool = False
     """Ask for the steps that lead to the reply, written out before it (chain of thought)."""
+    questions: int = 0
+    """How many numbered questions there are (keys)."""
+    triples: bool = False
+    """Keys: only whole triples are asked for."""
 
 
 @dataclass(frozen=True)
@@ -355,16 +370,45 @@ def _parse_texts(text: str, shape: Shape) -> list[str]:
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
     entries = _list(_object(text, "questions")["questions"], "questions")
-    for own, entry in enumerate(entries, start=1):
+    for entry in entries:
         node = {"question": entry} if isinstance(entry, str) else entry
         if not isinstance(node, dict) or not _text(node.get("question")):
             raise BadReplyError('every entry of "questions" must be an object with a "question"')
         numbers = [n for n in map(_integer, _list(node.get("refers"), "refers")) if n is not None]
-        refers = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(entries) and n != own]
+        # One that refers to itself is a circle; whoever draws the map breaks those, and says so.
+        refers = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(entries)]
         nodes.append(
             SubQuestion(question=_text(node["question"]), open=_truth(node.get("open", False), "open"), refers=refers)
         )
     return nodes
+
+
+_MOST_PARTS = 3
+
+
+def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
+    entries = _list(_object(text, "keys")["keys"], "keys")
+    keys: list[LookUp] = []
+    for entry in entries:
+        found = entry if isinstance(entry, dict) else {"key": entry}
+        parts = [_text(part) for part in _list(found.get("key"), "key")]
+        if not 1 <= len(parts) <= _MOST_PARTS:
+            raise BadReplyError('every "key" must be a list of one to three texts')
+        parts = [part or "?" for part in parts]  # what is left empty is unknown
+        numbers = [n for n in map(_integer, _list(found.get("of"), "of")) if n is not None]
+        if len(parts) == _MOST_PARTS or not shape.triples:
+            keys.append(LookUp(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
+    if entries and not keys:
+        raise BadReplyError('no "key" is a list of three texts: subject, relation, object')
+    return keys
+
+
+def _keys_instruction(shape: Shape) -> str:
+    form = "Each key is [subject, relation, object]."
+    if not shape.triples:
+        form = "A key is [entity], [entity, relation] or [subject, relation, object]."
+    words = f'{form} "of" lists the numbers of the questions it belongs to.'
+    return _say('{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}', shape, words)
 
 
 def _parse_verdict(text: str, _shape: Shape) -> Verdict:
@@ -382,6 +426,12 @@ _QUESTION = {
     "type": "object",
     "properties": {"question": {"type": "string"}, "open": {"type": "boolean"}, "refers": _INTEGERS},
     "required": ["question", "open", "refers"],
+    "additionalProperties": False,
+}
+_KEY = {
+    "type": "object",
+    "properties": {"key": _STRINGS, "of": _INTEGERS},
+    "required": ["key", "of"],
     "additionalProperties": False,
 }
 _NESTED = {"type": "array", "items": _INTEGERS}
@@ -438,6 +488,12 @@ KINDS: Mapping[str, Kind] = {
             lambda shape: _schema({"texts": _STRINGS}, shape),
             lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
             _parse_texts,
+        ),
+        Kind(
+            "keys",
+            lambda shape: _schema({"keys": {"type": "array", "items": _KEY}}, shape),
+            _keys_instruction,
+            _parse_keys,
         ),
         Kind(
             "subquestions",

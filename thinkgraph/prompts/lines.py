@@ -13,7 +13,9 @@ perfect chooser included, reads the same thing:
                                                 group, ` | ` starts a new group
     [4] text | Panama | Suffrage | 18 years of age; universal
                                                 a passage with its title and section
-    [5] plain words                             anything else that can be chosen
+    [5] asked | Which countries border Panama? | Colombia; Costa Rica
+                                                a question answered before
+    [6] plain words                             anything else that can be chosen
 
 Labels and passages are other people's text. Each item is exactly one line that starts with its number, so no label can
 open a section or forge an item, and the few character sequences that carry the grammar are taken out of labels.
@@ -44,7 +46,7 @@ _NEXT_NODE = re.compile(r"(?<=[)}]), (?=\(|\.\.\. and \d)")
 _NEXT_GROUP = re.compile(r"(?<=[)}]) \|(?= \()")
 _OPEN_QUALIFIERS = re.compile(r"(?<=\) )\{")
 _DASH = re.compile(r"(?<!\S)--(?!\S)")
-_PASSAGE_START = re.compile(r"^text ?\|")
+_PASSAGE_START = re.compile(r"^(text|asked) ?\|")
 _HEADING = re.compile(r"^(?:#+(?:\s+|$))+")
 _NUMBER = re.compile(r"^\[(\d+)\]")
 
@@ -67,7 +69,7 @@ def safe_label(text: str) -> str:
     label = _ARROW_START.sub(r"\1", one_line(text))
     label = _NEXT_GROUP.sub(" /", _NEXT_NODE.sub("; ", _ARROW_END.sub(r"\1", label)))
     label = _DASH.sub("–", _OPEN_QUALIFIERS.sub("(", label))
-    return _PASSAGE_START.sub("text /", label)
+    return _PASSAGE_START.sub(r"\1 /", label)
 
 
 def safe_block(text: str) -> str:
@@ -94,6 +96,12 @@ def passage_line(title: str, section: str, text: str) -> str:
     head = one_line(title).replace("|", "/")
     part = one_line(section).replace("|", "/")
     return f"text | {head} | {part} | {one_line(text)}"
+
+
+def answer_line(question: str, answers: Sequence[str]) -> str:
+    """`asked | question | answer; answer`."""
+    told = "; ".join(one_line(answer).replace("|", "/").replace("; ", ", ") for answer in answers)
+    return f"asked | {one_line(question).replace('|', '/')} | {told}"
 
 
 def qualifier_text(triple: Triple) -> str:
@@ -214,6 +222,10 @@ class Item:
     """Passage: its text (title and section beside it)."""
     community: bool = False
     """Whether the line has more than one group or list, so that `hops` are lists side by side, not steps of a path."""
+    asked: str = ""
+    """Question answered before: its text."""
+    answers: tuple[str, ...] = ()
+    """Question answered before: its answers."""
 
     @property
     def triples(self) -> tuple[ShownHop, ...]:
@@ -268,6 +280,7 @@ HEADER = re.compile(r"^\[thinkgraph role=(?P<role>[\w.]+) kind=(?P<kind>[\w-]+)\
 _ITEM = re.compile(r"^\[(\d+)\](?: (.*))?$")
 # Title and section may be empty, and white space has been collapsed since the line was rendered.
 _PASSAGE = re.compile(r"^text \|([^|]*)\|([^|]*)\|(.*)$")
+_ASKED = re.compile(r"^asked \|([^|]*)\|([^|]*)$")
 _RELATION = re.compile(r"^\((?P<entity>.*)\) (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) x(?P<count>\d+)$")
 _ARROW = re.compile(r"(?P<back>;)? (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
 _NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more(?: \| \(|$)| \| \(|$)")
@@ -311,6 +324,10 @@ def parse_item(number: int, text: str) -> Item:
     if passage:
         title, section, words = (part.strip() for part in passage.groups())
         return Item(number, text, title=title, section=section, passage=words)
+    asked = _ASKED.match(text)
+    if asked:
+        question, told = (part.strip() for part in asked.groups())
+        return Item(number, text, asked=question, answers=tuple(a.strip() for a in told.split("; ") if a.strip()))
     relation = _RELATION.match(text)
     if relation:
         out = relation["out"]

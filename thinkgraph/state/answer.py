@@ -49,7 +49,7 @@ class PrunedNote(TypedDict):
     """What one prune left behind: a count, and the last few with the reason."""
 
     round: int
-    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples"]
+    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions"]
     kept: int
     dropped: int
     examples: list[str]

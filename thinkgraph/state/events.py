@@ -68,6 +68,24 @@ class Reasoned(TypedDict):
     query: str
 
 
+class Verified(TypedDict):
+    """A sub-question came out: its answer, and what the verifier said."""
+
+    type: Literal["verified"]
+    round: int
+    node: str
+    """Id of the question in the method's trace."""
+    question: str
+    answers: list[str]
+    """Empty: "I don't know"."""
+    right: bool | None
+    """None: nobody was asked."""
+    attempts: int
+    """How many answers were thought of."""
+    why: str
+    """Why there is no answer; empty where there is one."""
+
+
 class Traced(TypedDict):
     """The method's own bookkeeping (`Answer.trace`) as it stands after a step."""
 
@@ -106,4 +124,4 @@ class Answered(TypedDict):
     text: str
 
 
-Event = Started | Linked | Pruned | Retrieved | Reasoned | Traced | Called | Stopped | Answered
+Event = Started | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered

@@ -12,11 +12,12 @@ from pydantic import PrivateAttr
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.models.played import Call, PlayedChatModel, judgement
+from thinkgraph.prompts.kinds import LookUp
 from thinkgraph.prompts.lines import Item, one_line, triple_sentence
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.testing import shown as reading
 from thinkgraph.testing.shown import Finding, Shown, fact_key, key, passage_fits
-from thinkgraph.testing.subquestions import Derived, derive, recognise
+from thinkgraph.testing.subquestions import Derived, derive, linking, look_ups, recognise
 
 GoldSource = Mapping[str, Gold] | Callable[[str], Gold | None]
 """Golds by question text, or a function that finds one."""
@@ -60,14 +61,16 @@ class PerfectChooser(PlayedChatModel):
 
     def gold_for(self, call: Call) -> Gold | None:
         """The gold of the question asked, or of the sub-question it is; None where there is none."""
-        question = one_line(call.prompt.text("question"))
+        return self._gold_of(one_line(call.prompt.text("question")), call)
+
+    def _gold_of(self, question: str, call: Call) -> Gold | None:
         gold = self._find(question)
         if gold is not None:
             return gold
         every = [entry for entries in list(self._derived.values()) for entry in entries]
         return recognise(question, every, call.text)
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each kind
+    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911 - one return for each kind
         """The reply of one that knows the gold path, or a wrong one where the draw says so."""
         gold = self.gold_for(call)
         rng = self._rng(call)
@@ -95,6 +98,8 @@ class PerfectChooser(PlayedChatModel):
                 return {"names": named[1:] if named and rng.random() < self.wrong else named}
             case "texts":
                 return {"texts": [in_sentences(item) for item in options]}
+            case "keys":
+                return {"keys": self._keys(call, rng)}
             case "subquestions":
                 return {"questions": self._subquestions(call, gold, rng)}
             case "verdict":
@@ -145,6 +150,16 @@ class PerfectChooser(PlayedChatModel):
             likely=_labelled(finding.likely, call.labels),
         )
 
+    def _keys(self, call: Call, rng: random.Random) -> list[LookUp]:
+        """The keys of the listed questions; where only triples are asked for, those that link several of them."""
+        listed = [one_line(item.text) for item in call.prompt.lines("questions")]
+        whole = self.gold_for(call)
+        # "The capital of ?2" is a part of many questions: here of the one that stands above the list.
+        parts = derive(whole) if whole and whole.is_answerable and len(whole.hops) > 1 else []
+        golds = [recognise(text, parts, call.text) or self._gold_of(text, call) for text in listed]
+        found = look_ups(listed, golds)
+        return [one for one in (linking(found) if call.triples else found) if rng.random() >= self.wrong]
+
     def _subquestions(self, call: Call, gold: Gold | None, rng: random.Random) -> list[dict[str, Any]]:
         question = one_line(call.prompt.text("question"))
         if gold is None or not gold.is_answerable or rng.random() < self.wrong:
@@ -156,7 +171,17 @@ class PerfectChooser(PlayedChatModel):
 
 
 def _finding(gold: Gold | None, call: Call) -> Finding:
-    return reading.judge(gold, Shown.of(call.prompt)) if gold else Finding()
+    if gold is None:
+        return Finding()
+    shown = Shown.of(call.prompt)
+    parts = derive(gold) if shown.answered and len(gold.hops) > 1 else []
+    told = {
+        place: (line, answers)
+        for place, part in enumerate(parts)
+        for line, question, answers in shown.answered
+        if part.fits(question)
+    }
+    return reading.judge(gold, shown, told)
 
 
 def _picked(gold: Gold, call: Call, options: Sequence[Item]) -> list[int]:
@@ -364,6 +389,11 @@ def _follows(gold: Gold, call: Call) -> bool:
     name = next((name for name in call.prompt.sections if name.endswith("answer")), "")
     rest = key(call.prompt.text(name))
     wanted = _labelled(finding.answers, call.labels)
+    if rest.startswith("i don't know"):
+        return not wanted
+    for same in (_YES, _NO):
+        if len(wanted) == 1 and wanted[0].casefold() in same:
+            return rest in same
     if not wanted or any(key(answer) not in rest for answer in wanted):
         return False
     for answer in sorted(wanted, key=len, reverse=True):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.eval.gold import Fact, Gold, GoldHop
@@ -51,8 +51,10 @@ class Shown:
     lists: dict[tuple[str, str, bool], list[Listed]] = field(default_factory=lambda: defaultdict(list))
     """(source, relation, outgoing) to the lists of its ends."""
     passages: list[tuple[int, str]] = field(default_factory=list)
+    answered: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
+    """Line, question and answers of the questions answered before."""
     plain: list[tuple[int, str]] = field(default_factory=list)
-    """Lines of neither sort (a community put into prose), lower case."""
+    """Lines of no sort (a community put into prose), lower case."""
 
     @classmethod
     def of(cls, prompt: ParsedPrompt) -> Shown:
@@ -72,6 +74,8 @@ class Shown:
         """Take in one numbered line."""
         if item.passage:
             self.passages.append((item.number, item.passage))
+        elif item.asked:
+            self.answered.append((item.number, item.asked, item.answers))
         elif item.hops:
             for triple in item.triples:
                 self.facts.setdefault(fact_key((triple.subject, triple.relation, triple.object)), item.number)
@@ -101,6 +105,10 @@ class Shown:
         return found if ends and ends <= union and len(union) == total else []
 
 
+Told = tuple[int, tuple[str, ...]]
+"""The line of an answered question, and its answers."""
+
+
 @dataclass
 class Finding:
     """What follows from the shown evidence for one gold path."""
@@ -116,8 +124,14 @@ class Finding:
     """Place of the first hop that is not wholly shown."""
 
 
-def judge(gold: Gold, shown: Shown) -> Finding:
-    """Answer a question from what is shown, if every gold fact it needs is there."""
+def judge(gold: Gold, shown: Shown, told: Mapping[int, Told] | None = None) -> Finding:
+    """Answer a question from what is shown, if every gold fact it needs is there.
+
+    Args:
+        gold: the question's gold.
+        shown: what its prompt shows.
+        told: by hop, an answered question that asked for what the hop reaches.
+    """
     finding = Finding()
     if not gold.is_answerable:
         return finding
@@ -125,6 +139,9 @@ def judge(gold: Gold, shown: Shown) -> Finding:
     for place, hop in enumerate(gold.hops):
         whole = _text_shown(gold, hop, shown, finding, found_text) if hop.is_text else _facts_shown(hop, shown, finding)
         last = place in gold.finals
+        if not whole and told and place in told and _granted(gold, hop, told[place], shown, found_text):
+            finding.lines.add(told[place][0])
+            continue
         if whole and last and gold.operation in {"count", "yesno"}:
             whole = _lists_shown(gold, hop, shown, finding)
         elif not whole and last and gold.operation == "yesno":
@@ -160,6 +177,23 @@ def _led_to(gold: Gold, shown: Shown) -> tuple[list[str], set[int]]:
         reached.append(found)
     ends = list(reached[gold.finals[0]].values())
     return ends, (lines - {0} if ends else set())
+
+
+def _granted(gold: Gold, hop: GoldHop, told: Told, shown: Shown, found: list[str]) -> bool:
+    """Whether an answered question tells all that a hop reaches; then its facts count as shown."""
+    line, answers = told
+    given = set(map(key, answers))
+    if hop.is_text:
+        inside = [answer for answer in gold.answers if any(key(answer) in one for one in given)]
+        found += inside[:1]
+        return bool(inside)
+    if gold.operation in {"max", "min"} and len(hop.sources) > 1:
+        return False  # which value is whose is not told
+    if not hop.ends or not set(map(key, hop.ends)) <= given:
+        return False
+    for fact in hop.facts:
+        shown.facts.setdefault(fact_key(fact), line)
+    return True
 
 
 def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:

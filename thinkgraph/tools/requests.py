@@ -14,7 +14,7 @@ from typing import Any, Generic, TypeVar, cast
 from langchain_core.messages import AIMessage
 
 from thinkgraph.models.calls import Ask, Asked
-from thinkgraph.prompts.kinds import Judgement, Shape, SubQuestion, Verdict
+from thinkgraph.prompts.kinds import Judgement, LookUp, Shape, SubQuestion, Verdict
 from thinkgraph.prompts.library import Message
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.events import Event
@@ -175,6 +175,24 @@ class _Embed(Fetch[list[list[float]]]):
         return deps.knowledge.embedder.embed(self.texts)
 
 
+def cosines(texts: Sequence[str], others: Sequence[str]) -> Steps[list[list[float]]]:
+    """Cosine of every text with every other text (a row for each text); all are encoded in one batch."""
+    return (yield _Cosines(texts, others)) if texts and others else [[] for _ in texts]
+
+
+@dataclass(frozen=True)
+class _Cosines(Fetch[list[list[float]]]):
+    texts: Sequence[str]
+    others: Sequence[str]
+
+    def run(self, deps: Deps) -> list[list[float]]:
+        from thinkgraph.tools.embeddings import embed_array
+
+        vectors = embed_array(deps.knowledge.embedder, [*self.texts, *self.others])
+        found: list[list[float]] = (vectors[: len(self.texts)] @ vectors[len(self.texts) :].T).tolist()
+        return found
+
+
 @dataclass(frozen=True)
 class _StartRun(Fetch[Manifest]):
     method: str
@@ -307,6 +325,14 @@ def texts(
     """One text for each option."""
     asked = yield from _ask(role, inputs, shape, fallback, options)
     return cast("list[str]", asked.value)
+
+
+def keys(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[LookUp], **options: Any
+) -> Steps[list[LookUp]]:
+    """What to look up for a list of questions."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[LookUp]", asked.value)
 
 
 def subquestions(

@@ -62,16 +62,22 @@ def _numbers(text: str) -> set[str]:
 
 
 def _counts(lines: Sequence[str]) -> set[int]:
-    """How many ends the path and community lines list: each list alone, and what several lines list together."""
-    items = [item for item in (parse_item(0, line) for line in lines) if item.hops]
-    lists = [listed for item in items for listed in item.lists]
+    """How many ends the path and community lines list, and how many answers answered questions have: each list alone, and
+    what several lines list together.
+    """
+    items = [parse_item(0, line) for line in lines]
+    counts: set[int] = set()
     together: dict[tuple[object, ...], set[str]] = {}
     for item in items:
-        for listed in item.lists:
+        if item.answers:
+            counts.add(len(item.answers))
+            together.setdefault((), set()).update(item.answers)
+        for listed in item.lists if item.hops else ():
+            counts.add(len(listed.ends) + listed.more)
             # A community's lists are of several relations, which nobody would count together.
             sort = (listed.relation, listed.outgoing) if item.community else ()
             together.setdefault(sort, set()).update(listed.ends)
-    return {len(listed.ends) + listed.more for listed in lists} | {len(ends) for ends in together.values()}
+    return counts | {len(ends) for ends in together.values()}
 
 
 def holds(answer: str, lines: Iterable[str]) -> bool:

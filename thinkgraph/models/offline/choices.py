@@ -185,6 +185,33 @@ def proper_names(question: str) -> list[str]:
     return [phrase for phrase in key_phrases(question) if phrase in quoted or phrase[:1].isupper()]
 
 
+_PLACE = re.compile(r"\?\d+")
+
+
+def look_ups(questions: Sequence[str], *, linking: bool) -> list[tuple[list[str], int]]:
+    """What to look up for listed questions, with the number of each: every name with the other words as its relation.
+
+    Args:
+        questions: `?n` in one stands for the answer to question n.
+        linking: only triples, and only those that need another question's answer.
+    """
+    found: list[tuple[list[str], int]] = []
+    for number, text in enumerate(questions, start=1):
+        places = list(dict.fromkeys(_PLACE.findall(text)))
+        phrases = key_phrases(_PLACE.sub(" | ", text))
+        names = [phrase for phrase in phrases if phrase[:1].isupper() or phrase[:1].isdigit()]
+        rest = " ".join(phrase for phrase in phrases if phrase not in names)
+        if not names and not places:
+            # Written without capitals, or in a script that has none: any phrase may be a name.
+            names, rest = phrases, ""
+        starts = places if linking else [*names, *places]
+        if rest:
+            found += [([start, rest, f"?{number}"], number) for start in starts]
+        elif not linking:
+            found += [([name], number) for name in names]
+    return found
+
+
 _CLAUSE = re.compile(
     r"^(?P<main>.+?\bof) (?P<thing>the (?:[\w-]+ ){0,2}?[\w-]+) (?P<clause>(?:whose|that|which|where|who|in which|from which) .+?)\?*$",
     re.IGNORECASE,

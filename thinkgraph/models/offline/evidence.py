@@ -35,6 +35,7 @@ class Shown:
     starts: dict[str, None] = field(default_factory=dict)
     """Nodes that path lines start from, in order."""
     passages: list[Item] = field(default_factory=list)
+    answered: list[Item] = field(default_factory=list)
     plain: list[Item] = field(default_factory=list)
 
     @classmethod
@@ -46,6 +47,8 @@ class Shown:
                 shown.passages.append(item)
             elif item.hops:
                 shown.add_path(item)
+            elif item.asked:
+                shown.answered.append(item)
             else:
                 shown.plain.append(item)
         return shown

@@ -10,6 +10,7 @@ from pydantic import PrivateAttr
 from thinkgraph.models.offline.choices import (
     as_text,
     key_phrases,
+    look_ups,
     match_pairs,
     pick_topics,
     proper_names,
@@ -76,6 +77,10 @@ class OfflineChatModel(PlayedChatModel):
                 return {"names": proper_names(question)}
             case "texts":
                 return {"texts": [as_text(item) for item in options]}
+            case "keys":
+                listed = [one_line(item.text) for item in prompt.lines("questions")]
+                found = look_ups(listed, linking=call.triples)
+                return {"keys": [{"key": parts, "of": [number]} for parts, number in found]}
             case "subquestions":
                 nodes = split_question(question)
                 return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}

@@ -1,0 +1,222 @@
+"""State and settings of CogGRAG (Human Cognition Inspired RAG with Knowledge Graph).
+
+`Answer.trace` has the title "mind map", one line for each question (its level is its depth in the map) and as data
+`{"nodes": [...], "keys": [...]}`: every node a `DrawnNode`, the root first, each followed by what it breaks down into; every
+key a `Key`. `parent` and `refers` are the map's edges.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.settings import RANKER, RunSettings
+from thinkgraph.state.usage import merge_records
+
+
+class CogGragSettings(RunSettings):
+    """CogGRAG's settings; defaults as in the paper where it gives them."""
+
+    paper: ClassVar[Mapping[str, Any]] = {
+        **RunSettings.paper,
+        "epsilon": 0.7,
+        "whole_lists": False,
+        "least": 0,
+        "open_tuples": False,
+        "follow_answers": False,
+        "passages": 0,
+        "skip_settled": False,
+    }
+
+    decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
+    global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
+    verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
+    depth: int = Field(3, ge=1, le=10, description="Levels of the mind map below the question.")
+    questions: int = Field(16, ge=1, le=64, description="Most questions in the mind map, the question itself included.")
+    rethinks: int = Field(1, ge=1, le=5, description="k: how often a rejected answer is thought over again.")
+    epsilon: float = Field(
+        0.7, ge=-1, le=1, description="Triples are kept whose cosine with a key is above this (the paper's value)."
+    )
+    whole_lists: bool = Field(
+        True,
+        description="Compare and keep an entity's triples of one relation as one list (off: each triple for itself).",
+    )
+    least: int = Field(3, ge=0, le=50, description="Lists (or triples) kept for every key even if none is near enough.")
+    open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
+    link_candidates: int = Field(3, ge=1, le=20, description="Most entities that one name stands for.")
+    hub: int = Field(300, ge=1, le=10_000, description="An entity with more triples is read relation by relation.")
+    tails: int = Field(200, ge=1, le=5_000, description="Most triples of one entity, relation and direction.")
+    encode_texts: int = Field(256, ge=8, le=5_000, description="Most sentences compared with the keys at a time.")
+    lines: int = Field(64, ge=1, le=80, description="Most lines of knowledge kept.")
+    follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
+    follow: int = Field(30, ge=1, le=200, description="Most answers followed at a time.")
+    passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
+    read_passages: int = Field(16, ge=1, le=500, description="Passages ranked for one question.")
+    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
+    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
+    ranker: str = Field(
+        "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
+    )
+    skip_settled: bool = Field(
+        True,
+        description="Make no call whose outcome is settled: global keys of a lone question, a question whose reference "
+        "has no answer or that has nothing to stand on, the verification of 'I don't know'.",
+    )
+
+    @model_validator(mode="after")
+    def _chunks_advance(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
+
+
+class MindNode(TypedDict):
+    """A node (question, level, state) of the mind map (section 3.2) with its edges."""
+
+    id: str
+    """The root is "0"; "0.2" is the second question it breaks down into."""
+    question: str
+    """`#k` in it stands for the answer to the sibling that `refers` names."""
+    level: int
+    state: Literal["continue", "end"]
+    """`continue`: it has been, or is still to be, broken down."""
+    parent: str
+    """Empty for the root."""
+    refers: dict[str, str]
+    """Siblings whose answers it needs: the number in its text to the sibling's id."""
+
+
+class Part(TypedDict):
+    """One sub-question as a decomposition gave it."""
+
+    question: str
+    open: bool
+    refers: list[int]
+    """Numbers of siblings, from 1."""
+
+
+class Key(TypedDict):
+    """Something to look up, extracted from the mind map (section 4.2)."""
+
+    parts: list[str]
+    """[entity], [entity, relation] or [subject, relation, object]. "?0.2" stands for the answer to question 0.2, any other
+    text that starts with "?" for something else unknown."""
+    of: list[str]
+    """Ids of the questions it belongs to."""
+    level: Literal["local", "global"]
+
+
+class Attempt(TypedDict):
+    """One answer to a question and what was said of it."""
+
+    answers: list[str]
+    """Empty: "I don't know"."""
+    right: bool | None
+    """None: nobody was asked."""
+    judge: Literal["", "verifier", "evidence"]
+    """Who judged: the verifier, or the evidence, where no line of it holds the answer."""
+
+
+class Solution(TypedDict):
+    """How a question of the mind map came out."""
+
+    asked: str
+    """The question with the answers of its siblings put in."""
+    wave: int
+    answers: list[str]
+    """Empty: "I don't know"."""
+    attempts: list[Attempt]
+    verified: bool | None
+    """None: verification is off, or there is no answer."""
+    held: bool
+    """Whether the lines it stands on hold the answer."""
+    cited: list[str]
+    """Ids of the evidence it stands on, that of the answered questions it rests on included."""
+    rests: list[str]
+    """Ids of the answered questions it rests on."""
+    entities: dict[str, list[str]]
+    """Entity ids by answer, for the answers that are the end of a shown triple (none for a literal)."""
+    chunks: list[EvidenceItem]
+    """The chunks it cites."""
+    why: str
+    """Why there is no answer; empty where there is one."""
+
+
+class DrawnNode(TypedDict):
+    """A node of the mind map as an answer's trace gives it."""
+
+    id: str
+    question: str
+    level: int
+    state: Literal["continue", "end"]
+    parent: str
+    refers: dict[str, str]
+    asked: str
+    answers: list[str]
+    attempts: list[Attempt]
+    verified: bool | None
+    held: bool
+    rests: list[str]
+    why: str
+
+
+class CogGragState(RunState):
+    """CogGRAG's channels."""
+
+    mind_map: Annotated[dict[str, MindNode], merge_records]
+    splits: Annotated[dict[str, list[Part]], merge_records]
+    """By question, what it was broken down into, before limits."""
+    keys: Annotated[dict[str, list[Key]], merge_records]
+    """By level."""
+    linked: Annotated[dict[str, list[str]], merge_records]
+    """Entity ids by name (in its normal form)."""
+    solved: Annotated[dict[str, Solution], merge_records]
+
+
+class DecomposeTask(TaskState):
+    """Payload of one decomposition."""
+
+    node: MindNode
+    asked: str
+    """The question with its references spelt out."""
+    most: int
+
+
+class KeysTask(TaskState):
+    """Payload of one extraction."""
+
+    level: Literal["local", "global"]
+    ids: list[str]
+    """Ids of the questions, in the order of their numbers."""
+    questions: list[str]
+
+
+class Known(TypedDict):
+    """A question answered before."""
+
+    id: str
+    asked: str
+    answers: list[str]
+    cited: list[str]
+    held: bool
+    verified: bool | None
+
+
+class QuestionTask(TaskState):
+    """Payload of reasoning, verifying and re-thinking one question."""
+
+    node: MindNode
+    asked: str
+    unmet: str
+    """The question it refers to and that has no answer; empty where there is none."""
+    leaf: bool
+    known: list[Known]
+    items: list[EvidenceItem]
+    """The knowledge retrieved so far, and the chunks that known answers cite."""
+    about: list[str]
+    """Ids of the entities it is about."""
