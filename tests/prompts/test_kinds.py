@@ -296,13 +296,14 @@ GARBAGE = {
 
 @pytest.mark.parametrize("name", GARBAGE)
 def test_a_megabyte_of_garbage_is_refused_quickly(name: str) -> None:
-    began = time.perf_counter()
+    began = time.process_time()
     for kind in KINDS:
         try:
             parse(kind, GARBAGE[name])
         except BadReplyError as error:
             assert len(str(error)) < 200  # noqa: PT017
-    assert time.perf_counter() - began < 8, "all kinds together"
+    # Quadratic reading would take minutes; the processor's time, as other work may hold up the clock's.
+    assert time.process_time() - began < 30, "all kinds together"
 
 
 @pytest.mark.parametrize("depth", range(100, 1000, 50))
