@@ -200,6 +200,14 @@ def test_other_kinds(model) -> None:
     assert "Uganda" in raw(
         model, "text", "## Question\nWhat is its capital?\n\n## Clues so far\nThe partner is Uganda."
     )
+
+
+def test_pairs_of_things_by_what_is_told_of_them_and_of_relations_without_superlatives(model) -> None:
+    clues = numbered(["largest export partner", "country", "capital"])
+    told = numbered(["Uganda -- country; Kenya export partner Uganda", "Nairobi -- Kenya major city Nairobi"])
+    assert raw(model, "pairs", f"## Clues\n{clues}\n\n## Options\n{told}") == [(1, 1), (2, 1)]
+    steps = numbered(["(Kenya) -[export partner]-> x2", "(Kenya) -[anthem]-> x1"])
+    assert raw(model, "pairs", f"## Clues\n{clues}\n\n## Options\n{steps}") == [(1, 1)]
     nodes = raw(model, "subquestions", "## Question\nWhat is the capital of the country whose highest point is Baru?")
     assert [node["refers"] for node in nodes] == [[], [1]]
     assert model.invoke("hello").text

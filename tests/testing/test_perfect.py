@@ -175,6 +175,25 @@ def test_keywords_pairs_and_verdict(model) -> None:
     assert raw(model, "verdict", f"## Question\n{question}\n\n## Answer\nKampala")["right"] is False
 
 
+def test_pairs_of_shared_relations_and_of_things_with_what_led_to_them(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    clues = numbered(["Kenya", "export partner", "capital"])
+
+    def pairs(*options: str) -> Any:
+        return raw(model, "pairs", f"## Question\n{question}\n\n## Clues\n{clues}\n\n## Options\n{numbered(options)}")
+
+    assert pairs("(Panama and 3 more) -[capital]-> x4", "(Panama and 3 more) <-[capital]- x4") == [(3, 1)]
+    assert pairs("(Panama) -[capital]-> x1") == []
+    told = [
+        "Uganda -- country; Kenya export partner Uganda, share pct 10",
+        "Uganda -- Uganda export partner Kenya",
+        "Panama -- Kenya export partner Panama, share pct 4",
+        "Kampala -- city; Uganda capital Kampala; Uganda major city Kampala",
+        "Kampala -- Uganda major city Kampala",
+    ]
+    assert pairs(*told) == [(2, 1), (3, 4)]
+
+
 def test_subquestions_are_answered_with_and_without_their_references(model) -> None:
     question = "capital of the biggest buyer from Kenya?"
     nodes = raw(model, "subquestions", f"## Question\n{question}")

@@ -10,11 +10,13 @@ from hypothesis import strategies as st
 
 from thinkgraph.ingest.graph_writer import GraphWriter
 from thinkgraph.ingest.readers import EntityRow
+from thinkgraph.state.knowledge import Link
 from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.linking import StandardLinker
 from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.name_links import link_by_name
 from thinkgraph.tools.sqlite_graph import SqliteGraphStore
 
 
@@ -138,6 +140,39 @@ def test_namesakes_are_ordered_by_description_with_an_embedder() -> None:
     assert towns.index("vienna-us") < towns.index("vienna")
     capitals = [link["entity"]["id"] for link in linker.link(["Vienna, the capital of Austria"])[0]]
     assert capitals.index("vienna") < capitals.index("vienna-us")
+
+
+class NoEncoder:
+    name = "none"
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        raise AssertionError("names need no encoder")
+
+
+def test_names_alone_come_with_all_namesakes_in_one_round_trip_and_without_an_encoder() -> None:
+    graph = FakeGraph([(entity(f"s{n:04}", "Springfield", f"town {n}"), []) for n in range(1500)])
+    linker = StandardLinker(graph, embedder=NoEncoder())
+    found = linker.link_names(["Springfield", "Sprngfield", "highest point"], limit=1200)
+    assert [len(links) for links in found] == [1200, 0, 0]
+    assert [link["entity"]["id"] for link in found[0]] == [f"s{n:04}" for n in range(1200)]
+    assert all(0.8 < link["score"] <= 1 for link in found[0])
+    assert [kind for kind, _ in graph.calls] == ["lookup"]
+    guessed = linker.link_names(["Sprngfield"], limit=3, guess=True)
+    assert [link["method"] for link in guessed[0]] == ["fuzzy"] * 3
+    assert [kind for kind, _ in graph.calls] == ["lookup", "lookup", "fulltext", "fuzzy"]
+    assert linker.link_names([], limit=3) == []
+    assert linker.link_names(["Springfield"], limit=0) == [[]]
+
+
+def test_another_linker_is_asked_for_names_by_leaving_its_guesses_out() -> None:
+    class Own:
+        def link(self, texts: list[str], *, limit: int = 20) -> list[list[Link]]:
+            return StandardLinker(GRAPH).link(texts, limit=limit)
+
+    names = link_by_name(Own(), ["Vienna", "Switzerlnd"], limit=5)
+    assert [[link["method"] for link in links] for links in names] == [["exact", "exact"], []]
+    guesses = link_by_name(Own(), ["Switzerlnd"], limit=5, guess=True)
+    assert [link["entity"]["id"] for link in guesses[0]] == ["switzerland"]
 
 
 @given(st.lists(st.text(max_size=300), max_size=3))

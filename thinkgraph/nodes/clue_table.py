@@ -107,7 +107,7 @@ def trace(state: Mapping[str, Any]) -> Trace:
     table = clue_table(state["clues"], branches)
     order = {"complete": 0, "live": 1, "ended": 2, "walked": 3}
     shown = sorted(branches, key=lambda b: (order[b["status"]], -len(b["explored"]), int(b["id"])))[:MAX_ROWS]
-    complete = any(branch["status"] == "complete" for branch in branches)
+    complete = not state["stopped"] and any(branch["status"] == "complete" for branch in branches)
     outcome = "everything" if not state["manifest"]["settings"]["ending_flag"] else "complete" if complete else "failed"
     return Trace(
         title="clues" if table else "",

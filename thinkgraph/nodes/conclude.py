@@ -141,8 +141,10 @@ def _decide(
         missing = [] if how in {"complete", "everything"} else unmapped(state["clues"], ends)
         whole = judged["sufficient"] and not missing and not state["stopped"]
         why = "the evidence holds the answer" if whole else "best effort: the evidence is not complete"
-        if how == "partial":
-            why += f", no path maps clue {missing[0]}" if missing else ", by several paths together"
+        if missing:
+            why += f", no path maps clue {missing[0]}"
+        elif whole and how == "partial":
+            why += ", by several paths together"
         return Draft(
             answers=answers,
             status="grounded" if whole else "partial",
@@ -185,6 +187,8 @@ def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
         return "no entity of the knowledge base is named by a clue"
     if how in {"complete", "everything"}:
         return f"the paths found in {state['round']} rounds do not hold the answer"
+    if state["stopped"]:
+        return "the exploration failed"
     missing = unmapped(clues, list(state["branches"].values()))
     fault = f"and none maps clue {missing[0]}" if missing else "each maps only some"
     return f"the exploration failed: no path maps every clue, {fault}"

@@ -2,7 +2,7 @@
 
 What `Answer.trace["data"]` holds for this method:
 
-    outcome    "complete": some branch mapped every clue; "failed": none did; "everything": the ending flag is off
+    outcome    "complete": some branch mapped every clue; "failed": none did, or a ceiling was reached first; "everything": the ending flag is off
     rounds     rounds made
     clues      one row per clue, see `ClueRow`
     branches   see `BranchRow`: the complete ones, then the ones that came furthest, at most MAX_ROWS
