@@ -209,6 +209,22 @@ def test_unfinished_work_of_another_training_is_not_thrown_away(
     assert train(pairs, tmp_path / "model", other, replace=True)["best"] == 1
 
 
+def test_a_start_that_fails_leaves_nothing_behind(whole: tuple[Path, Split, TrainReport], tmp_path: Path) -> None:
+    out, pairs, _ = whole
+    base = tmp_path / "base"
+    shutil.copytree(out, base)
+    (base / "model.safetensors").write_bytes(b"")
+    with pytest.raises(ModelError, match="are damaged"):
+        train(pairs, tmp_path / "model", TrainSettings(base=str(base), epochs=1))
+    with pytest.raises(ModelError, match="nothing is there"):
+        train(pairs, tmp_path / "model", TrainSettings(base="/nowhere", epochs=1))
+    assert not list(tmp_path.glob("*model*"))
+    # Cut off before there was anything to keep: other settings are no one's loss.
+    with pytest.raises(Cut):
+        train(pairs, tmp_path / "model", QUICK, progress=cut_after(0))
+    train(pairs, tmp_path / "model", TrainSettings(scratch="tiny", epochs=1))
+
+
 @pytest.mark.parametrize("replace", [False, True])
 def test_what_else_stands_there_is_left_alone(
     whole: tuple[Path, Split, TrainReport], tmp_path: Path, *, replace: bool
@@ -326,11 +342,12 @@ def test_a_tokeniser_without_the_signs_of_t2t_learns_them(tmp_path: Path) -> Non
     assert len(tokenizer) == len(words) + 3 == model.get_input_embeddings().num_embeddings
 
 
-def test_the_order_of_pairs_hangs_on_seed_and_epoch(whole: tuple[Path, Split, TrainReport]) -> None:
+def test_the_order_of_pairs_hangs_on_seed_and_epoch(tmp_path: Path) -> None:
     from thinkgraph.training.train import _Training
 
     def order(seed: int, epoch: int) -> Sequence[list[int]]:
-        made = _Training(TrainSettings(scratch="tiny", seed=seed, batch=4), "", Path(), no_progress, lambda _: None)
+        place = BuildFolder(tmp_path / "model", "", replace=False, kind=KIND)
+        made = _Training(TrainSettings(scratch="tiny", seed=seed, batch=4), "", place, no_progress, lambda _: None)
         made._examples = [([0] * (n % 7), [0]) for n in range(150)]
         return list(made._batches(epoch))
 
