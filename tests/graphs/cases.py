@@ -76,7 +76,74 @@ def _tog2_reason(prompt: ParsedPrompt) -> Any:
     return {"sufficient": False, "answers": [], "evidence": [], "clues": "so far: nothing", "query": "age to vote"}
 
 
+AMERICA = [
+    *ROWS,
+    ("Baru", "located_in", "Chiriqui"),
+    ("Chiriqui", "part_of", "Panama"),
+    ("Colombia", "borders", "Ecuador"),
+    ("Colombia", "borders", "Peru"),
+    ("Colombia", "borders", "Brazil"),
+    ("Ecuador", "capital", "Quito"),
+    ("Ecuador", "borders", "Peru"),
+    ("Peru", "capital", "Lima"),
+    ("Peru", "borders", "Brazil"),
+    ("Brazil", "capital", "Brasilia"),
+    ("Costa Rica", "borders", "Nicaragua"),
+    ("Nicaragua", "capital", "Managua"),
+    ("Nicaragua", "borders", "Honduras"),
+    ("Honduras", "capital", "Tegucigalpa"),
+    ("Costa Rica", "population", "5100000"),
+]
+
+
+def america() -> Knowledge:
+    """A graph wide enough for chains that go several ways."""
+    graph = MemoryGraphStore(
+        AMERICA, literals=["population", "elevation_m"], descriptions={"Panama": "country"}, name="america"
+    )
+    return Knowledge(graph=graph, text=MemoryTextStore(PASSAGES, name="america"), name="america")
+
+
+def _fasttog_names(prompt: ParsedPrompt) -> Any:
+    return {"names": [name for name in ("Baru", "Panama") if name in prompt.text("question")]}
+
+
+def _fasttog_pick(prompt: ParsedPrompt) -> Any:
+    every = [item.number for item in prompt.lines("options")]
+    if "queen" in prompt.text("question"):
+        return {"numbers": every[: 3 if prompt.role == "fasttog.headers" else 1]}
+    wanted = {"Panama", "Panama City"}
+    return {
+        "numbers": [n.number for n in prompt.lines("options") if wanted & {t.object for t in n.triples}][:1] or every
+    }
+
+
+def _fasttog_reason(prompt: ParsedPrompt) -> Any:
+    if "capital" in prompt.text("question"):
+        for item in prompt.lines("evidence"):
+            if any((t.subject, t.relation) == ("Panama", "capital") for t in item.triples):
+                return {"sufficient": True, "answers": ["Panama City"], "evidence": [item.number]}
+    return {"sufficient": False, "answers": [], "evidence": []}
+
+
 CASES: dict[str, Case] = {
+    "fasttog": Case(
+        method="fasttog",
+        question="What is the capital of the country whose highest point is Baru?",
+        answers=["Panama City"],
+        replies={
+            "fasttog.subjects": _fasttog_names,
+            "fasttog.headers": _fasttog_pick,
+            "fasttog.prune": _fasttog_pick,
+            "fasttog.reason": _fasttog_reason,
+            "fasttog.io": {"sufficient": False, "answers": [], "evidence": []},
+        },
+        calls=5,
+        other_question="Which queen visited Panama?",
+        settings={"community_size": 1, "depth": 3},
+        busy={"community_size": 2},
+        knowledge=america,
+    ),
     "tog2": Case(
         method="tog2",
         question="From which age may one vote in the country whose highest point is Baru?",

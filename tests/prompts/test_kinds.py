@@ -33,6 +33,8 @@ GOOD: list[tuple[str, dict[str, Any], Any]] = [
         Judgement(sufficient=False, answers=[], evidence=[], clues="", query=""),
     ),
     ("keywords", {"keywords": ["river", "river", "mouth"]}, ["river", "river", "mouth"]),
+    ("names", {"names": ["Osk", "Varn", "Osk"]}, ["Osk", "Varn"]),
+    ("texts", {"texts": ["One.", "Two.", "Three.", "Four.", "Five."]}, ["One.", "Two.", "Three.", "Four.", "Five."]),
     (
         "subquestions",
         {

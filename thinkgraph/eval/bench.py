@@ -19,6 +19,7 @@ from thinkgraph.eval.questions import Question, read_questions
 from thinkgraph.graphs.build import build
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.prices import Prices
+from thinkgraph.nodes.describe import ROLE as DESCRIBE_ROLE
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.state.answer import Answer
 from thinkgraph.tools.knowledge import WORLD, Knowledge
@@ -40,8 +41,10 @@ class Row(TypedDict):
     wrong: float
     calls_mean: float
     calls_max: int
-    rank_calls_mean: float
-    """Calls of an LLM ranker, which the methods' bounds count apart; not in `calls_mean`."""
+    apart_calls_mean: float
+    """Calls of an LLM ranker or of an LLM that puts communities into prose, which the methods' bounds count apart; not in
+    `calls_mean`.
+    """
     seconds_mean: float
 
 
@@ -54,7 +57,7 @@ class Result(TypedDict):
     gold: list[str]
     scores: Scores
     calls: int
-    rank_calls: int
+    apart_calls: int
     answer: Answer
 
 
@@ -144,16 +147,16 @@ def run_bench(
         graph = build(method, knowledge=plan.knowledge, model=plan.model, settings=settings, prices=plan.prices)
         for question in plan.questions:
             answer: Answer = graph.invoke({"question": question.question})["answer"]
-            ranked = answer["usage"]["roles"].get(RANK_ROLE)
-            rank_calls = ranked["calls"] if ranked else 0
+            by_role = answer["usage"]["roles"]
+            apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
             result = Result(
                 id=question.id,
                 type=question.type,
                 method=method,
                 gold=list(question.answers),
                 scores=score(answer["answers"], question.answers),
-                calls=answer["usage"]["total"]["calls"] - rank_calls,
-                rank_calls=rank_calls,
+                calls=answer["usage"]["total"]["calls"] - apart_calls,
+                apart_calls=apart_calls,
                 answer=answer,
             )
             results.append(result)
@@ -190,7 +193,7 @@ def _row(method: str, kind: str, members: Sequence[Result]) -> Row:
         wrong=mean(member["scores"]["wrong"] for member in members),
         calls_mean=mean(member["calls"] for member in members),
         calls_max=max(member["calls"] for member in members),
-        rank_calls_mean=mean(member["rank_calls"] for member in members),
+        apart_calls_mean=mean(member["apart_calls"] for member in members),
         seconds_mean=mean(member["answer"]["usage"]["seconds"] for member in members),
     )
 

@@ -21,12 +21,15 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 
+from thinkgraph.prompts.kinds import LIKELY
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
 CHARS_PER_TOKEN = 4
 """Token counts of played models are estimates: characters divided by this, rounded up."""
 
-_LABELS = re.compile(r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence|\s*$)", re.MULTILINE)
+_LABELS = re.compile(
+    r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
+)
 _FIELD = re.compile(r'"(clues|query)": "\.\.\."')
 
 
@@ -39,6 +42,8 @@ class Call:
     """Judge: the only answers allowed; empty: any."""
     fields: tuple[str, ...]
     """Judge: which of `clues` and `query` are asked for."""
+    likely: bool
+    """Judge: whether a likely answer is asked for where there is no sure one."""
     explain: bool
     """Whether a sentence of explanation is asked for."""
     text: str
@@ -60,6 +65,7 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
         prompt=parse_prompt(system, user),
         labels=tuple(labels[1].split(", ")) if labels else (),
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
+        likely=LIKELY in form,
         explain='as "why"' in form,
         text=user,
     )
@@ -77,11 +83,14 @@ def judgement(
     *,
     clues: str = "",
     query: str = "",
+    likely: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A judge reply: sufficient where there are answers; clues and query only where the call asks for them."""
+    """A judge reply: sufficient where there are answers; clues and query only where the call asks for them, and `likely`
+    answers only where it asks for these.
+    """
     reply: dict[str, Any] = {
         "sufficient": bool(answers),
-        "answers": list(answers),
+        "answers": list(answers or (likely if call.likely else ())),
         "evidence": sorted(dict.fromkeys(evidence)),
     }
     if not answers:

@@ -7,7 +7,8 @@ from typing import Any
 
 from thinkgraph.errors import StoreError
 from thinkgraph.nodes.driver import NodeFunction, Update
-from thinkgraph.nodes.showing import Texts, fetch_texts
+from thinkgraph.nodes.showing import Texts, fetch_texts, totals_of
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import path_line
 from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
 from thinkgraph.state.events import Answered
@@ -91,6 +92,13 @@ def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Text
                 )
             )
             tails: list[Triple] = []
+        elif item["kind"] == "community":
+            members = [_known(texts.triples, key, "triple") for key in item["triples"]]
+            triples.update({triple["id"]: triple for triple in members})
+            ids = [triple["id"] for triple in members]
+            line = community_line(members, totals_of(item))
+            paths.append(CitedPath(text=line, triples=ids, score=item["score"]))
+            continue
         else:
             every = [_known(texts.triples, key, "triple") for key in item["tails"]]
             tails = _meant(every, answers) or every[:MAX_TAILS]

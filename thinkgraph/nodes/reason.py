@@ -13,6 +13,7 @@ from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
@@ -28,8 +29,8 @@ _NEXT_CLUES = (
     'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light so far '
     "that helps. Leave it empty if it is sufficient."
 )
-_NEXT_NONE = "If it is not sufficient, give no answer."
-_NEXT_FINAL = (
+NEXT_NONE = "If it is not sufficient, give no answer."
+NEXT_FINAL = (
     "There will be no further search. If the evidence is not sufficient but makes some answer likely, give that answer "
     "and name the lines that speak for it; otherwise give none."
 )
@@ -39,9 +40,9 @@ _OWN = "You may also use what you know yourself; then name no line for it."
 def next_words(settings: Tog2Settings, *, final: bool) -> tuple[str, tuple[str, ...]]:
     """What Reason is told to do where the evidence falls short, and the reply's fields for it."""
     if final:
-        return _NEXT_FINAL, ()
+        return NEXT_FINAL, ()
     if not settings.clues:
-        return _NEXT_NONE, ()
+        return NEXT_NONE, ()
     return (_NEXT_FUSED, ("clues", "query")) if settings.fused else (_NEXT_CLUES, ("clues",))
 
 
@@ -111,7 +112,7 @@ def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown) -> li
 
 
 def decide(
-    judgement: Judgement, shown: Shown, state: Mapping[str, Any], settings: Tog2Settings, *, final: bool
+    judgement: Judgement, shown: Shown, state: Mapping[str, Any], settings: RunSettings, *, final: bool
 ) -> Draft | None:
     """The answer to give now, or None to go on."""
     answers = judgement["answers"]
@@ -141,11 +142,11 @@ def _because(why: str, state: Mapping[str, Any]) -> str:
     return f"{why} ({state['stopped']})" if state["stopped"] else why
 
 
-def _none(settings: Tog2Settings) -> list[str]:
+def _none(settings: RunSettings) -> list[str]:
     return [UNDECIDED] if settings.task == "fact" else []
 
 
-def nothing_found(state: Mapping[str, Any], settings: Tog2Settings) -> Draft:
+def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
     """The draft of a run that ends without an answer."""
     if state["stopped"]:
         why = state["stopped"]

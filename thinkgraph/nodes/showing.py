@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.prompts.communities import Place, community_line
 from thinkgraph.prompts.lines import passage_line, path_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
@@ -36,7 +37,14 @@ class Texts:
 def triple_ids(item: EvidenceItem) -> list[str]:
     """Ids of all triples an item refers to."""
     path = item.get("path")
-    return [*(path["triples"] if path else ()), *item.get("tails", ())]
+    return [*(path["triples"] if path else ()), *item.get("tails", ()), *item.get("triples", ())]
+
+
+def totals_of(item: EvidenceItem) -> dict[Place, int]:
+    """How long the lists of a community really are, for its line."""
+    return {
+        (found["entity"], found["relation"], found["direction"]): found["total"] for found in item.get("totals", ())
+    }
 
 
 def fetch_texts(items: Sequence[EvidenceItem]) -> Steps[Texts]:
@@ -58,6 +66,8 @@ def evidence_line(item: EvidenceItem, texts: Texts) -> str:
         if passage is None:
             return ""
         return passage_line(passage["title"], passage["section"], passage["text"][item["start"] : item["end"]])
+    if item["kind"] == "community":
+        return community_line([texts.triples[key] for key in item["triples"] if key in texts.triples], totals_of(item))
     path = item["path"]
     hops = [texts.triples.get(key) for key in path["triples"]]
     tails = [texts.triples[key] for key in item["tails"] if key in texts.triples]
@@ -87,13 +97,13 @@ def show(items: Iterable[EvidenceItem], *, tokens: int) -> Steps[Shown]:
 
 
 def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:
-    paths = [pair for pair in kept if pair[0]["kind"] == "path"]
+    paths = [pair for pair in kept if pair[0]["kind"] != "chunk"]
     chunks = [pair for pair in kept if pair[0]["kind"] == "chunk"]
     ordered: list[tuple[EvidenceItem, str]] = []
     placed: set[str] = set()
     for item, line in paths:
         ordered.append((item, line))
-        tails = set(item["tails"])
+        tails = set(item.get("tails", ()))
         for chunk, text in chunks:
             via = chunk.get("path")
             if chunk["id"] not in placed and via and via["triples"] and via["triples"][-1] in tails:

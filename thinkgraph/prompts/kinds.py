@@ -16,7 +16,7 @@ from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
-KindName = Literal["pick", "score", "pairs", "judge", "keywords", "subquestions", "verdict", "text"]
+KindName = Literal["pick", "score", "pairs", "judge", "keywords", "names", "subquestions", "verdict", "texts", "text"]
 
 MAX_SCORE = 10
 """Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
@@ -72,6 +72,10 @@ class Shape:
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
     """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    likely: bool = False
+    """Judge: take a likely answer, marked as not sufficient, where no sure one can be given."""
+    steps: bool = False
+    """Ask for the steps that lead to the reply, written out before it (chain of thought)."""
 
 
 @dataclass(frozen=True)
@@ -194,15 +198,23 @@ def _list(value: object, key: str) -> list[Any]:
 
 def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     every = dict(properties)
-    if shape.explain:
+    if shape.explain or shape.steps:
         every = {"why": {"type": "string"}, **every}
     return {"type": "object", "properties": every, "required": list(every), "additionalProperties": False}
 
 
 def _say(example: str, shape: Shape, words: str) -> str:
     why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+    if shape.steps:
+        why = ' Put the steps that lead to it first, as "why".'
     return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
 
+
+LIKELY = (
+    'If the evidence is not sufficient but makes some answer likely, put that answer under "answers", leave "sufficient" false '
+    "and name the lines that speak for it."
+)
+"""How a judge is asked for a likely answer."""
 
 _INTEGERS = {"type": "array", "items": {"type": "integer"}}
 _STRINGS = {"type": "array", "items": {"type": "string"}}
@@ -316,6 +328,8 @@ def _judge_schema(shape: Shape) -> dict[str, Any]:
 def _judge_instruction(shape: Shape) -> str:
     more = "".join(f', "{name}": "..."' for name in shape.fields)
     words = '"evidence" lists the numbers of the evidence lines that the answer stands on.'
+    if shape.likely:
+        words += f" {LIKELY}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
     return _say('{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", shape, words)
@@ -324,6 +338,18 @@ def _judge_instruction(shape: Shape) -> str:
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
     words = [_text(word) for word in _list(_object(text, "keywords")["keywords"], "keywords")]
     return [word for word in words if word]
+
+
+def _parse_names(text: str, _shape: Shape) -> list[str]:
+    names = [_text(name) for name in _list(_object(text, "names")["names"], "names")]
+    return [name for name in dict.fromkeys(names) if name]
+
+
+def _parse_texts(text: str, shape: Shape) -> list[str]:
+    found = [" ".join(_text(entry).split()) for entry in _list(_object(text, "texts")["texts"], "texts")]
+    if len(found) != shape.options:
+        raise BadReplyError(f'"texts" must hold {shape.options} texts, one for each option, not {len(found)}')
+    return found
 
 
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
@@ -396,6 +422,22 @@ KINDS: Mapping[str, Kind] = {
             lambda shape: _schema({"keywords": _STRINGS}, shape),
             lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
             _parse_keywords,
+        ),
+        Kind(
+            "names",
+            lambda shape: _schema({"names": _STRINGS}, shape),
+            lambda shape: _say(
+                '{"names": ["...", "..."]}',
+                shape,
+                "Copy each name as it is written. An empty list means there is none.",
+            ),
+            _parse_names,
+        ),
+        Kind(
+            "texts",
+            lambda shape: _schema({"texts": _STRINGS}, shape),
+            lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
+            _parse_texts,
         ),
         Kind(
             "subquestions",

@@ -28,7 +28,7 @@ class CitedPassage(TypedDict):
 
 
 class CitedPath(TypedDict):
-    """A chain of triples that the answer stands on, from a topic entity onward."""
+    """A chain of triples that the answer stands on, from a topic entity onward; or a community of triples."""
 
     text: str
     """The path in the grammar of prompts/lines.py, for people."""

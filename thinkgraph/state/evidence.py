@@ -6,6 +6,8 @@ from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
+from thinkgraph.state.knowledge import Direction
+
 MAX_EVIDENCE = 96
 """Hard cap on the evidence items a run keeps; the lowest scores of the earliest rounds go first."""
 
@@ -19,11 +21,22 @@ class Path(TypedDict):
     """Ids of the triples walked, in order; empty for a topic entity itself."""
 
 
+class ListLength(TypedDict):
+    """How many triples the graph holds at one place."""
+
+    entity: str
+    relation: str
+    direction: Direction
+    total: int
+
+
 class EvidenceItem(TypedDict):
-    """One thing that may be shown to the model as evidence: a path with the tails of its last hop, or a chunk of text."""
+    """One thing that may be shown to the model as evidence: a path with the tails of its last hop, a chunk of text, or a
+    community (a set of triples).
+    """
 
     id: str
-    kind: Literal["path", "chunk"]
+    kind: Literal["path", "chunk", "community"]
     score: float
     round: int
     path: NotRequired[Path]
@@ -40,6 +53,10 @@ class EvidenceItem(TypedDict):
     """Chunk: offset after its last character."""
     entity: NotRequired[str]
     """Chunk: id of the entity whose document it is."""
+    triples: NotRequired[list[str]]
+    """Community: ids of its triples, and of those that join it to what it lies next to."""
+    totals: NotRequired[list[ListLength]]
+    """Community: where the graph holds more triples of a kind than it shows."""
 
 
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:

@@ -31,7 +31,7 @@ class PerfectChooser(PlayedChatModel):
 
     It knows which options are gold, but answers only from what the prompt shows: the ends of shown gold triples, the
     count of a list shown whole, the largest shown value, the answer's span in a shown gold passage. Where something is
-    missing it says so, with what is known so far. A question without gold, or one that cannot be answered, is never
+    missing it says so, with what is known so far, and gives likely answers only where it is asked for them. A question without gold, or one that cannot be answered, is never
     answered.
 
     With `wrong` > 0 every choice is replaced by a wrong one with that probability; the draw depends on the seed, the role
@@ -86,6 +86,11 @@ class PerfectChooser(PlayedChatModel):
             case "keywords":
                 words = keywords(gold) if gold else []
                 return {"keywords": words[1:] if words and rng.random() < self.wrong else words}
+            case "names":
+                named = names(gold) if gold else []
+                return {"names": named[1:] if named and rng.random() < self.wrong else named}
+            case "texts":
+                return {"texts": [in_sentences(item) for item in options]}
             case "subquestions":
                 return {"questions": self._subquestions(call, gold, rng)}
             case "verdict":
@@ -116,7 +121,12 @@ class PerfectChooser(PlayedChatModel):
         answers = _labelled(finding.answers, call.labels)
         clues = ". ".join(" ".join(fact) for fact in finding.known)
         return judgement(
-            call, answers, sorted(finding.lines), clues=f"{clues}." if clues else "", query=_query(gold, finding)
+            call,
+            answers,
+            sorted(finding.lines),
+            clues=f"{clues}." if clues else "",
+            query=_query(gold, finding),
+            likely=_labelled(finding.likely, call.labels),
         )
 
     def _subquestions(self, call: Call, gold: Gold | None, rng: random.Random) -> list[dict[str, Any]]:
@@ -146,7 +156,25 @@ def _picked(gold: Gold, call: Call, options: Sequence[Item]) -> list[int]:
         chosen = [item.number for item in fitting if key(item.text) in starts or key(item.label) not in exact]
         if chosen:
             return chosen
-    return [item.number for item in options if is_gold(gold, item)]
+    fitting = [item for item in options if is_gold(gold, item)]
+    if all(item.hops for item in fitting):
+        return _best_first(gold, Shown.of(call.prompt), fitting)
+    return [item.number for item in fitting]
+
+
+def _best_first(gold: Gold, shown: Shown, options: Sequence[Item]) -> list[int]:
+    """Options that show gold facts which the evidence does not: those with most of them first, then those nearest the end.
+
+    Where none shows anything new, there is nothing to choose.
+    """
+    places = {fact_key(fact): place for place, hop in enumerate(gold.hops) for fact in hop.facts}
+    known = {fact_key(fact) for hop in gold.hops for fact in hop.facts if shown.line_of(fact) is not None}
+    ranked: list[tuple[int, int, int]] = []
+    for item in options:
+        new = {fact_key((t.subject, t.relation, t.object)) for t in item.triples} & places.keys() - known
+        if new:
+            ranked.append((-len(new), -max(places[fact] for fact in new), item.number))
+    return [number for *_, number in sorted(ranked)]
 
 
 def is_gold(gold: Gold, item: Item) -> bool:
@@ -200,6 +228,19 @@ def keywords(gold: Gold) -> list[str]:
     words = [gold.entities[start] for start in gold.starts]
     words += [hop.relation for hop in gold.hops]
     return [*words, gold.other] if gold.other else words
+
+
+def names(gold: Gold) -> list[str]:
+    """The entities that a question names."""
+    if not gold.is_answerable:
+        return []
+    named = [gold.entities[start] for start in gold.starts]
+    return list(dict.fromkeys([*named, gold.other] if gold.other else named))
+
+
+def in_sentences(item: Item) -> str:
+    """An option's triples as plain sentences; an option without any as it stands."""
+    return " ".join(f"{hop.subject} {hop.relation} {hop.object}." for hop in item.triples) or item.text
 
 
 def _clue_lines(call: Call) -> tuple[Item, ...]:

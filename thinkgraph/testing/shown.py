@@ -110,6 +110,8 @@ class Finding:
     lines: set[int] = field(default_factory=set)
     known: list[Fact] = field(default_factory=list)
     """Gold facts shown so far."""
+    likely: list[str] = field(default_factory=list)
+    """Answers that the shown facts lead to where others may be missing; empty where `answers` are all of them."""
     missing: int | None = None
     """Place of the first hop that is not wholly shown."""
 
@@ -133,7 +135,31 @@ def judge(gold: Gold, shown: Shown) -> Finding:
         finding.answers = found_text or _answers(gold, shown, finding)
         if not finding.answers:
             finding.missing = len(gold.hops) - 1
+    if not finding.answers:
+        finding.likely, lines = _led_to(gold, shown)
+        finding.lines |= lines
     return finding
+
+
+def _led_to(gold: Gold, shown: Shown) -> tuple[list[str], set[int]]:
+    """The ends of a chain that shown facts lead to from its start, hop by hop, with the lines that show them."""
+    if gold.operation != "chain" or len(gold.finals) != 1 or any(hop.is_text for hop in gold.hops):
+        return [], set()
+    reached: list[dict[str, str]] = []
+    lines: set[int] = set()
+    for hop in gold.hops:
+        before = (
+            {name for place in hop.takes for name in reached[place]} if hop.takes else {key(s) for s in hop.sources}
+        )
+        found: dict[str, str] = {}
+        for fact in hop.facts:
+            line = shown.line_of(fact)
+            if line is not None and key(hop.source_of(fact)) in before:
+                found[key(hop.end_of(fact))] = hop.end_of(fact)
+                lines.add(line)
+        reached.append(found)
+    ends = list(reached[gold.finals[0]].values())
+    return ends, (lines - {0} if ends else set())
 
 
 def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:

@@ -252,6 +252,22 @@ def keywords(
     return cast("list[str]", asked.value)
 
 
+def names(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
+) -> Steps[list[str]]:
+    """Names of things, as they are written."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[str]", asked.value)
+
+
+def texts(
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[str], **options: Any
+) -> Steps[list[str]]:
+    """One text for each option."""
+    asked = yield from _ask(role, inputs, shape, fallback, options)
+    return cast("list[str]", asked.value)
+
+
 def subquestions(
     role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[SubQuestion], **options: Any
 ) -> Steps[list[SubQuestion]]:

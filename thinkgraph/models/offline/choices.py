@@ -108,7 +108,7 @@ def text_scores(question_text: str, query: str, options: Sequence[Item], similar
     """Score of each text option against the question and what is looked for."""
     wanted = f"{question_text} {query}".strip()
     words = [word for word in dict.fromkeys(tokens(wanted)) if word not in STOP]
-    texts = {item.number: _as_text(item) for item in options}
+    texts = {item.number: as_text(item) for item in options}
     similarity.warm([wanted, *texts.values()])
     total = sum(weight(word) for word in words) or 1.0
     scores: dict[int, float] = {}
@@ -119,7 +119,8 @@ def text_scores(question_text: str, query: str, options: Sequence[Item], similar
     return scores
 
 
-def _as_text(item: Item) -> str:
+def as_text(item: Item) -> str:
+    """An option in plain words."""
     if item.passage:
         return f"{item.title} {item.section}: {item.passage}"
     if item.hops:
@@ -169,6 +170,12 @@ def key_phrases(question: str) -> list[str]:
         found += [" ".join(run)] if run else []
         run = [word] if re.match(r"\w", word) and tokens(word) and tokens(word)[0] not in STOP else []
     return list(dict.fromkeys(re.sub(r"['\u2019]s$", "", phrase) for phrase in found))
+
+
+def proper_names(question: str) -> list[str]:
+    """Those of a question's phrases that are written as names: quoted, or with a capital beyond the question's first word."""
+    quoted = re.findall(r"[\"\u201c]([^\"\u201d]+)[\"\u201d]", question)
+    return [phrase for phrase in key_phrases(question) if phrase in quoted or phrase[:1].isupper()]
 
 
 _CLAUSE = re.compile(

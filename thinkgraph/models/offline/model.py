@@ -7,9 +7,11 @@ from typing import Any
 from pydantic import PrivateAttr
 
 from thinkgraph.models.offline.choices import (
+    as_text,
     key_phrases,
     match_pairs,
     pick_topics,
+    proper_names,
     relation_scores,
     split_question,
     text_scores,
@@ -47,7 +49,7 @@ class OfflineChatModel(PlayedChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.model, "embeddings": self._similarity.has_vectors}
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: PLR0911 - one return for each kind
+    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911 - one return for each kind
         """The reply to one call."""
         prompt = call.prompt
         question = one_line(prompt.text("question"))
@@ -63,6 +65,10 @@ class OfflineChatModel(PlayedChatModel):
                 return self._judge(call, question)
             case "keywords":
                 return {"keywords": key_phrases(question)}
+            case "names":
+                return {"names": proper_names(question)}
+            case "texts":
+                return {"texts": [as_text(item) for item in options]}
             case "subquestions":
                 nodes = split_question(question)
                 return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}

@@ -1,0 +1,144 @@
+"""Fine prune (FastToG, section "LLMs-based Fine-Pruning"): which candidates begin chains, and which one each chain takes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkgraph.nodes.chains import fetch_triples, growing, in_words, start_lines, traced
+from thinkgraph.nodes.driver import Update
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.state.events import Pruned, Scored
+from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, PruneTask
+from thinkgraph.tools import requests as ask
+from thinkgraph.tools.lexical import overlap
+from thinkgraph.tools.requests import Steps
+
+NONE_FITS = "none of the communities next to it fits the question"
+_MOST_LINE = 4_000
+"""Characters of one option; what multi-edges between hubs add beyond it is not needed to choose."""
+
+
+def _likest(question: str, lines: Sequence[str], most: int) -> list[int]:
+    """The fallback: the communities that share most words with the question, the best modularity first among equals.
+
+    An unreadable reply says nothing about the candidates: it must not end a chain, as "none of these" does.
+    """
+    likeness = [(-overlap(line, question), number) for number, line in enumerate(lines, start=1)]
+    return [number for _, number in sorted(likeness)[:most]]
+
+
+def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+    """Choose up to W header communities, each of which begins a chain; there may be none."""
+    offer: list[Community] = state["_offer"]
+    lines = [in_words(community, state["_triples"])[:_MOST_LINE] for community in offer]
+    if len(offer) <= 1:
+        numbers = [1][: len(offer)]
+    else:
+        numbers = yield from ask.pick(
+            "fasttog.headers",
+            {
+                "question": safe_block(state["question"]),
+                "entities": start_lines(state["subjects"]),
+                "options": numbered(lines),
+                "most": str(settings.width),
+            },
+            shape=Shape(options=len(offer), explain=settings.explain),
+            fallback=_likest(state["question"], lines, settings.width),
+            spare=1,
+        )
+    chosen = [offer[number - 1] for number in numbers[: settings.width]]
+    chains = [
+        Chain(number=number, starts=state["_starts"][community["id"]], communities=[community], ended="")
+        for number, community in enumerate(chosen, start=1)
+    ]
+    yield from _told(chosen, offer, 0)
+    update: Update = {
+        "chains": chains,
+        "history": [*state["history"], *(community["id"] for community in chosen)],
+    }
+    yield from traced({**state, **update})
+    return update
+
+
+def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update]:
+    """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send."""
+    chain, offer = state["chain"], state["offer"]
+    triples = yield from fetch_triples([*chain["communities"], *offer])
+    lines = [in_words(community, triples)[:_MOST_LINE] for community in offer]
+    numbers = yield from ask.pick(
+        "fasttog.prune",
+        {
+            "question": safe_block(state["question"]),
+            "entities": start_lines(state["subjects"]),
+            "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
+            "options": numbered(lines),
+        },
+        shape=Shape(options=len(offer), explain=settings.explain),
+        fallback=_likest(state["question"], lines, 1),
+        key=state["part"],
+    )
+    # Asked for one; of several the first is the one named first.
+    chosen = [offer[number - 1] for number in numbers[:1]]
+    yield from _told(chosen, offer, state["round"])
+    choice = Choice(
+        round=state["round"],
+        chain=chain["number"],
+        community=chosen[0] if chosen else None,
+        ended="" if chosen else NONE_FITS,
+    )
+    return {"choices": {state["part"]: choice}}
+
+
+def grow(state: Mapping[str, Any], _settings: FastTogSettings) -> Steps[Update]:
+    """Append what each chain chose. Of two that chose the same the lower-numbered keeps it, the other stands still."""
+    number = state["round"] + 1
+    choices: Mapping[str, Choice] = state["choices"]
+    taken: dict[str, Community] = {}
+    before: Sequence[Chain] = state["chains"]
+    chains: list[Chain] = []
+    for chain in before:
+        choice = choices.get(str(chain["number"]))
+        if chain["ended"] or choice is None or choice["round"] != number:
+            chains.append(chain)
+            continue
+        community = choice["community"]
+        if community is None:
+            chains.append({**chain, "ended": choice["ended"]})
+        elif community["id"] in taken:
+            chains.append(chain)
+        else:
+            taken[community["id"]] = community
+            chains.append({**chain, "communities": [*chain["communities"], community]})
+    update: Update = {
+        "round": number,
+        "chains": chains,
+        "history": [*state["history"], *taken],
+        "offers": {},
+    }
+    yield from traced({**state, **update})
+    return {**update, "_grown": bool(taken)}
+
+
+def is_final(state: Mapping[str, Any], settings: FastTogSettings) -> bool:
+    """No round follows: the depth is reached, no chain grows, or a ceiling stopped the run."""
+    return bool(state["round"] >= settings.depth or not growing(state["chains"]) or state["stopped"])
+
+
+def _told(chosen: Sequence[Community], offer: Sequence[Community], number: int) -> Steps[None]:
+    kept = {community["id"] for community in chosen}
+    yield from ask.emit(
+        Pruned(
+            type="pruned",
+            what="communities",
+            round=number,
+            kept=[Scored(label=", ".join(community["labels"]), score=1.0) for community in chosen],
+            dropped=[
+                Scored(label=", ".join(community["labels"]), score=0.0)
+                for community in offer
+                if community["id"] not in kept
+            ],
+            reason="not chosen for the question",
+        )
+    )

@@ -1,0 +1,59 @@
+"""Answers from the model's own knowledge (FastToG, section "Reasoning": IO, CoT, CoT-SC): the end of a run that the graph
+does not answer, where `own_knowledge` allows it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from typing import Any
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.nodes.driver import Update
+from thinkgraph.nodes.reason import nothing_found
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import safe_block
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.state.answer import Draft
+from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, Sample
+from thinkgraph.tools import requests as ask
+from thinkgraph.tools.requests import Steps
+from thinkgraph.tools.support import fold
+
+
+def may_remember(settings: FastTogSettings) -> bool:
+    """Whether a run may end with an answer from memory."""
+    return settings.own_knowledge and settings.fallback != "off"
+
+
+def remember(state: FallbackTask, settings: FastTogSettings) -> Steps[Update]:
+    """One answer from memory. The state is the payload of one Send."""
+    role = "fasttog.io" if settings.fallback == "io" else "fasttog.cot"
+    several = settings.fallback == "cot_sc"
+    try:
+        judgement = yield from ask.judge(
+            role,
+            {"question": safe_block(state["question"]), "task": TASK_WORDS[settings.task]},
+            shape=Shape(labels=TASK_LABELS[settings.task], explain=settings.explain, steps=role == "fasttog.cot"),
+            sample=state["sample"],
+            key=state["part"],
+            temperature=settings.fallback_temperature if several else None,
+        )
+    except BudgetSpentError as spent:
+        return {"samples": {}, "stopped": spent.reason}
+    return {"samples": {state["part"]: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
+
+
+def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+    """The answer that most samples gave; the one given first among equals."""
+    yield from ()
+    samples: Mapping[str, Sample] = state["samples"]
+    given = [sample["answers"] for _, sample in sorted(samples.items(), key=lambda pair: int(pair[0]))]
+    folded = [fold(" | ".join(sorted(answers))) for answers in given if answers]
+    if not folded:
+        return {"draft": nothing_found(state, settings)}
+    winner, count = Counter(folded).most_common(1)[0]
+    answers = next(answers for answers in given if answers and fold(" | ".join(sorted(answers))) == winner)
+    agree = f" ({count} of {len(given)} samples agree)" if len(given) > 1 else ""
+    why = f"the graph does not hold the answer: it comes from the model's own knowledge{agree}"
+    return {"draft": Draft(answers=answers, status="memory", reason=why, cited=[])}

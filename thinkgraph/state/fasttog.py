@@ -1,0 +1,169 @@
+"""State and settings of FastToG (Fast Think-on-Graph, arXiv 2501.14300)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.evidence import MAX_EVIDENCE
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import merge_records
+
+TEXTS = r"^(t2t|llm|g2t:.+)$"
+"""How communities are put into words: by rule, by the model, or by a sequence-to-sequence checkpoint (name or folder)."""
+
+
+class FastTogSettings(RunSettings):
+    """FastToG's settings.
+
+    The paper gives W, D, M and the temperatures. It gives no hops, decay, caps and k: the defaults are those with which the
+    gold community of the first hop survives sampling and coarse prune for every 2-hop and 3-hop question of factbook
+    (`benchmarks/fasttog.py`); those of its published code, `preset="paper"`, keep it for two thirds.
+    """
+
+    paper: ClassVar[Mapping[str, Any]] = {
+        **RunSettings.paper,
+        "hops": 3,
+        "node_cap": 20,
+        "graph_cap": 100,
+        "candidates": 8,
+        "namesakes": 1,
+        "prose_candidates": True,
+        "partial": False,
+        "skip_empty_reason": False,
+    }
+
+    temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
+    width: int = Field(3, ge=1, le=12, description="W: chains of communities.")
+    depth: int = Field(5, ge=0, le=10, description="D: rounds in which chains grow.")
+    community_size: int = Field(4, ge=1, le=64, description="M: most nodes of a community.")
+    detector: Literal["louvain", "girvan_newman", "hierarchical", "spectral", "random"] = Field(
+        "louvain", description="What cuts the local graph into communities; random: the control."
+    )
+    hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph (1 where communities have one node).")
+    decay: float = Field(0.5, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
+    node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
+    hop_cap: int | None = Field(None, ge=1, description="Most nodes kept per hop.")
+    graph_cap: int | None = Field(
+        300, ge=1, description="Most nodes of a local graph beside the community it surrounds."
+    )
+    coarse: Literal["modularity", "random", "off"] = Field(
+        "modularity", description="Coarse prune: by modularity, at random (the control), or none."
+    )
+    candidates: int = Field(64, ge=1, le=400, description="k: communities that the coarse prune keeps.")
+    community_text: str = Field(
+        "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
+    )
+    prose_candidates: bool = Field(
+        False, description="With llm or g2t, the candidates of a fine prune in prose too (off: only what chains hold)."
+    )
+    subjects: int = Field(6, ge=1, le=20, description="Most entities to start from.")
+    namesakes: int = Field(3, ge=1, le=10, description="Most entities of one and the same name to start from.")
+    skip_empty_reason: bool = Field(
+        True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
+    )
+    partial: bool = Field(True, description="In the last round take a likely answer for want of a sure one.")
+    fallback: Literal["off", "io", "cot", "cot_sc"] = Field(
+        "io", description="How the model answers from memory in the end; needs own_knowledge."
+    )
+    fallback_samples: int = Field(5, ge=2, le=50, description="Samples of the fallback cot_sc.")
+    fallback_temperature: float = Field(0.7, ge=0, le=2, description="Temperature of those samples.")
+
+    @model_validator(mode="after")
+    def _evidence_holds_all_chains(self) -> Self:
+        if self.width * (self.depth + 1) >= MAX_EVIDENCE:
+            raise ValueError(f"width × (depth + 1) must stay below {MAX_EVIDENCE}, the evidence a run can hold")
+        return self
+
+
+class Subject(TypedDict):
+    """An entity that the question speaks about: a start community c0 of one node."""
+
+    id: str
+    label: str
+    description: str
+    mention: str
+
+
+class Community(TypedDict):
+    """A small set of nodes with the triples among them. Ids only, but for what people and faces need."""
+
+    id: str
+    """Digest of its membership: the key of the history."""
+    nodes: list[str]
+    labels: list[str]
+    """The nodes' labels, in the same order."""
+    literals: list[str]
+    """Those of its nodes that are literal values."""
+    triples: list[str]
+    """Ids of the triples among its nodes."""
+    joining: list[str]
+    """Ids of the triples that join it to the communities before it in its chain."""
+    round: int
+    """The round it was found in; 0 for headers."""
+    prose: str
+    """Its text where it is not put into words by rule; empty otherwise."""
+
+
+class Chain(TypedDict):
+    """A reasoning chain: communities one next to the other, from a header community onward."""
+
+    number: int
+    starts: list[str]
+    """Ids of the subjects its header lies next to."""
+    communities: list[Community]
+    """The header first; nothing else than these is part of the chain."""
+    ended: str
+    """Why it grows no more; empty while it does."""
+
+
+class Choice(TypedDict):
+    """What became of a chain in a round's fine prune."""
+
+    round: int
+    chain: int
+    community: Community | None
+    """None: no candidate was fit, or there was none."""
+    ended: str
+    """Why the chain ends here; empty where it goes on."""
+
+
+class Sample(TypedDict):
+    """One answer from memory."""
+
+    answers: list[str]
+
+
+class FastTogState(RunState):
+    """FastToG's channels."""
+
+    subjects: list[Subject]
+    start: Community | None
+    """The triples among the subjects themselves; None where there are none."""
+    chains: list[Chain]
+    history: list[str]
+    """H: ids of the communities of all chains, starts and headers included."""
+    offers: dict[str, list[Community]]
+    """By chain, the candidates of the round under way."""
+    choices: Annotated[dict[str, Choice], merge_records]
+    samples: Annotated[dict[str, Sample], merge_records]
+    texts: dict[str, int]
+    """How many communities were put into prose, and how many of these fell back to T2T."""
+
+
+class PruneTask(TaskState):
+    """Payload of one fine prune: a chain and the candidates next to its tail."""
+
+    subjects: list[Subject]
+    chain: Chain
+    offer: list[Community]
+
+
+class FallbackTask(TaskState):
+    """Payload of one answer from memory."""
+
+    sample: int

@@ -1,0 +1,359 @@
+"""Community detection under a size limit (FastToG, section "Community Detection on Subgraph"): five detectors, one interface.
+
+The limit is met along each algorithm's own steps, at the coarsest partition in which every community fits:
+agglomerative, the last such step; Girvan–Newman, the first; Louvain's steps are node moves, and a move that would make a
+community too large is refused; spectral clustering has no steps, so what is too large is split again.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+    Matrix = NDArray[np.float64]
+
+DetectorName = Literal["louvain", "girvan_newman", "hierarchical", "spectral", "random"]
+Cells = list[list[int]]
+"""A partition: every node in exactly one cell."""
+
+_CLOSE = 1e-9
+"""Values nearer to one another than this are ties."""
+
+
+@dataclass(frozen=True)
+class Links:
+    """A simple graph: undirected, unweighted, without loops. Nodes are numbers from 0."""
+
+    near: Sequence[Sequence[int]]
+    """For every node its neighbours, ascending."""
+    edges: int = field(init=False)
+    """m: how many edges there are."""
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "edges", sum(map(len, self.near)) // 2)
+
+    def __len__(self) -> int:
+        return len(self.near)
+
+    @classmethod
+    def of(cls, size: int, pairs: Sequence[tuple[int, int]]) -> Links:
+        """From pairs of nodes; repeated pairs count once, loops not at all."""
+        near: list[set[int]] = [set() for _ in range(size)]
+        for one, other in pairs:
+            if one != other:
+                near[one].add(other)
+                near[other].add(one)
+        return cls([sorted(found) for found in near])
+
+
+Detector = Callable[[Links, int, int], Cells]
+"""(graph, most nodes of a community, seed) to a partition; the same for the same arguments, in every process."""
+
+
+def detect(name: DetectorName, links: Links, *, most: int, seed: int) -> Cells:
+    """Partition a graph into communities of at most `most` nodes: nodes ascending, communities by their first node.
+
+    Raises:
+        KeyError: there is no such detector.
+    """
+    detector = DETECTORS[name]
+    cells = [[node] for node in range(len(links))] if most == 1 else detector(links, most, seed)
+    return sorted(sorted(cell) for cell in cells if cell)
+
+
+def modularity(links: Links, cell: Sequence[int]) -> float:
+    """Q(c) = Σin − (Σtot)²/(2m) (equation 4): Σin counts edges inside from both ends, Σtot is the sum of degrees.
+
+    Divided by 2m and summed over a partition it is the partition's modularity (equation 3). 0 for a graph without edges.
+    """
+    if not links.edges:
+        return 0.0
+    members = set(cell)
+    inside = sum(len(members.intersection(links.near[node])) for node in members)
+    total = sum(len(links.near[node]) for node in members)
+    return inside - total**2 / (2 * links.edges)
+
+
+def components(near: Sequence[Sequence[int]], nodes: Sequence[int]) -> Cells:
+    """The connected components of the graph that `nodes` induce, by their first node."""
+    left = dict.fromkeys(nodes)
+    found: Cells = []
+    while left:
+        first = next(iter(left))
+        del left[first]
+        cell = [first]
+        for node in cell:
+            for other in near[node]:
+                if other in left:
+                    del left[other]
+                    cell.append(other)
+        found.append(sorted(cell))
+    return found
+
+
+# --- Louvain --------------------------------------------------------------------------------------------------------
+
+
+@dataclass
+class _Level:
+    """One level of Louvain: units (nodes, later whole communities) with weighted links."""
+
+    weights: list[dict[int, float]]
+    """For every unit its neighbours with the number of edges between them; itself left out."""
+    degrees: list[float]
+    sizes: list[int]
+
+
+def louvain(links: Links, most: int, seed: int) -> Cells:
+    """Blondel et al. 2008; a move into a community that would then be too large is refused."""
+    rng = random.Random(seed)  # noqa: S311 - reproducible, not secret
+    if not links.edges:
+        return [[node] for node in range(len(links))]
+    cells = [[node] for node in range(len(links))]
+    level = _Level(
+        [dict.fromkeys(near, 1.0) for near in links.near], [float(len(near)) for near in links.near], [1] * len(links)
+    )
+    while True:
+        home = _moved(level, 2.0 * links.edges, most, rng)
+        groups: dict[int, list[int]] = {}
+        for unit, at in enumerate(home):
+            groups.setdefault(at, []).append(unit)
+        if len(groups) == len(cells):
+            return cells
+        cells = [[node for unit in units for node in cells[unit]] for units in groups.values()]
+        level = _joined(level, list(groups.values()))
+
+
+def _moved(level: _Level, twice: float, most: int, rng: random.Random) -> list[int]:
+    """Move units to the neighbouring community of the best gain until none moves; `twice` is 2m."""
+    home = list(range(len(level.sizes)))
+    total, size = list(level.degrees), list(level.sizes)
+    order = list(home)
+    rng.shuffle(order)
+    moving = True
+    while moving:
+        moving = False
+        for unit in order:
+            at, degree = home[unit], level.degrees[unit]
+            inside: dict[int, float] = {at: 0.0}
+            for other, weight in level.weights[unit].items():
+                inside[home[other]] = inside.get(home[other], 0.0) + weight
+            total[at] -= degree
+            size[at] -= level.sizes[unit]
+            best, gain = at, inside[at] - total[at] * degree / twice
+            for place, weight in inside.items():
+                better = weight - total[place] * degree / twice
+                if better > gain + _CLOSE and size[place] + level.sizes[unit] <= most:
+                    best, gain = place, better
+            total[best] += degree
+            size[best] += level.sizes[unit]
+            moving = moving or best != at
+            home[unit] = best
+    return home
+
+
+def _joined(level: _Level, groups: Cells) -> _Level:
+    """Every group becomes one unit."""
+    home = {unit: at for at, units in enumerate(groups) for unit in units}
+    weights: list[dict[int, float]] = [{} for _ in groups]
+    for unit, near in enumerate(level.weights):
+        for other, weight in near.items():
+            if home[other] != home[unit]:
+                mine = weights[home[unit]]
+                mine[home[other]] = mine.get(home[other], 0.0) + weight
+    return _Level(
+        weights,
+        [sum(level.degrees[unit] for unit in units) for units in groups],
+        [sum(level.sizes[unit] for unit in units) for units in groups],
+    )
+
+
+# --- Girvan–Newman --------------------------------------------------------------------------------------------------
+
+
+def girvan_newman(links: Links, most: int, seed: int) -> Cells:
+    """Girvan and Newman 2002: the edge of the highest betweenness goes, one after the other, until every component fits."""
+    del seed
+    near = [set(found) for found in links.near]
+    pieces = [(cell, _busiest(near, cell)) for cell in components(links.near, range(len(links)))]
+    while any(len(cell) > most for cell, _ in pieces):
+        # Of equals the piece found first: the steps never depend on anything but the graph.
+        place = max(range(len(pieces)), key=lambda at: (round(pieces[at][1][0], 6), -at))
+        cell, (_, one, other) = pieces.pop(place)
+        near[one].discard(other)
+        near[other].discard(one)
+        parts = components([sorted(found) for found in near], cell)
+        pieces += [(part, _busiest(near, part)) for part in parts]
+    return [cell for cell, _ in pieces]
+
+
+def _busiest(near: Sequence[set[int]], cell: Sequence[int]) -> tuple[float, int, int]:
+    """The edge of the highest betweenness in one component, with its betweenness; (-1, …) where there is no edge."""
+    between = betweenness(near, cell)
+    if not between:
+        return -1.0, cell[0], cell[0]
+    top = max(between.values())
+    one, other = min(edge for edge, value in between.items() if value >= top - _CLOSE)
+    return top, one, other
+
+
+def betweenness(near: Sequence[set[int]], cell: Sequence[int]) -> dict[tuple[int, int], float]:
+    """Edge betweenness within one component (Brandes), every pair of nodes counted once.
+
+    All sources walk at once, as matrices. Nodes of one edge are folded into the other end, which then stands for several
+    nodes: around a hub they are nearly all there is.
+    """
+    import numpy as np
+
+    leaves = {node: next(iter(near[node])) for node in cell if len(near[node]) == 1}
+    for node, anchor in list(leaves.items()):
+        if anchor in leaves:  # two nodes and nothing else
+            leaves.pop(max(node, anchor), None)
+    core = [node for node in cell if node not in leaves]
+    place = {node: at for at, node in enumerate(core)}
+    found = {(min(leaf, at), max(leaf, at)): float(len(cell) - 1) for leaf, at in leaves.items()}
+    if len(core) < 2:  # noqa: PLR2004 - an edge has two ends
+        return found
+    links = np.zeros((len(core), len(core)))
+    for node in core:
+        links[place[node], [place[other] for other in near[node] if other in place]] = 1.0
+    weight = np.ones(len(core))
+    for anchor in leaves.values():
+        weight[place[anchor]] += 1.0
+    flow = _flow(links, weight)
+    ones, others = np.nonzero(np.triu(links))
+    values = (flow[ones, others] + flow[others, ones]) / 2
+    for one, other, value in zip(ones.tolist(), others.tolist(), values.tolist(), strict=True):
+        found[core[one], core[other]] = value
+    return found
+
+
+def _flow(links: Matrix, weight: Matrix) -> Matrix:
+    """For every directed edge the shortest paths that use it, weighted by both their ends; `weight`: nodes per node."""
+    import numpy as np
+
+    levels = [np.eye(len(links))]
+    reached = np.eye(len(links), dtype=bool)
+    while True:
+        ways = (levels[-1] @ links) * ~reached
+        if not ways.any():
+            break
+        reached |= ways > 0
+        levels.append(ways)
+    flow = np.zeros_like(links)
+    owed = np.zeros_like(links)
+    for depth in range(len(levels) - 1, 0, -1):
+        ways = levels[depth]
+        share = np.divide(weight + owed, ways, out=np.zeros_like(ways), where=ways > 0)
+        flow += (weight[:, None] * levels[depth - 1]).T @ share
+        owed = levels[depth - 1] * (share @ links)
+    return flow * links
+
+
+# --- agglomerative --------------------------------------------------------------------------------------------------
+
+
+def hierarchical(links: Links, most: int, seed: int) -> Cells:
+    """Agglomerative clustering, average linkage, by the Jaccard distance of closed neighbourhoods.
+
+    The partition is the last one in which every community fits. Of equally near pairs the smaller are joined first;
+    what has nothing in common is never joined.
+    """
+    import numpy as np
+
+    del seed
+    size = len(links)
+    rows = np.eye(size)
+    for node, near in enumerate(links.near):
+        rows[node, list(near)] = 1.0
+    common = rows @ rows.T
+    degrees = rows.sum(axis=1)
+    apart = 1.0 - common / (degrees[:, None] + degrees[None, :] - common)
+    np.fill_diagonal(apart, np.inf)
+    cells: list[list[int]] = [[node] for node in range(size)]
+    counts = np.ones(size)
+    while True:
+        nearest = float(apart.min()) if size else np.inf
+        if nearest >= 1.0 - _CLOSE:
+            break
+        together = np.where(apart <= nearest + _CLOSE, counts[:, None] + counts[None, :], np.inf)
+        one, other = divmod(int(together.argmin()), size)
+        if together[one, other] > most:
+            break
+        merged = (counts[one] * apart[one] + counts[other] * apart[other]) / (counts[one] + counts[other])
+        apart[one] = apart[:, one] = merged
+        apart[other] = apart[:, other] = np.inf
+        apart[one, one] = np.inf
+        counts[one] += counts[other]
+        cells[one] += cells[other]
+        cells[other] = []
+    return [cell for cell in cells if cell]
+
+
+# --- spectral -------------------------------------------------------------------------------------------------------
+
+
+def spectral(links: Links, most: int, seed: int) -> Cells:
+    """Spectral clustering of every component into as few clusters as could fit; clusters that do not fit are split again."""
+    del seed
+    done: Cells = []
+    waiting = components(links.near, range(len(links)))
+    while waiting:
+        cell = waiting.pop()
+        if len(cell) <= most:
+            done.append(cell)
+            continue
+        parts = _spectral_split(links, cell, -(-len(cell) // most))
+        if max(map(len, parts)) == len(cell):  # no eigenvector tells its nodes apart
+            parts = [cell[at : at + most] for at in range(0, len(cell), most)]
+        waiting += [piece for part in parts for piece in (components(links.near, part) if len(part) > most else [part])]
+    return done
+
+
+def _spectral_split(links: Links, cell: Sequence[int], clusters: int) -> Cells:
+    """The clusters of one connected cell: eigenvectors of the normalised Laplacian (Ng, Jordan and Weiss 2002), and labels
+    from a pivoted QR of them (Damle, Minden and Ying 2019), which needs no random start.
+    """
+    import numpy as np
+    from scipy import linalg
+
+    place = {node: at for at, node in enumerate(cell)}
+    matrix = np.zeros((len(cell), len(cell)))
+    for node in cell:
+        matrix[place[node], [place[other] for other in links.near[node] if other in place]] = 1.0
+    scale = 1.0 / np.sqrt(matrix.sum(axis=1))
+    _, vectors = linalg.eigh(scale[:, None] * matrix * scale[None, :])
+    top = vectors[:, -clusters:]
+    _, _, pivots = linalg.qr(top.T, pivoting=True)
+    left, _, right = linalg.svd(top[pivots[:clusters], :].T)
+    labels = np.abs(top @ (left @ right)).argmax(axis=1)
+    parts: dict[int, list[int]] = {}
+    for node, label in zip(cell, labels.tolist(), strict=True):
+        parts.setdefault(label, []).append(node)
+    return list(parts.values())
+
+
+# --- control --------------------------------------------------------------------------------------------------------
+
+
+def at_random(links: Links, most: int, seed: int) -> Cells:
+    """Nodes in random groups of the largest size allowed: the control."""
+    nodes = list(range(len(links)))
+    random.Random(seed).shuffle(nodes)  # noqa: S311 - reproducible, not secret
+    return [nodes[at : at + most] for at in range(0, len(nodes), most)]
+
+
+DETECTORS: Mapping[str, Detector] = {
+    "louvain": louvain,
+    "girvan_newman": girvan_newman,
+    "hierarchical": hierarchical,
+    "spectral": spectral,
+    "random": at_random,
+}
+"""Every detector by its name."""
