@@ -137,10 +137,9 @@ def train(
         return known
     try:
         with BuildFolder(out, key, replace=replace, kind=KIND) as place:
-            place.finished("begun", result=True)
             report = place.stage("trained")
             if report is None:
-                report = _run(_Training(settings, key, place.work, progress, each), pairs)
+                report = _run(_Training(settings, key, place, progress, each), pairs)
                 place.finished("trained", report)
             _put_in_place(place.work, report)
             place.commit()
@@ -215,7 +214,7 @@ class _Training:
         self,
         settings: TrainSettings,
         key: str,
-        work: Path,
+        place: BuildFolder,
         progress: Progress,
         each: Callable[[EpochRow], None],
     ) -> None:
@@ -224,7 +223,8 @@ class _Training:
         self._torch = torch
         self._settings = settings
         self._key = key
-        self._work = work
+        self._place = place
+        self._work = place.work
         self._tell = progress
         self._each = each
         self._at = _Progress()
@@ -394,6 +394,8 @@ class _Training:
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state() if self._device == "cuda" else None,
         }
+        # From now on there is something to go on with.
+        self._place.finished("begun", result=True)
         with part.open("wb") as stream:
             torch.save(state, stream)
             stream.flush()
