@@ -175,13 +175,12 @@ class NameWriter:
         self._pending.append(self._worker.submit(work, *arguments))
 
     def _begin(self) -> None:
-        self._side.execute("BEGIN")
-        self._side.execute(schema.WORDS)
-        self._side.execute(schema.GRAMS)
+        self._side.executescript(schema.WORDS + schema.GRAMS + schema.COMMON)
         for table in ("name_word", "name_gram"):
             # Written out in few large pieces, and put together once at the end.
             for option, value in (("hashsize", _INDEX_MEMORY), ("automerge", 0)):
                 self._side.execute(f"INSERT INTO {table} ({table}, rank) VALUES (?, ?)", (option, value))
+        self._side.execute("BEGIN")
 
     def _index(self, first: int, words: list[str], folded: list[str]) -> None:
         # As one statement, which leaves Python's lock to the other thread, rather than a call for each name.
@@ -192,17 +191,21 @@ class NameWriter:
     def _end(self) -> None:
         for table in ("name_word", "name_gram"):
             self._side.execute(f"INSERT INTO {table} ({table}) VALUES ('optimize')")
+            self._side.execute(f"CREATE VIRTUAL TABLE temp.{table}_count USING fts5vocab(main, '{table}', 'row')")
+            self._side.execute(
+                f"INSERT INTO common SELECT ?, term, doc FROM temp.{table}_count WHERE doc >= ?",
+                (table, schema.COMMON_NAMES),
+            )
         self._side.execute("COMMIT")
 
     def _move(self) -> None:
         """Take over the indexes: what a contentless one holds is in its shadow tables."""
         self._side.close()
-        self._db.execute(schema.WORDS)
-        self._db.execute(schema.GRAMS)
         self._db.execute("COMMIT")
+        self._db.executescript(schema.WORDS + schema.GRAMS + schema.COMMON)
         self._db.execute("ATTACH ? AS side", (str(self._place),))
         self._db.execute("BEGIN")
-        for table in (f"{name}_{shadow}" for name in ("name_word", "name_gram") for shadow in _SHADOWS):
+        for table in ("common", *(f"{name}_{shadow}" for name in ("name_word", "name_gram") for shadow in _SHADOWS)):
             self._db.execute(f"DELETE FROM main.{table}")
             self._db.execute(f"INSERT INTO main.{table} SELECT * FROM side.{table}")
         self._db.execute("COMMIT")

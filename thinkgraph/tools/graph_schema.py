@@ -67,6 +67,15 @@ CREATE TABLE name (
 );
 """
 
+COMMON_NAMES = 1_000
+"""Names from which on a word or trigram is counted once for all: the full-text index itself counts by reading them."""
+
+COMMON = """
+CREATE TABLE common (
+    source TEXT, term TEXT, names INTEGER NOT NULL, PRIMARY KEY (source, term)   -- source: the full-text index
+) WITHOUT ROWID;
+"""
+
 PAGES = "".join(f"CREATE TABLE {name} (id INTEGER PRIMARY KEY, data BLOB NOT NULL);\n" for name in ARRAYS)
 
 WORDS = """
@@ -86,8 +95,8 @@ NAME_INDEX = "CREATE INDEX name_norm ON name (norm, kind, triples)"
 RELATION_INDEX = "CREATE UNIQUE INDEX relation_name ON relation (name)"
 
 VOCABULARY = """
-CREATE VIRTUAL TABLE temp.word_count USING fts5vocab(main, 'name_word', 'row');
-CREATE VIRTUAL TABLE temp.gram_count USING fts5vocab(main, 'name_gram', 'row');
+CREATE VIRTUAL TABLE temp.name_word_count USING fts5vocab(main, 'name_word', 'row');
+CREATE VIRTUAL TABLE temp.name_gram_count USING fts5vocab(main, 'name_gram', 'row');
 """
 
 TYPING_RELATIONS = frozenset(

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import math
 import sqlite3
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from heapq import nlargest, nsmallest
 from typing import NamedTuple
 
 from thinkgraph.state.knowledge import LinkMethod
@@ -28,17 +30,9 @@ _EQUAL = (
     "FROM json_each(?1) j CROSS JOIN name m ON m.norm = j.value CROSS JOIN node n ON n.id = m.node) "
     "WHERE place <= ?2 ORDER BY name, place"
 )
-_COUNT = "SELECT j.value, v.doc FROM json_each(?1) j CROSS JOIN temp.{table} v ON v.term = j.value"
-# Each row of the parameter is [text, token, weight, length]; where as much is shared, the names nearest in length come
-# first: in words (0: the shortest) or in characters.
-_SHARED = (
-    "SELECT text, name, weight FROM (SELECT g.text, g.name, g.weight, row_number() OVER ("
-    "PARTITION BY g.text ORDER BY g.weight DESC, abs({length} - g.length), m.triples DESC, g.name) AS place FROM ("
-    "SELECT j.value ->> 0 AS text, x.rowid AS name, sum(j.value ->> 2) AS weight, "
-    "max(j.value ->> 3) AS length "
-    "FROM json_each(?1) j CROSS JOIN {table} x ON x.{table} MATCH '\"' || (j.value ->> 1) || '\"' "
-    "GROUP BY 1, 2) g CROSS JOIN name m ON m.id = g.name) WHERE place <= ?2"
-)
+_COMMON = "SELECT c.term, c.names FROM json_each(?2) j CROSS JOIN common c ON c.source = ?1 AND c.term = j.value"
+_COUNT = "SELECT j.value, v.doc FROM json_each(?1) j CROSS JOIN temp.{table}_count v ON v.term = j.value"
+_FITS = "SELECT m.id, {length}, m.triples FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value"
 _NAMES = (
     "SELECT m.id, m.node, m.kind, m.triples, coalesce(m.text, n.label), n.key "
     "FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value CROSS JOIN node n ON n.id = m.node"
@@ -78,15 +72,15 @@ def equal(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> list[list
 def sharing_words(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> list[list[Found]]:
     """Entities whose names share words with each text, scored by the rarity of what is shared and what is not."""
     asked = [list(dict.fromkeys(words(text)[:_LONGEST])) for text in texts]
-    counts = _counts(db, "word_count", {word for one in asked for word in one})
+    counts = _counts(db, "name_word", {word for one in asked for word in one})
     names = _size(db)
     rarity = {word: _rarity(names, count) for word, count in counts.items()}
-    terms = [[(word, rarity[word], 0) for word in _rarest(one, counts)] for one in asked]
-    candidates = _candidates(db, "name_word", terms, limit)
+    terms = [[(word, rarity[word]) for word in _rarest(one, counts)] for one in asked]
+    candidates = _candidates(db, "name_word", terms, [0] * len(terms), limit)
     rows = _named(db, {name for one in candidates for name in one})
     parts = {name: words(row.text) for name, row in rows.items()}
     others = {word for tokens in parts.values() for word in tokens} - rarity.keys()
-    rarity.update((word, _rarity(names, count)) for word, count in _counts(db, "word_count", others).items())
+    rarity.update((word, _rarity(names, count)) for word, count in _counts(db, "name_word", others).items())
     results = []
     for one, hits in zip(asked, candidates, strict=True):
         whole = sum(rarity.get(word, _rarity(names, 1)) for word in one)
@@ -106,12 +100,9 @@ def spelt_like(db: sqlite3.Connection, texts: Sequence[str], limit: int) -> list
     from rapidfuzz import fuzz
 
     asked = [trigrams(text[:_LONGEST]) for text in texts]
-    counts = _counts(db, "gram_count", {gram for one in asked for gram in one})
-    terms = [
-        [(gram, 1.0, len(folded(text[:_LONGEST]))) for gram in _rarest(one, counts)]
-        for text, one in zip(texts, asked, strict=True)
-    ]
-    candidates = _candidates(db, "name_gram", terms, limit)
+    counts = _counts(db, "name_gram", {gram for one in asked for gram in one})
+    terms = [[(gram, 1.0) for gram in _rarest(one, counts)] for one in asked]
+    candidates = _candidates(db, "name_gram", terms, [len(folded(text[:_LONGEST])) for text in texts], limit)
     rows = _named(db, {name for one in candidates for name in one})
     results = []
     for text, hits in zip(texts, candidates, strict=True):
@@ -132,8 +123,11 @@ def _rarity(names: int, count: int) -> float:
 
 
 def _counts(db: sqlite3.Connection, table: str, terms: set[str]) -> dict[str, int]:
+    """In how many names each term stands, for those that stand in any."""
     found: dict[str, int] = {}
     for part in chunks(sorted(terms), _CHUNK):
+        found.update(db.execute(_COMMON, (table, json_array(part))).fetchall())
+    for part in chunks(sorted(terms - found.keys()), _CHUNK):
         found.update(db.execute(_COUNT.format(table=table), (json_array(part),)).fetchall())
     return found
 
@@ -151,17 +145,33 @@ def _rarest(terms: Sequence[str], counts: Mapping[str, int]) -> list[str]:
 
 
 def _candidates(
-    db: sqlite3.Connection, table: str, terms: Sequence[Sequence[tuple[str, float, int]]], limit: int
+    db: sqlite3.Connection, table: str, terms: Sequence[Sequence[tuple[str, float]]], lengths: Sequence[int], limit: int
 ) -> list[list[int]]:
-    """For each list of (term, weight, length of the text), the names that share the most."""
+    """For each list of terms with their weights, the names that share the most.
+
+    Where as much is shared, those nearest in length come first (0: the shortest): in words or in characters.
+    """
+    if limit <= 0:
+        return [[] for _ in terms]
+    count = max(_CANDIDATES, 3 * limit)
     # A quote in a term is doubled, as in SQL: FTS5 then takes the term as text, never as an operator.
-    rows = [(i, term.replace('"', '""'), weight, length) for i, one in enumerate(terms) for term, weight, length in one]
-    found: list[list[int]] = [[] for _ in terms]
-    if limit <= 0 or not rows:
-        return found
-    sql = _SHARED.format(table=table, length="m.words" if table == "name_word" else "length(m.norm)")
-    for i, name, _ in db.execute(sql, (json_array(rows), max(_CANDIDATES, 3 * limit))):
-        found[i].append(name)
+    sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
+    fits = _FITS.format(length="m.words" if table == "name_word" else "length(m.norm)")
+    found = []
+    for one, length in zip(terms, lengths, strict=True):
+        weights: dict[int, float] = {}
+        for term, weight in one:
+            for (name,) in db.execute(sql, ('"' + term.replace('"', '""') + '"',)):
+                weights[name] = weights.get(name, 0.0) + weight
+        # Only names that share as much as the last one wanted need a look at their lengths.
+        least = nlargest(count, weights.values())[-1] if weights else 0.0
+        kept = [name for name, weight in weights.items() if weight >= least]
+        ranked = [
+            (-weights[name], abs(length - own), -triples, name)
+            for part in chunks(kept, _CHUNK)
+            for name, own, triples in db.execute(fits, (json.dumps(part),))
+        ]
+        found.append([name for _, _, _, name in nsmallest(count, ranked)])
     return found
 
 
