@@ -1,7 +1,8 @@
 """A real Neo4j community server without Docker and without an installation: for the tests, the examples and trying things.
 
     scripts/neo4j-server --load examples/neo4j/movies.cypher
-    thinkgraph ask --kb bolt://127.0.0.1:7687 "Who directed the movie in which Keanu Reeves played Neo?"
+    thinkgraph ask --kb bolt://127.0.0.1:7687 "Who wrote the film that Tony Scott directed?"
+    NEO4J_ADMIN="scripts/neo4j-server admin DIR" sh FOLDER/import.sh      # what `kb export --format neo4j-csv` wrote
 
 Needs Java 17 or newer. The server's jars (123 MB) come from Maven Central the first time, with `mvn`, and are kept in the
 user's cache (THINKGRAPH_NEO4J_CACHE names another folder). The server listens on 127.0.0.1 only and ends with this process.
@@ -106,6 +107,25 @@ def fetch_jars() -> Path:
             raise ServerError(f"Neo4j's jars cannot be fetched: {line[:300]}")
         part.rename(folder)
     return folder
+
+
+def admin(home: Path, *words: str) -> None:
+    """Run `neo4j-admin WORDS…` for a server's folder (`database import …`, `database dump …`); the server must be stopped.
+
+    Raises:
+        ServerError: it fails, or there is no Java.
+    """
+    java, jars = find_java(), fetch_jars()
+    (home / "conf").mkdir(parents=True, exist_ok=True)
+    done = subprocess.run(
+        [java, "-cp", f"{jars}/*", "org.neo4j.cli.AdminTool", *words],
+        env={**os.environ, "NEO4J_HOME": str(home), "NEO4J_CONF": str(home / "conf")},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise ServerError(f"neo4j-admin failed: {(done.stderr.strip() or done.stdout.strip())[-400:]}")
 
 
 def free_port() -> int:
@@ -241,7 +261,14 @@ class Neo4jServer:
 
 
 def main() -> int:
-    """Run a server until Ctrl-C."""
+    """Run a server until Ctrl-C, or `neo4j-server admin DIR WORDS…`."""
+    if sys.argv[1:2] == ["admin"]:
+        try:
+            admin(Path(sys.argv[2]).resolve(), *sys.argv[3:])
+        except (ServerError, IndexError) as error:
+            print(f"neo4j-server: error: {error}", file=sys.stderr)
+            return 1
+        return 0
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument(
         "--folder", type=Path, metavar="DIR", help="keep the database here (default: a folder that goes again)"

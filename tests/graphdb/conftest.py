@@ -10,6 +10,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
+import io
 import os
 import sys
 import tempfile
@@ -23,12 +24,14 @@ import pytest
 ROOT = Path(__file__).parents[2]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from neo4j_server import Neo4jServer, ServerError
+from cli.conftest import Done  # noqa: E402 - the path comes first
+from neo4j_server import Neo4jServer, ServerError  # noqa: E402 - as above
 
-from thinkgraph.tools.neo4j.address import Address, parse_address
+from thinkgraph.cli.main import main  # noqa: E402 - as above
+from thinkgraph.tools.neo4j.address import Address, parse_address  # noqa: E402 - as above
 
 HERE = Path(__file__).parent
-PASSWORD = "it's a s3cret/@:?#"
+PASSWORD = "it's a s3cret/@:?#"  # noqa: S105 - made up, and odd on purpose
 QUOTED = "it%27s%20a%20s3cret%2F%40%3A%3F%23"
 
 
@@ -137,7 +140,19 @@ def neo4j_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     try:
         yield Database(f"bolt://neo4j:{QUOTED}@127.0.0.1:{server.port}", server, session)
     finally:
-        server.stop()
+        # Its folder goes with the session: nothing has to be put away.
+        server.kill()
+
+
+def cli_run(*words: str) -> Done:
+    """The command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        try:
+            code = main(words)
+        except SystemExit as stop:
+            code = int(stop.code or 0)
+    return Done(code, out.getvalue(), err.getvalue())
 
 
 @pytest.fixture(autouse=True)

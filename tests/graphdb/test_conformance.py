@@ -44,9 +44,11 @@ class TestExported(Written, GraphStoreConformance):
     @pytest.fixture
     def store(self, neo4j_server: Database, suite_kb: Path) -> Iterator[Neo4jGraphStore]:
         self.database = neo4j_server
-        with neo4j_server.holding("suite exported", lambda there: export_neo4j(suite_kb, there.spec) and None):
-            with Neo4jGraphStore.open(neo4j_server.spec) as store:
-                yield store
+        with (
+            neo4j_server.holding("suite exported", lambda there: export_neo4j(suite_kb, there.spec) and None),
+            Neo4jGraphStore.open(neo4j_server.spec) as store,
+        ):
+            yield store
 
 
 class TestIndexed(TestExported):
@@ -68,18 +70,20 @@ class TestNative(Written, GraphStoreConformance):
     @pytest.fixture
     def store(self, neo4j_server: Database) -> Iterator[Neo4jGraphStore]:
         self.database = neo4j_server
-        with neo4j_server.holding("suite native", contents.native_suite):
-            with Neo4jGraphStore.open(neo4j_server.spec) as store:
-                every = neo4j_server.run("MATCH (n:Place) RETURN elementId(n), n.name")
-                ids = store.ids
-                self.keys = {name: ids.node(element, ["Place"], {}) for element, name in every}
-                # Of the two Springfields one is in Illinois.
-                for element, place in neo4j_server.run(
-                    "MATCH (n:Place {name: 'Springfield'})-[:part_of]->(m) RETURN elementId(n), m.name"
-                ):
-                    self.keys[f"springfield-{1 if place == 'Illinois' else 2}"] = ids.node(element, ["Place"], {})
-                self.keys["ada"] = self.keys["Ada Lovelace"]
-                yield store
+        with (
+            neo4j_server.holding("suite native", contents.native_suite),
+            Neo4jGraphStore.open(neo4j_server.spec) as store,
+        ):
+            every = neo4j_server.run("MATCH (n:Place) RETURN elementId(n), n.name")
+            self.keys = {name: store.ids.node(element, ["Place"], {}) for element, name in every}
+            # Of the two Springfields one is in Illinois.
+            for element, place in neo4j_server.run(
+                "MATCH (n:Place {name: 'Springfield'})-[:part_of]->(m) RETURN elementId(n), m.name"
+            ):
+                number = 1 if place == "Illinois" else 2
+                self.keys[f"springfield-{number}"] = store.ids.node(element, ["Place"], {})
+            self.keys["ada"] = self.keys["Ada Lovelace"]
+            yield store
 
     def key(self, entity: str) -> str:
         return self.keys.get(entity, entity)

@@ -91,6 +91,13 @@ class KbRows:
         with self._graph.connection() as db:
             return db.execute("SELECT name, label FROM relation WHERE triples > 0 ORDER BY name").fetchall()
 
+    def longest_name(self) -> int:
+        """Length of the longest label of an entity, in bytes."""
+        with self._graph.connection() as db:
+            sql = "SELECT coalesce(max(length(CAST(coalesce(label, key) AS BLOB))), 0) FROM node WHERE literal = 0"
+            ((length,),) = db.execute(sql).fetchall()
+        return int(length)
+
     def nodes(self, *, literal: bool, after: int = 0) -> Iterator[NodeRow]:
         """Entities, or literals, in the order of their numbers."""
         aliases: dict[int, list[str]] = {}

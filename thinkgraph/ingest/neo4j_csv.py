@@ -21,12 +21,14 @@ _EVERY = 10_000
 _MOST_FILES = 500
 
 _IMPORT = """#!/bin/sh
-# Loads these files into a new database of a stopped Neo4j server: sh import.sh [DATABASE]
+# Loads these files into a new database of a stopped Neo4j server: sh import.sh [DATABASE [OPTION…]]
 # Then start the server and run indexes.cypher in that database.
 set -eu
 cd "$(dirname "$0")"
-exec "${{NEO4J_ADMIN:-neo4j-admin}}" database import full "${{1:-neo4j}}" \\
-{files}    --array-delimiter=U+001F --multiline-fields=true --legacy-style-quoting=false --overwrite-destination=true
+database="${{1:-neo4j}}"
+[ $# -eq 0 ] || shift
+exec "${{NEO4J_ADMIN:-neo4j-admin}}" database import full "$database" \\
+{files}    --array-delimiter=U+001F --multiline-fields=true --legacy-style-quoting=false "$@"
 """
 
 
@@ -85,7 +87,7 @@ class _Csv:
                 ([name, label, form.RELATION_TYPE] for name, label in labels),
                 len(labels),
             )
-        statements = [*form.constraints(), *form.indexes(rows.dimensions())]
+        statements = [*form.constraints(), *form.indexes(rows.dimensions(), rows.longest_name())]
         (self._to / _INDEXES).write_text("".join(f"{statement};\n" for statement in statements), "utf-8")
         files = [*(("nodes", name) for name in self._nodes), *(("relationships", name) for name in self._edges)]
         script = _IMPORT.format(files="".join(f"    --{kind}={name} \\\n" for kind, name in files))

@@ -208,7 +208,7 @@ class _Export:
         self._all("relation types", made, f"CREATE (n:{form.RELATION_TYPE}) SET n = row", len(labels))
 
     def _indexes(self) -> None:
-        for statement in form.indexes(self._rows.dimensions()):
+        for statement in form.indexes(self._rows.dimensions(), self._rows.longest_name()):
             self._write(statement, {})
         # The index of vectors takes longest; the others are there within seconds.
         self._progress("indexes", 0, None)

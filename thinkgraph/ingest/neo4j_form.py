@@ -78,13 +78,19 @@ def constraints() -> list[str]:
     ]
 
 
-def indexes(dimensions: int) -> list[str]:
-    """What finds names, passages and, with vectors of so many dimensions, meaning; after loading, which is faster."""
+def indexes(dimensions: int, longest_name: int) -> list[str]:
+    """What finds names and passages; after loading, which is faster.
+
+    Args:
+        dimensions: of the passages' vectors; 0 where there are none.
+        longest_name: in bytes; one that is too long for an index would make all of it fail.
+    """
     made = [
         f"CREATE FULLTEXT INDEX thinkgraph_names IF NOT EXISTS FOR (n:{ENTITY}) ON EACH [n.name, n.aliases]",
         f"CREATE FULLTEXT INDEX thinkgraph_texts IF NOT EXISTS FOR (n:{PASSAGE}) ON EACH [n.title, n.text]",
-        f"CREATE INDEX thinkgraph_name IF NOT EXISTS FOR (n:{ENTITY}) ON (n.name)",
     ]
+    if longest_name <= _LONGEST_ID:
+        made.append(f"CREATE INDEX thinkgraph_name IF NOT EXISTS FOR (n:{ENTITY}) ON (n.name)")
     if dimensions:
         made.append(
             f"CREATE VECTOR INDEX thinkgraph_vectors IF NOT EXISTS FOR (n:{PASSAGE}) ON (n.{VECTOR}) OPTIONS "

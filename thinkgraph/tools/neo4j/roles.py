@@ -75,8 +75,8 @@ _SECTION_KEYS = frozenset({"section", "heading", "chapter", "sectiontitle"})
 _OPAQUE = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{20,}|[a-z][a-z0-9+.-]*://\S+|[0-9a-f]{24,}|[\w+/=-]{40,}")
 _NUMBER = re.compile(r"[-+]?\d+(?:[.,]\d+)*")
 
-LONG_TEXT = 120
-"""Mean length, in characters, from which a property holds text rather than a value."""
+LONG_TEXT, VERY_LONG_TEXT = 120, 400
+"""Characters from which a property holds text rather than a value: of its median, or of one value in ten."""
 _LONG_VECTOR = 50
 """Elements of a list of numbers from which it is a vector rather than facts."""
 _FEW_CHARACTERS = 100
@@ -111,8 +111,10 @@ class PropertyFacts:
     """In how many of the sampled nodes."""
     distinct: int
     """Different values among them, as far as their first characters tell."""
-    mean_length: float
-    """Of its strings, in characters; 0 where it is something else."""
+    length: int
+    """Median length of its strings, in characters; 0 where it is something else."""
+    long_length: int
+    """The length that one in ten of its strings reaches."""
     size: int
     """Elements of its longest list; -1 where it is no list."""
     samples: tuple[Any, ...]
@@ -140,13 +142,14 @@ class PropertyFacts:
 
     @property
     def is_long(self) -> bool:
-        """Whether it holds prose: long on average, and with words in it."""
-        return self.is_text and self.mean_length >= LONG_TEXT and not self._opaque(_prose)
+        """Whether it holds prose: long as a rule, or very long often, and with words in it."""
+        long = self.length >= LONG_TEXT or self.long_length >= VERY_LONG_TEXT
+        return self.is_text and long and not self._opaque(_prose)
 
     @property
     def is_data(self) -> bool:
         """Whether it is neither a fact nor prose: long strings without words (encoded files, JSON in one word)."""
-        return self.is_text and self.mean_length > 2 * LONG_TEXT and not self.is_long
+        return self.is_text and self.length > 2 * LONG_TEXT and not self.is_long
 
     @property
     def opaque(self) -> bool:
@@ -296,15 +299,13 @@ def _base(words: Sequence[str], own: Sequence[str], one: PropertyFacts) -> float
         return 1.2 if list(words[:-1]) == list(own) else 1.0
     if joined == "value":
         return 2.0
-    return 0.3 if one.is_text and one.mean_length <= _FEW_CHARACTERS else 0.0
+    return 0.3 if one.is_text and one.length <= _FEW_CHARACTERS else 0.0
 
 
 def _fitness(one: PropertyFacts, facts: LabelFacts, *, unique: bool = True) -> float:
     different = one.distinct / one.present if one.present else 0.0
     spread = one.present / facts.sampled if facts.sampled else 0.0
-    return (
-        (1.5 * different if unique else 0.0) + 1.5 * spread - 2.0 * one.opaque - 2.0 * (one.mean_length > _LONGEST_NAME)
-    )
+    return (1.5 * different if unique else 0.0) + 1.5 * spread - 2.0 * one.opaque - 2.0 * (one.length > _LONGEST_NAME)
 
 
 def _passage(facts: LabelFacts, long: Sequence[str], names: Sequence[Template]) -> str:

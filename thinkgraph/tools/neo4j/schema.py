@@ -175,19 +175,21 @@ def _sample_query(label: str, at: int) -> str:
         "UNWIND keys(n) AS k WITH k, n[k] AS v WITH k, v, toStringOrNull(v) AS s "
         f"RETURN $label{at} AS label, k, count(*) AS present, "
         "count(DISTINCT CASE WHEN s IS NOT NULL THEN left(s, $cut) END) AS distinct, "
-        "avg(CASE WHEN v = s THEN size(s) END) AS mean, max(CASE WHEN s IS NULL THEN size(v) END) AS size, "
+        "percentileDisc(CASE WHEN v = s THEN size(s) END, 0.5) AS middle, "
+        "percentileDisc(CASE WHEN v = s THEN size(s) END, 0.9) AS high, max(CASE WHEN s IS NULL THEN size(v) END) AS size, "
         f"collect({cypher.short('v', most='2')})[..20] AS samples"
     )
 
 
 def _property(
-    key: str, present: int, distinct: int, mean: float | None, size: int | None, samples: Any
+    key: str, present: int, distinct: int, middle: int | None, high: int | None, size: int | None, samples: Any
 ) -> PropertyFacts:
     return PropertyFacts(
         key=key,
         present=int(present),
         distinct=int(distinct),
-        mean_length=float(mean or 0),
+        length=int(middle or 0),
+        long_length=int(high or 0),
         size=-1 if size is None else int(size),
         samples=tuple(samples),
     )
