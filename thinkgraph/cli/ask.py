@@ -59,6 +59,7 @@ def run(args: argparse.Namespace) -> int:
         method=args.method,
         model=model_name(args.model),
         kb=kb_spec(args.kb),
+        text=text_spec(args.text),
         settings=settings,
         prompts=absolute(args.prompts),
         prices=absolute(args.prices),
@@ -85,6 +86,13 @@ def run(args: argparse.Namespace) -> int:
 def kb_spec(given: str) -> str:
     """A knowledge base as it is noted with a run: valid whatever the folder `resume` is called from."""
     return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
+
+
+def text_spec(given: str | None) -> str | None:
+    """Passages from elsewhere as they are noted with a run."""
+    from thinkgraph.tools.text_specs import absolute_text
+
+    return None if given is None else absolute_text(given)
 
 
 def absolute(path: str | None) -> str | None:
@@ -130,12 +138,13 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     from thinkgraph.graphs.registry import method
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
+    from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     resolve_settings(method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
-        knowledge=options["kb"],
+        knowledge=Knowledge.open(options["kb"], text=options["text"]),
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],

@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     if out and not out.parent.is_dir():
         raise UsageError(f"there is no folder {out.parent} for {out.name}")
     done = f"; what was answered is in {out}" if out else ""
-    with Knowledge.open(args.kb) as knowledge, leaving_at_once(f"interrupted{done}"):
+    with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{done}"):
         name = model_name(args.model)
         plan = Plan(
             questions=questions,

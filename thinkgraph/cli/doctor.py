@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.options import add_kb, add_model, model_name
-from thinkgraph.cli.show import write_line
+from thinkgraph.cli.show import counted, write_line
 from thinkgraph.errors import ModelError, ThinkGraphError
 from thinkgraph.prompts.kinds import BadReplyError
 from thinkgraph.prompts.lines import one_line
@@ -38,8 +38,8 @@ def run(args: argparse.Namespace) -> int:
         ("packages", _packages),
         ("sqlite", _sqlite),
         ("runs", _runs),
-        ("knowledge", lambda: _knowledge(args.kb)),
-        ("encoder", lambda: _encoder(args.kb)),
+        ("knowledge", lambda: _knowledge(args)),
+        ("encoder", lambda: _encoder(args)),
     ):
         faults += _report(title, check)
     if not args.no_calls:
@@ -85,21 +85,23 @@ def _runs() -> str:
         return f"{len(runs.rows())} kept in {runs.folder}"
 
 
-def _knowledge(spec: str) -> str:
+def _knowledge(args: argparse.Namespace) -> str:
     from thinkgraph.tools.knowledge import Knowledge
 
     began = time.monotonic()
-    knowledge = Knowledge.open(spec)
-    info = knowledge.graph.info()
-    text = f", {knowledge.text.info()['passages']:,} passages" if knowledge.text else ", no passages"
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
+        info = knowledge.graph.info()
+        passages = f"{counted(knowledge.text.info()['passages'])} passages" if knowledge.text else "no passages"
+        notes = "".join(f"; {note}" for note in getattr(knowledge.graph, "notes", ()))
     took = time.monotonic() - began
-    return f"{knowledge.name}: {info['entities']:,} entities, {info['triples']:,} triples{text} ({took:.1f} s)"
+    counts = f"{counted(info['entities'])} entities, {counted(info['triples'])} triples, {passages}"
+    return f"{knowledge.name}: {counts} ({took:.1f} s){notes}"
 
 
-def _encoder(spec: str) -> str:
+def _encoder(args: argparse.Namespace) -> str:
     from thinkgraph.tools.knowledge import Knowledge
 
-    embedder = Knowledge.open(spec).embedder
+    embedder = Knowledge.open(args.kb, text=args.text).embedder
     began = time.monotonic()
     vector = embedder.embed(["a short text"])[0]
     return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
@@ -114,7 +116,7 @@ def _calls(args: argparse.Namespace) -> int:
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb)))
+        models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb, text=args.text)))
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from thinkgraph.cli.options import add_text
+
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.tools.kb_files import Manifest
@@ -69,7 +71,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
     info = commands.add_parser("info", help="show what a knowledge base holds")
-    info.add_argument("folder", metavar="DIR", help='a knowledge base\'s folder, or "world"')
+    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
+    add_text(info)
     info.add_argument("--json", action="store_true", help="print JSON")
 
 
@@ -141,6 +144,10 @@ def _print_rejects(report: BuildReport, out: TextIO) -> None:
 
 
 def _info(args: argparse.Namespace) -> int:
+    if "://" in args.folder or args.text:
+        from thinkgraph.cli.kb_store import show_store
+
+        return show_store(args.folder, args.text, as_json=args.json)
     from thinkgraph.tools import kb_files
     from thinkgraph.tools.knowledge import WORLD, world_folder
     from thinkgraph.tools.sqlite_graph import SqliteGraphStore

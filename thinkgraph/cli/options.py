@@ -25,9 +25,22 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_kb(parser: argparse.ArgumentParser) -> None:
-    """--kb."""
+    """--kb and --text."""
     parser.add_argument(
-        "--kb", metavar="K", default="world", help="'world' (bundled), or the folder of a knowledge base"
+        "--kb",
+        metavar="K",
+        default="world",
+        help="'world' (bundled), the folder of a knowledge base, or an address (sparql+https://host/path?profile=…)",
+    )
+    add_text(parser)
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """--text."""
+    parser.add_argument(
+        "--text",
+        metavar="T",
+        help="passages about its entities from elsewhere: chroma:FOLDER?collection=NAME&entity=METADATA_KEY",
     )
 
 
@@ -68,6 +81,7 @@ __all__ = [
     "add_kb",
     "add_method",
     "add_model",
+    "add_text",
     "model_name",
     "parse_settings",
 ]

@@ -5,10 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, speaker, work
-from thinkgraph.cli.options import add_model
+from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, speaker, text_spec, work
+from thinkgraph.cli.options import add_model, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.errors import ManifestMismatchError, RunError
+from thinkgraph.tools.addresses import restored
 
 if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
@@ -19,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     add_model(parser)
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since")
+    add_text(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
@@ -49,7 +51,9 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     return RunOptions(
         method=old["method"],
         model=old["model"],
-        kb=old["kb"] if args.kb is None else kb_spec(args.kb),
+        kb=restored(old["kb"]) if args.kb is None else kb_spec(args.kb),
+        # Runs of the first release have no such note.
+        text=old.get("text") if args.text is None else text_spec(args.text),
         settings=old["settings"],
         prompts=absolute(args.prompts) or old["prompts"],
         prices=absolute(args.prices) or old["prices"],

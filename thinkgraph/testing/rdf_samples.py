@@ -237,9 +237,9 @@ def _rdf_of(thing: Thing) -> Iterator[tuple[str, str, str]]:
 
 
 def _rdf_value(value: Value) -> str:
+    if value.kind in ("item", "somevalue"):
+        return _iri(WD + (f"entity/{value.text}" if value.text else ".well-known/genid/0123456789abcdef"))
     match value.kind:
-        case "item":
-            return _iri(f"{WD}entity/{value.text}")
         case "time":
             return _string(_astronomical(value.text), f"{XSD}dateTime")
         case "quantity":
@@ -248,8 +248,6 @@ def _rdf_value(value: Value) -> str:
             return _string(value.text, language=value.more)
         case "globe-coordinate":
             return _string(f"Point({value.more} {value.text})", "http://www.opengis.net/ont/geosparql#wktLiteral")
-        case "somevalue":
-            return _iri(f"{WD}.well-known/genid/0123456789abcdef")
     return _string(value.text)
 
 

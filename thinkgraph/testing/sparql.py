@@ -173,9 +173,8 @@ class SparqlServer:
 
         results = self._store.query(query)
         if isinstance(results, pyoxigraph.QueryTriples):
-            raise SyntaxError("only SELECT and ASK are answered")
-        found: bytes = results.serialize(format=pyoxigraph.QueryResultsFormat.JSON)
-        return found
+            raise SyntaxError("only SELECT and ASK are answered")  # noqa: TRY004 - of the query
+        return results.serialize(format=pyoxigraph.QueryResultsFormat.JSON) or b""
 
 
 class _Handler(BaseHTTPRequestHandler):
@@ -212,23 +211,22 @@ class _Handler(BaseHTTPRequestHandler):
     def _respond(self, owner: SparqlServer, query: str, trouble: Trouble) -> int:
         match trouble:
             case Fault():
-                return self._send(trouble.status, trouble.message.encode(), "text/plain", dict(trouble.headers))
-            case Page():
-                return self._send(trouble.status, trouble.body, trouble.kind, trouble.headers)
+                trouble = Page(trouble.message.encode(), trouble.status, "text/plain", dict(trouble.headers))
             case Garbage():
-                return self._send(_OK, trouble.body, JSON)
+                trouble = Page(trouble.body, kind=JSON)
             case Drop() | Hang():
                 self.close_connection = True
                 if isinstance(trouble, Drop) and trouble.at == "body":
                     self._send(_OK, b'{"head": {"vars"', JSON, {"Content-Length": "1000"})
                 self.connection.shutdown(socket.SHUT_RDWR)
                 return 0
+        if isinstance(trouble, Page):
+            return self._send(trouble.status, trouble.body, trouble.kind, trouble.headers)
         try:
             body = owner.answer(query)
-        except SyntaxError as error:
-            return self._send(_BAD, f"malformed query: {error}".encode(), "text/plain")
-        except (ValueError, RuntimeError, OSError) as error:
-            return self._send(_BROKEN, str(error).encode(), "text/plain")
+        except (SyntaxError, ValueError, RuntimeError, OSError) as error:
+            status = _BAD if isinstance(error, SyntaxError) else _BROKEN
+            return self._send(status, str(error).encode(), "text/plain")
         if isinstance(trouble, Cut):
             length = {"Content-Length": str(len(body))} if trouble.announced else {}
             self.close_connection = True

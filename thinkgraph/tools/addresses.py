@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import os
 import re
+from urllib.parse import quote
+
+from thinkgraph.errors import KnowledgeError
 
 HIDDEN = "***"
 """Stands where a password was."""
@@ -17,6 +20,21 @@ _SECRET = re.compile(r"([?&](?:[\w.-]*(?:password|passwd|secret|token|api_?key|a
 def redacted(address: str) -> str:
     """The address with `***` for its password and for whatever its options call a secret."""
     return _SECRET.sub(rf"\g<1>{HIDDEN}", _LOGIN.sub(rf"\1:{HIDDEN}@", address))
+
+
+def restored(address: str) -> str:
+    """A noted address with the environment's password where one was taken out.
+
+    Raises:
+        KnowledgeError: the environment has none, or another secret is missing.
+    """
+    own = os.environ.get(PASSWORD_VARIABLE)
+    found = address.replace(f":{HIDDEN}@", f":{quote(own, safe='')}@", 1) if own else address
+    if is_redacted(found):
+        raise KnowledgeError(
+            f"secrets of addresses are not kept with runs: give --kb again (or set {PASSWORD_VARIABLE})"
+        )
+    return found
 
 
 def has_secret(address: str) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 import threading
@@ -23,7 +24,15 @@ WORLD = "world"
 """The spec of the knowledge base that comes with the package."""
 
 Opener = Callable[..., "Knowledge"]
-OPENERS: dict[str, Opener] = {}
+
+
+def _open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
+    from thinkgraph.tools.sparql.address import open_sparql
+
+    return open_sparql(spec, embedder=embedder)
+
+
+OPENERS: dict[str, Opener] = {"sparql+http": _open_sparql, "sparql+https": _open_sparql}
 """What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
@@ -74,7 +83,7 @@ class Knowledge:
         prints = [info["fingerprint"], text.info()["fingerprint"] if text is not None else ""]
         self._setup(
             name or info["name"],
-            hashlib.blake2b("\0".join(prints).encode(), digest_size=16).hexdigest(),
+            _mixed(*prints),
             linker=self._standard_linker,
             embedder=lambda: _load_embedder(None),
             index=lambda: None,
@@ -157,18 +166,47 @@ class Knowledge:
         )
 
     @classmethod
-    def open(cls, spec: str | Path, *, embedder: Embedder | None = None, progress: Progress = no_progress) -> Knowledge:
+    def open(
+        cls,
+        spec: str | Path,
+        *,
+        embedder: Embedder | None = None,
+        text: TextStore | str | None = None,
+        progress: Progress = no_progress,
+    ) -> Knowledge:
         """Open a knowledge base.
 
         Args:
             spec: "world" for the one that comes with the package (built into the user's cache when first opened), the
                 folder of one built with `thinkgraph kb build`, or `scheme://…` for a server.
             embedder: the encoder the vectors were made with, where it has no name that loads it.
+            text: passages about its entities in place of its own: a text store, which stays yours, or a line that names
+                one ("chroma:FOLDER?collection=NAME&entity=KEY"), which is closed with the knowledge base.
             progress: told of the building of "world".
 
         Raises:
             KnowledgeError: there is none, or it is damaged, incomplete or of another format version.
         """
+        if text is None:
+            return cls._open(spec, embedder, progress)
+        with contextlib.ExitStack() as closing:
+            store = text
+            if isinstance(store, str):
+                from thinkgraph.tools.text_specs import open_text
+
+                store = open_text(store)
+                closing.callback(cast("Any", store).close)
+            found = cls._open(spec, embedder, progress)
+            closing.callback(found.close)
+            found.__dict__["fingerprint"] = _mixed(found.fingerprint, store.info()["fingerprint"])
+            found._parts["text"] = store  # noqa: SLF001 - nobody has seen it yet
+            if isinstance(text, str):
+                found._opened.append(store)  # noqa: SLF001 - as above
+            closing.pop_all()
+        return found
+
+    @classmethod
+    def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress) -> Knowledge:
         if isinstance(spec, str):
             if spec == WORLD:
                 return cls._open_folder(world_folder(progress), embedder)
@@ -288,6 +326,10 @@ def _world_key(data: Path) -> str:
         content = path.read_bytes() if path.is_file() else b""
         digest.update(f"\0{path.name} {len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _mixed(*fingerprints: str) -> str:
+    return hashlib.blake2b("\0".join(fingerprints).encode(), digest_size=16).hexdigest()
 
 
 def _load_embedder(spec: str | None) -> Embedder:
