@@ -36,8 +36,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="extend",
         nargs="+",
-        required=True,
-        help="TSV, CSV, JSON Lines or subject|relation|object lines, plain or .gz; may be repeated",
+        default=[],
+        help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl), plain, .gz or .bz2; may be repeated",
+    )
+    build.add_argument(
+        "--wikidata", metavar="FILE", type=Path, action="extend", nargs="+", default=[], help="a JSON dump of Wikidata"
+    )
+    build.add_argument(
+        "--language",
+        metavar="CODE[,CODE]",
+        type=_languages,
+        default=[],
+        help="of names and texts in RDF and dumps, the best first (default en; if given, values in others are left out)",
     )
     build.add_argument(
         "--passages",
@@ -79,6 +89,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 _BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
 
 
+def _languages(text: str) -> list[str]:
+    found = [code.strip() for code in text.split(",") if code.strip()]
+    if not found or not all(code.isascii() and code.replace("-", "").isalnum() for code in found):
+        raise argparse.ArgumentTypeError(f"takes language codes with commas between them, not '{text}'")
+    return found
+
+
 def run(args: argparse.Namespace) -> int:
     """Run the command that was parsed; gives the exit status. Errors are raised as `ThinkGraphError`."""
     return _build(args) if args.kb_command == "build" else _info(args)
@@ -92,6 +109,8 @@ def _build(args: argparse.Namespace) -> int:
         report = build_kb(
             args.folder,
             triples=args.triples,
+            wikidata=args.wikidata,
+            languages=args.language,
             passages=args.passages,
             aliases=args.aliases,
             entities=args.entities,

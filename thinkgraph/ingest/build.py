@@ -10,15 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest.facts import Facts, Languages
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
 from thinkgraph.ingest.graph_writer import GraphCounts, GraphWriter
 from thinkgraph.ingest.linked import LinkCounts, linked_passages
-from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages, read_triples
+from thinkgraph.ingest.rdf import rdf_form, read_rdf
+from thinkgraph.ingest.readers import TripleRow, read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.rejects import Reject, Rejects
+from thinkgraph.ingest.wikidata import read_wikidata
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import GRAPH_FORMAT
 from thinkgraph.tools.kb_files import EntityCounts, InputFile, Manifest, TextCounts
@@ -26,9 +30,10 @@ from thinkgraph.tools.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 
-Role = Literal["triples", "passages", "aliases", "entities"]
+Role = Literal["triples", "wikidata", "passages", "aliases", "entities"]
 
 _BLOCK = 1 << 20
+_GRAPH_ROLES = ("triples", "wikidata", "entities", "aliases")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -52,7 +57,9 @@ class BuildReport:
 def build_kb(
     folder: Path | str,
     *,
-    triples: Sequence[Path | str],
+    triples: Sequence[Path | str] = (),
+    wikidata: Sequence[Path | str] = (),
+    languages: Sequence[str] = (),
     passages: Sequence[Path | str] = (),
     aliases: Path | str | None = None,
     entities: Path | str | None = None,
@@ -70,7 +77,11 @@ def build_kb(
 
     Args:
         folder: where it will be; it appears whole or not at all.
-        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, plain or gzip.
+        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, or RDF (N-Triples,
+            Turtle), plain, gzip or bzip2.
+        wikidata: JSON dumps of Wikidata, whole or in part.
+        languages: of the labels, aliases and descriptions in RDF and Wikidata, the best first; where any is given,
+            values in other languages are left out. By default English, and all values.
         passages: JSON Lines files of texts about the entities.
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
@@ -94,15 +105,16 @@ def build_kb(
     """
     started = time.monotonic()
     target = Path(folder).expanduser().resolve()
-    if not triples:
-        raise UsageError("a knowledge base needs a file of triples; name one with --triples")
+    if not triples and not wikidata:
+        raise UsageError("a knowledge base needs a file of triples; name one with --triples or --wikidata")
     try:
         refuse_target(target, replace=replace)
-        inputs = _Inputs(triples, passages, aliases, entities, progress)
+        inputs = _Inputs(triples, wikidata, passages, aliases, entities, progress)
         build = _Build(
             inputs=inputs,
             name=(name or target.name).strip() or target.name,
             embedder=embedder,
+            languages=tuple(languages),
             literal_relations=frozenset(literal_relations),
             detect_literals=detect_literals,
             index=index,
@@ -138,17 +150,20 @@ class _Inputs:
     def __init__(
         self,
         triples: Sequence[Path | str],
+        wikidata: Sequence[Path | str],
         passages: Sequence[Path | str],
         aliases: Path | str | None,
         entities: Path | str | None,
         progress: Progress,
     ) -> None:
         self.triples = [Path(path).expanduser() for path in triples]
+        self.wikidata = [Path(path).expanduser() for path in wikidata]
         self.passages = [Path(path).expanduser() for path in passages]
         self.aliases = Path(aliases).expanduser() if aliases else None
         self.entities = Path(entities).expanduser() if entities else None
         roles: list[tuple[Role, Path]] = [
             *(("triples", path) for path in self.triples),
+            *(("wikidata", path) for path in self.wikidata),
             *(("entities", path) for path in [self.entities] if path),
             *(("aliases", path) for path in [self.aliases] if path),
             *(("passages", path) for path in self.passages),
@@ -190,6 +205,7 @@ class _Build:
     inputs: _Inputs
     name: str
     embedder: Embedder | str | None
+    languages: tuple[str, ...]
     literal_relations: frozenset[str]
     detect_literals: bool
     index: bool
@@ -204,11 +220,11 @@ class _Build:
             "build", self.name, str(strict), str(self.index), *(file["file"] for file in self.inputs.files)
         )
 
-    def _digest(self, *more: str, roles: Sequence[str] = ("triples", "entities", "aliases", "passages")) -> str:
+    def _digest(self, *more: str, roles: Sequence[str] = (*_GRAPH_ROLES, "passages")) -> str:
         model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
         parts = [
             [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
-            [sorted(self.literal_relations), self.detect_literals],
+            [sorted(self.literal_relations), self.detect_literals, self.languages],
             [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
             model if self._encodes and "passages" in roles else None,
             more,
@@ -257,19 +273,22 @@ class _Build:
 
     def _graph(self, work: Path) -> GraphCounts:
         inputs, rejects = self.inputs, self.rejects
-        roles = ("triples", "entities", "aliases")
         aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
-        with GraphWriter(work / kb_files.GRAPH, progress=self.progress) as writer:
-            for path in inputs.triples:
-                writer.add(read_triples(path, rejects), literal_relations=self.literal_relations)
+        with (
+            Facts(work / "facts.part", Languages(self.languages)) as facts,
+            GraphWriter(work / kb_files.GRAPH, progress=self.progress) as writer,
+        ):
+            for rows in self._rows(facts, work):
+                writer.add(rows, literal_relations=self.literal_relations)
             counts, unknown = writer.finish(
-                meta={"name": self.name, "fingerprint": self._digest("graph", roles=roles)},
+                meta={"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)},
                 detect_literals=self.detect_literals,
-                entities=read_entities(inputs.entities, rejects) if inputs.entities else (),
-                aliases=aliases,
+                # A file of entities says more than the triples' own files, so it comes last.
+                entities=chain(facts.rows(), read_entities(inputs.entities, rejects) if inputs.entities else ()),
+                aliases=facts.aliases(aliases),
             )
         if not counts["triples"]:
-            names = ", ".join(path.name for path in inputs.triples)
+            names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
             first = next((f"line {r['line']} {r['reason']}" for r in rejects.kept), "no rows")
             raise KnowledgeError(f"no triple could be read from {names}: {first}")
         for key in unknown:
@@ -278,6 +297,16 @@ class _Build:
                     inputs.aliases, 0, f"{key_label(key)[:80]!r} names no entity, or several", kind="unknown entity"
                 )
         return counts
+
+    def _rows(self, facts: Facts, work: Path) -> Iterator[Iterable[TripleRow]]:
+        """The triples of each file; what RDF and dumps say of entities beside them goes to `facts`."""
+        for number, path in enumerate(self.inputs.triples):
+            if rdf_form(path):
+                yield read_rdf(path, facts, self.rejects, number=number)
+            else:
+                yield read_triples(path, self.rejects)
+        if self.inputs.wikidata:
+            yield read_wikidata(self.inputs.wikidata, facts, self.rejects, work)
 
     @property
     def _encodes(self) -> bool:

@@ -9,7 +9,7 @@ from urllib.parse import unquote
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = dict.fromkeys(range(0x300, 0x370))
 _LOCAL_NAME = re.compile(
-    r"(?:https?://[^/?#]+/(?:[^?#]*/)?|https?://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
+    r"(?:https?://[^/?#]+/(?:[^?#]*/)?|(?:https?|file)://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
 )
 _PAGE = re.compile(r"\.(?:html?|php|aspx?|jsp|pdf|xml|jpe?g|png|svg|gif)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
@@ -55,7 +55,7 @@ def trigrams(text: str) -> list[str]:
 
 def key_label(key: str) -> str:
     """The label of an entity that was given none: its key with underscores shown as spaces, an IRI by its last part."""
-    if key.startswith(("http://", "https://", "urn:", "_:")):
+    if key.startswith(("http://", "https://", "file:///", "urn:", "_:")):
         key = iri_label(key)
     return " ".join(key.replace("_", " ").split()) or key
 
@@ -72,7 +72,7 @@ def iri_label(iri: str) -> str:
 
 def relation_label(name: str) -> str:
     """The label of a relation that was given none (`shares_border_with` and `sharesBorderWith` read alike)."""
-    if name.startswith(("http://", "https://", "urn:")):
+    if name.startswith(("http://", "https://", "file:///", "urn:")):
         name = iri_label(name)
     label = " ".join(name.replace("_", " ").split()) or name
     if name.isascii() and name.isalnum() and not name.isupper():
