@@ -21,7 +21,8 @@ _BATCH = 50_000
 _LANGUAGES = 1_000
 """Ranks of a predicate: the surer predicate comes before the better language."""
 _OTHER = 900
-"""Rank of a language that is not preferred."""
+"""Rank of a language that is not preferred; a text in one comes after all that are in preferred ones."""
+_OTHERS = 1_000_000
 _DESCRIPTION_LENGTH = 300
 
 
@@ -80,7 +81,8 @@ class Facts:
         if kind == "description":
             text = text[:_DESCRIPTION_LENGTH]
         if text:
-            self._pending.append((entity, _KINDS[kind], predicate * _LANGUAGES + rank, text))
+            place = predicate * _LANGUAGES + rank + (_OTHERS if rank >= _OTHER else 0)
+            self._pending.append((entity, _KINDS[kind], place, text))
             if len(self._pending) >= _BATCH:
                 self._flush()
 
@@ -142,7 +144,7 @@ class Aliases(Mapping[str, Sequence[str]]):
     _NAMES = (
         "SELECT entity, text FROM (SELECT entity, kind, rank, text, row_number() OVER ("
         "PARTITION BY entity, kind ORDER BY rank, text) AS place FROM fact WHERE kind IN (0, 3){one}) "
-        f"WHERE kind = 3 OR (place > 1 AND rank % {_LANGUAGES} < {_OTHER}) ORDER BY entity, kind, rank, text"
+        f"WHERE kind = 3 OR (place > 1 AND rank < {_OTHERS}) ORDER BY entity, kind, rank, text"
     )
 
     def __init__(self, db: sqlite3.Connection, more: Mapping[str, Sequence[str]]) -> None:

@@ -373,7 +373,7 @@ def plain_rdf(things: Iterable[Thing]) -> str:
             if claim.value.kind == "item":
                 end = _iri(node(claim.value.text))
             else:
-                end = "_:unknown" if claim.value.kind == "somevalue" else _rdf_value(claim.value)
+                end = "_:unknown" if claim.value.kind == "somevalue" else _rdf_value(claim.value).replace('"+', '"', 1)
             relation = RDF_TYPE if claim.prop == "P31" else example_iri("rel", known[claim.prop].labels["en"])
             rows.append((subject, _iri(relation), end))
     return "".join(f"{' '.join(row)} .\n" for row in rows)

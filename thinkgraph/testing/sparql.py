@@ -92,7 +92,9 @@ class SparqlServer:
         import pyoxigraph
 
         self._store = pyoxigraph.Store()
-        self._store.bulk_load(data.encode() if isinstance(data, str) else data, format=pyoxigraph.RdfFormat.TURTLE)
+        body = data.encode() if isinstance(data, str) else data
+        # Lenient: a graph may hold IRIs that a query cannot.
+        self._store.bulk_load(body, format=pyoxigraph.RdfFormat.TURTLE, lenient=True)
         self.latency = latency
         self.calls: list[AskedQuery] = []
         """Every request so far, in order of arrival."""
@@ -157,11 +159,10 @@ class SparqlServer:
         self._stopping.wait(trouble.seconds if isinstance(trouble, Hang) else self.latency)
         return call, trouble
 
-    def end(self, call: AskedQuery, status: int) -> None:
-        """Note how a request ended."""
+    def end(self) -> None:
+        """Note that a request was answered."""
         with self._lock:
             self._flying -= 1
-            call.status = status
 
     def answer(self, query: str) -> bytes:
         """The answer as SPARQL JSON.
@@ -180,6 +181,7 @@ class SparqlServer:
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
     server: LocalServer
+    _call: AskedQuery | None = None
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
@@ -199,16 +201,15 @@ class _Handler(BaseHTTPRequestHandler):
             self._send(_NOWHERE, b"no such path", "text/plain")
             return
         owner: SparqlServer = self.server.owner
-        call, trouble = owner.begin(query, dict(self.headers.items()))
-        status = 0
+        self._call, trouble = owner.begin(query, dict(self.headers.items()))
         try:
-            status = self._respond(owner, query, trouble)
+            self._respond(owner, query, trouble)
         except ConnectionError:
             self.close_connection = True
         finally:
-            owner.end(call, status)
+            owner.end()
 
-    def _respond(self, owner: SparqlServer, query: str, trouble: Trouble) -> int:
+    def _respond(self, owner: SparqlServer, query: str, trouble: Trouble) -> None:
         match trouble:
             case Fault():
                 trouble = Page(trouble.message.encode(), trouble.status, "text/plain", dict(trouble.headers))
@@ -219,28 +220,31 @@ class _Handler(BaseHTTPRequestHandler):
                 if isinstance(trouble, Drop) and trouble.at == "body":
                     self._send(_OK, b'{"head": {"vars"', JSON, {"Content-Length": "1000"})
                 self.connection.shutdown(socket.SHUT_RDWR)
-                return 0
+                return
         if isinstance(trouble, Page):
-            return self._send(trouble.status, trouble.body, trouble.kind, trouble.headers)
+            self._send(trouble.status, trouble.body, trouble.kind, trouble.headers)
+            return
         try:
             body = owner.answer(query)
         except (SyntaxError, ValueError, RuntimeError, OSError) as error:
-            status = _BAD if isinstance(error, SyntaxError) else _BROKEN
-            return self._send(status, str(error).encode(), "text/plain")
+            self._send(_BAD if isinstance(error, SyntaxError) else _BROKEN, str(error).encode(), "text/plain")
+            return
         if isinstance(trouble, Cut):
             length = {"Content-Length": str(len(body))} if trouble.announced else {}
             self.close_connection = True
-            return self._send(_OK, body[: trouble.after], JSON, length)
-        return self._send(_OK, body, JSON)
+            self._send(_OK, body[: trouble.after], JSON, length)
+            return
+        self._send(_OK, body, JSON)
 
-    def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None) -> int:
+    def _send(self, status: int, body: bytes, kind: str, headers: dict[str, str] | None = None) -> None:
+        if self._call is not None:
+            self._call.status = status
         self.send_response(status)
         for name, value in {"Content-Type": kind, "Content-Length": str(len(body)), **(headers or {})}.items():
             self.send_header(name, value)
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
-        return status
 
 
 def main(arguments: Sequence[str] | None = None) -> int:

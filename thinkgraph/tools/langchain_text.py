@@ -21,6 +21,8 @@ UNKNOWN = -1
 """Stands for a count that a vector store does not tell."""
 
 _ENTITIES_AT_ONCE = 200
+_MOST_EQUAL = 1_000
+"""Documents read beyond the limit, where they are equally near."""
 Form = Literal["dict", "document", "metadata"]
 Filter = Form | Callable[[list[str]], Any]
 
@@ -143,9 +145,21 @@ class LangChainTextStore:
     def _found(self, query: str, limit: int, made: Any) -> list[PassageHit]:
         text = well_formed(query).replace("\0", " ")
         more = {} if made is None else {"filter": made}
-        pairs = self._ask(lambda: self._store.similarity_search_with_score(text, k=limit, **more))
-        sign = self._direction([float(score) for _, score in pairs])
-        return [{"passage": self._passage(document), "score": sign * float(score)} for document, score in pairs]
+        most = limit
+        while True:
+            # One more than wanted: where the last ones are equal, all of them are read, so that ids decide and not chance.
+            most += 1
+            pairs = self._ask(lambda k=most: self._store.similarity_search_with_score(text, k=k, **more))  # type: ignore[misc]
+            scores = [round(float(score), 6) for _, score in pairs]
+            if len(pairs) < most or scores[limit - 1] != scores[-1] or most >= limit + _MOST_EQUAL:
+                break
+            most = min(2 * most, limit + _MOST_EQUAL - 1)
+        sign = self._direction(scores)
+        hits: list[PassageHit] = [
+            {"passage": self._passage(document), "score": sign * score}
+            for (document, _), score in zip(pairs, scores, strict=True)
+        ]
+        return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
     def _direction(self, scores: Sequence[float]) -> float:
         """1 where scores fall from the best on, -1 where they rise, being distances; the store is asked once."""

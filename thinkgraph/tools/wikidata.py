@@ -43,7 +43,10 @@ def time_text(time: str, precision: int = _DAY, *, years: Literal["historical", 
         return f"{_ordinal(-(-year // size))} {'century' if precision == _CENTURY else 'millennium'}{era}"
     if precision <= _YEAR or not int(month):
         return f"{year}{era}"
-    shown = f"{year:04d}-{month}" if precision == _MONTH or not int(day) else f"{year:04d}-{month}-{day}"
+    # Four digits are the standard's, and what dates are known by; before Christ nobody writes so.
+    shown = f"{year}-{month}" if era else f"{year:04d}-{month}"
+    if precision > _MONTH and int(day):
+        shown += f"-{day}"
     if precision >= _SECOND and clock:
         shown += f" {clock}"
     return shown + era

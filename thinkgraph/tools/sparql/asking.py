@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from thinkgraph.errors import StoreError
 from thinkgraph.tools.sparql.http import RefusedError, Row, SparqlClient
 from thinkgraph.tools.sparql.terms import Node, node_of
+
+T = TypeVar("T")
 
 _BODY = 150_000
 """Characters of one list in one request."""
@@ -107,6 +109,18 @@ def number_in(row: Row, name: str) -> int:
         return int(text) if text.lstrip("+-").isdecimal() else int(float(text))
     except (ValueError, OverflowError):
         raise StoreError(f"the SPARQL endpoint sent {text[:40]!r} where ?{name} is a number") from None
+
+
+def item_in(row: Row, items: Sequence[T]) -> T:
+    """What the row is about: the item whose number it has.
+
+    Raises:
+        StoreError: there is no such number.
+    """
+    number = number_in(row, "i")
+    if not 0 <= number < len(items):
+        raise StoreError(f"the SPARQL endpoint sent the number {number}, which was not asked about")
+    return items[number]
 
 
 def node_in(row: Row, name: str) -> Node | None:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
 from thinkgraph.tools.names import key_label, relation_label, well_formed
-from thinkgraph.tools.sparql.asking import Asked, Asker, node_in, number_in, text_in
+from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.remembered import Remembered
@@ -100,7 +100,7 @@ class Describer:
         classes: dict[str, list[str]] = {}
         rows = [Asked(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
         for row in self._asker.ask(rows, lambda part: self._queries.texts(_listed(part), full=full)):
-            one, kind, text = iris[number_in(row, "i")], text_in(row, "k"), text_in(row, "v")
+            one, kind, text = item_in(row, iris), text_in(row, "k"), text_in(row, "v")
             if kind == "t":
                 if node := node_in(row, "v"):
                     classes.setdefault(one, []).append(node.value)
@@ -113,7 +113,7 @@ class Describer:
         rows = [Asked(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
         found = {}
         for row in self._asker.ask(rows, lambda part: self._queries.any_label(_listed(part))):
-            found[iris[number_in(row, "i")]] = " ".join(text_in(row, "v").partition(" ")[2].split())
+            found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())
         return found
 
 

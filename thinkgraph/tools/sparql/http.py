@@ -234,8 +234,10 @@ class SparqlClient:
             )
         try:
             answer = json.loads(body)
-            rows = [dict(row) for row in answer["results"]["bindings"]]
-        except (ValueError, KeyError, TypeError, RecursionError):
+            rows = [
+                {str(name): dict(binding) for name, binding in row.items()} for row in answer["results"]["bindings"]
+            ]
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError):
             raise StoreError(
                 f"the SPARQL endpoint {self.host} sent no valid SPARQL JSON ({len(body):,} bytes, perhaps cut off when it "
                 f"ran out of time){_said(response, body[-300:])}"

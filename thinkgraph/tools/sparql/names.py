@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.names import key_label, normal_name, words
-from thinkgraph.tools.sparql.asking import Asked, Asker, node_in, number_in, text_in
+from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import Node, literal, string
 
@@ -220,7 +220,7 @@ class NameFinder:
                 yield from ask(part[len(part) // 2 :])
                 return
             for row in answer:
-                name, node = wanted[number_in(row, "i")], node_in(row, "e")
+                name, node = item_in(row, wanted), node_in(row, "e")
                 text = text_in(row, "t")
                 if node is None or node.literal or normal_name(text) != name:
                     continue
@@ -246,7 +246,7 @@ class NameFinder:
             for row in answer:
                 node = node_in(row, "e")
                 if node is not None and not node.literal and node.value.startswith(self._profile.entity_start):
-                    hits[number_in(row, "i")].setdefault(ids.node_id(node), text_in(row, "t"))
+                    item_in(row, hits).setdefault(ids.node_id(node), text_in(row, "t"))
         entities = self._entities(store, [id_ for one in hits for id_ in one])
         return [
             [
@@ -385,7 +385,7 @@ class NameFinder:
         for row in self._asker.ask(
             rows, lambda part: self._queries.any_label(values("?i ?e", (one.values for one in part)))
         ):
-            found[iris[number_in(row, "i")]] = " ".join(text_in(row, "v").partition(" ")[2].split())
+            found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())
         for one in iris:
             yield one, found.get(one) or key_label(one)
 

@@ -12,7 +12,7 @@ from typing import NamedTuple, Self
 
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
-from thinkgraph.tools.sparql.asking import Asked, Asker, node_in, number_in
+from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.http import Manners, RefusedError, Row, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
@@ -235,7 +235,7 @@ class SparqlGraphStore:
         rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         found = dict.fromkeys(keys, 0)
         for row in self._asker.ask(rows, lambda part: self._queries.degrees(_values("?i ?s", part))):
-            found[keys[number_in(row, "i")]] = number_in(row, "n")
+            found[item_in(row, keys)] = number_in(row, "n")
         return found
 
     # ---- nodes ----------------------------------------------------------------------------------------------------
@@ -246,7 +246,7 @@ class SparqlGraphStore:
         keys = list(nodes)
         rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         known = [
-            keys[number_in(row, "i")]
+            item_in(row, keys)
             for row in self._asker.ask(rows, lambda part: self._queries.known(_values("?i ?e", part)))
         ]
         facts = self._describer.facts(nodes[key].value for key in known if not nodes[key].literal)
@@ -286,7 +286,7 @@ class SparqlGraphStore:
         def take(rows: Iterable[Row], direction: Direction) -> None:
             for row in rows:
                 if relation := node_in(row, "p"):
-                    counts[number_in(row, "i")][relation.value, direction] = number_in(row, "n")
+                    item_in(row, counts)[relation.value, direction] = number_in(row, "n")
 
         rows = [Asked(i, (node.term(),), node.strict) for i, (_, node) in enumerate(asked)]
         out = [row for row, (_, node) in zip(rows, asked, strict=True) if not node.literal]
@@ -367,7 +367,7 @@ class SparqlGraphStore:
                     rows, partial(self._queries.step_counts_bounded, bound=self._bound), batch=_HUBS
                 )
             for row in answer:
-                found[keys[number_in(row, "i")]] = number_in(row, "n")
+                found[item_in(row, keys)] = number_in(row, "n")
         return found
 
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
@@ -405,7 +405,7 @@ class SparqlGraphStore:
         rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         found = {}
         for row in self._asker.ask(rows, lambda part: self._queries.loops(_values("?i ?s", part))):
-            found[keys[number_in(row, "i")]] = number_in(row, "n")
+            found[item_in(row, keys)] = number_in(row, "n")
         return found
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
@@ -417,7 +417,7 @@ class SparqlGraphStore:
             for i, one in enumerate(parsed.values())
         ]
         known = [
-            keys[number_in(row, "i")]
+            item_in(row, keys)
             for row in self._asker.ask(rows, lambda part: self._queries.exact(_values("?i ?s ?p ?o", part)))
         ]
         found = self._shown(parsed[key] for key in known)
