@@ -189,7 +189,7 @@ def test_packed_or_not(tmp_path, name):
     packed = gzip.compress(text) if name.endswith("gz") else bz2.compress(text) if "BZ2" in name else text
     assert len(read(tmp_path, packed, name)[0]) == 5_000
     if packed is not text:
-        with pytest.raises(KnowledgeError, match="damaged (gzip|bzip2) file"):
+        with pytest.raises(KnowledgeError, match=r"damaged (gzip|bzip2) file"):
             read(tmp_path, packed[: len(packed) // 2], name)
 
 

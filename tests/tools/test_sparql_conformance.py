@@ -3,14 +3,19 @@ from __future__ import annotations
 import pytest
 
 from thinkgraph.testing.conformance.graph import GraphStoreConformance
+from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.testing.rdf_samples import (
+    Claim,
+    Thing,
     example_iri,
+    item,
     suite_ids,
     suite_rdf,
     suite_things,
     wikidata_rdf,
 )
 from thinkgraph.testing.sparql import SparqlServer
+from thinkgraph.tools.linking import StandardLinker
 from thinkgraph.tools.sparql.http import Manners
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
@@ -72,3 +77,52 @@ class TestBounded(TestWikidata):
         options = {"names": "local", "counts": True, "page": 500, "batch": 40}
         with SparqlGraphStore(wikidata_server.url, profile="wikidata", manners=QUICK, **options) as store:
             yield store
+
+
+def suite_linker_things() -> list[Thing]:
+    numbers = {entity["id"]: f"Q{i}" for i, (entity, _) in enumerate(LinkerConformance.entities, 1)}
+    world = Thing("Q99", {"en": "world"})
+    things = [
+        Thing(
+            numbers[one["id"]],
+            {"en": one["label"]},
+            {"en": one["description"]},
+            {"en": aliases},
+            (Claim("P1", item("Q99")),),
+        )
+        for one, aliases in LinkerConformance.entities
+    ]
+    return [Thing("P1", {"en": "in"}, datatype="wikibase-item"), world, *things]
+
+
+@pytest.fixture(scope="module")
+def linker_server():
+    with SparqlServer(wikidata_rdf(suite_linker_things())) as server:
+        yield server
+
+
+class TestLinker(LinkerConformance):
+    """The ids are the suite's again on their way out, as its tests know them."""
+
+    @pytest.fixture
+    def linker(self, linker_server):
+        options = {"profile": "wikidata", "names": "local", "manners": QUICK}
+        with SparqlGraphStore(linker_server.url, **options) as store:
+            yield Renamed(StandardLinker(store))
+
+
+class Renamed:
+    """A linker whose entities have the suite's ids."""
+
+    def __init__(self, linker: StandardLinker) -> None:
+        self._linker = linker
+        self._ids = {f"Q{i}": entity["id"] for i, (entity, _) in enumerate(LinkerConformance.entities, 1)}
+
+    def link(self, texts, *, limit=20):
+        return [
+            [
+                {**link, "entity": {**link["entity"], "id": self._ids.get(link["entity"]["id"], "world")}}
+                for link in found
+            ]
+            for found in self._linker.link(texts, limit=limit)
+        ]

@@ -387,7 +387,7 @@ def test_addresses():
     assert store._client.url == "https://example.org:8443/sparql"
     assert store._client._parameters == {"infer": "false"}
     assert store._client._manners.rate == 2
-    assert (store._bound, store._count, store._with_details) == (50, True, False)
+    assert (store._bound, store._count, store._reader._with_details) == (50, True, False)
     assert "p%40ss" not in store._name
     assert "p@ss" not in repr(store.__dict__["_settings"])
     store.close()

@@ -144,7 +144,7 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     resolve_settings(method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
-        knowledge=Knowledge.open(options["kb"], text=options["text"]),
+        knowledge=runs.keep(Knowledge.open(options["kb"], text=options["text"])),
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING
 
 from thinkgraph.cli.options import add_kb, add_model, model_name
 from thinkgraph.cli.show import counted, write_line
-from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.errors import KnowledgeError, ModelError, ThinkGraphError
 from thinkgraph.prompts.kinds import BadReplyError
 from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from thinkgraph.models.client import ChatClient
     from thinkgraph.prompts.library import Prompt
+    from thinkgraph.tools.knowledge import Knowledge
 
 PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromadb", "sentence-transformers", "torch")
 
@@ -101,22 +102,34 @@ def _knowledge(args: argparse.Namespace) -> str:
 def _encoder(args: argparse.Namespace) -> str:
     from thinkgraph.tools.knowledge import Knowledge
 
-    embedder = Knowledge.open(args.kb, text=args.text).embedder
-    began = time.monotonic()
-    vector = embedder.embed(["a short text"])[0]
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
+        embedder = knowledge.embedder
+        began = time.monotonic()
+        vector = embedder.embed(["a short text"])[0]
     return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
 
 
 def _calls(args: argparse.Namespace) -> int:
-    """One small call of every role: the prompt's own worked example, read back by the role's parser."""
-    from thinkgraph.graphs.build import offline_model
-    from thinkgraph.models.roles import Models
-    from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+    """One small call of every role; gives the number of faults."""
     from thinkgraph.tools.knowledge import Knowledge
 
     try:
+        with Knowledge.open(args.kb, text=args.text) as knowledge:
+            return _calls_over(args, knowledge)
+    except KnowledgeError as error:
+        _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
+        return 1
+
+
+def _calls_over(args: argparse.Namespace, knowledge: Knowledge) -> int:
+    """The calls: the prompt's own worked example, read back by the role's parser."""
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+
+    try:
         library = PromptLibrary(args.prompts)
-        models = Models(model_name(args.model), offline=offline_model(Knowledge.open(args.kb, text=args.text)))
+        models = Models(model_name(args.model), offline=offline_model(knowledge))
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

@@ -139,6 +139,10 @@ class RunStore:
         """Close every file."""
         self._closing.close()
 
+    def keep(self, opened: Any) -> Any:
+        """Close something together with the store."""
+        return self._closing.enter_context(contextlib.closing(opened))
+
     def checkpointer(self) -> SqliteSaver:
         """LangGraph's SQLite checkpointer over this store."""
         from langgraph.checkpoint.sqlite import SqliteSaver

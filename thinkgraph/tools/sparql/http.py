@@ -45,6 +45,10 @@ class RefusedError(StoreError):
     """The endpoint will not have the query (status 400)."""
 
 
+class SlowError(StoreError):
+    """The endpoint, or our patience with it, ran out of time."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Manners:
     """How an endpoint is asked."""
@@ -120,7 +124,7 @@ class SparqlClient:
             except _PassingError as error:
                 if attempt == self._manners.retries:
                     tried = f" (tried {attempt + 1} times)" if attempt else ""
-                    raise StoreError(f"{error}{tried}") from None
+                    raise (SlowError if error.slow else StoreError)(f"{error}{tried}") from None
                 wait = error.wait if error.wait is not None else _FIRST_WAIT * 2**attempt * (1 + self._jitter.random())
             time.sleep(min(wait, _LONGEST_WAIT))
         raise AssertionError("unreachable")
@@ -135,7 +139,8 @@ class SparqlClient:
                     body = self._read(response)
             except httpx.TimeoutException:
                 raise _PassingError(
-                    f"{name} did not answer within {self._manners.timeout:g} s; ask for less, or give it longer (timeout=)"
+                    f"{name} did not answer within {self._manners.timeout:g} s; ask for less, or give it longer (timeout=)",
+                    slow=True,
                 ) from None
             except (httpx.RequestError, httpx.StreamError, RuntimeError) as error:
                 if self._closed:
@@ -166,7 +171,8 @@ class SparqlClient:
             # httpx limits the wait for each piece; a server that drips would hold us for ever.
             if time.monotonic() > until:
                 raise _PassingError(
-                    f"the SPARQL endpoint {self.host} did not finish its answer within {self._manners.timeout:g} s"
+                    f"the SPARQL endpoint {self.host} did not finish its answer within {self._manners.timeout:g} s",
+                    slow=True,
                 )
             parts.append(part)
         return b"".join(parts)
@@ -210,7 +216,7 @@ class SparqlClient:
         if status == _TOO_MANY or status >= _SERVER_FAULT:
             if status >= _SERVER_FAULT and any(word in said.casefold() for word in _OUT_OF_TIME):
                 # The same query would run out of the same time again.
-                raise StoreError(
+                raise SlowError(
                     f"the SPARQL endpoint {host} ran out of its time (status {status}{said}): ask for less (bound=, limit)"
                 )
             wait = _wait(response.headers.get("retry-after"))
@@ -251,9 +257,10 @@ class SparqlClient:
 class _PassingError(Exception):
     """A failure that may be gone at the next try."""
 
-    def __init__(self, message: str, wait: float | None = None) -> None:
+    def __init__(self, message: str, wait: float | None = None, *, slow: bool = False) -> None:
         super().__init__(message)
         self.wait = wait
+        self.slow = slow
 
 
 def _wait(header: str | None) -> float | None:

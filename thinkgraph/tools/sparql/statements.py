@@ -9,7 +9,7 @@ from typing import NamedTuple
 from thinkgraph.tools.sparql.asking import Asked, Asker, node_in, number_in, text_in
 from thinkgraph.tools.sparql.profiles import WD
 from thinkgraph.tools.sparql.queries import WIKIBASE, values
-from thinkgraph.tools.sparql.terms import Node, iri, string
+from thinkgraph.tools.sparql.terms import Node, iri, strict_iri, string
 from thinkgraph.tools.wikidata import NO_UNIT, quantity_text, time_text
 
 _DIRECT, _CLAIM, _VALUE = f"{WD}prop/direct/", f"{WD}prop/", f"{WD}prop/statement/"
@@ -24,6 +24,11 @@ class Raw(NamedTuple):
     subject: str
     relation: str
     object: Node
+
+    @property
+    def strict(self) -> bool:
+        """Whether every server takes it."""
+        return strict_iri(self.subject) and strict_iri(self.relation) and self.object.strict
 
 
 class Precise(NamedTuple):
@@ -69,7 +74,7 @@ def details(asker: Asker, triples: Iterable[Raw]) -> dict[Raw, Details]:
     for i, one in enumerate(asked):
         number = one.relation[len(_DIRECT) :]
         terms = (iri(one.subject), iri(_CLAIM + number), iri(_VALUE + number), one.object.term())
-        rows.append(Asked(i, terms, one.object.strict))
+        rows.append(Asked(i, terms, one.strict))
     simple: dict[int, set[tuple[str, str, Node]]] = {}
     precise: dict[tuple[int, str, str], dict[str, Precise]] = {}
     for row in asker.ask(rows, _query, batch=_BATCH):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import threading
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
 from types import TracebackType
 from typing import NamedTuple, Self
@@ -14,19 +14,18 @@ from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
 from thinkgraph.tools.sparql.describing import Describer
-from thinkgraph.tools.sparql.http import Manners, RefusedError, Row, SparqlClient
+from thinkgraph.tools.sparql.http import Manners, Row, SlowError, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Names, Profile, Search
 from thinkgraph.tools.sparql.queries import Queries, values
+from thinkgraph.tools.sparql.reading import TripleReader, raw_of
 from thinkgraph.tools.sparql.remembered import Remembered
-from thinkgraph.tools.sparql.statements import Details, Precise, Raw, details
+from thinkgraph.tools.sparql.statements import Raw
 from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri
 
 UNKNOWN = -1
 """Stands for a count that an endpoint does not tell cheaply."""
 
-_SAMPLES = 20
-"""Steps of hubs drawn in one request."""
 _HUBS = 25
 """Nodes whose incoming triples are counted up to a bound in one request."""
 _COUNTED, _SECONDS = 20_000, 600.0
@@ -113,8 +112,11 @@ class SparqlGraphStore:
         self._queries = Queries(found, tuple(languages) or found.languages, literal_length)
         self._describer = Describer(self._asker, self._queries, found)
         self._ids = Ids(found.node_forms, found.relation_forms)
+        with_details = found.statements if statements is None else statements and found.statements
+        self._reader = TripleReader(
+            self._asker, self._queries, self._describer, self._ids, found, statements=with_details
+        )
         self._bound = found.bound if bound is None else bound
-        self._with_details = found.statements if statements is None else statements and found.statements
         self._count = found.counts if counts is None else counts
         self._edges: Remembered[Edges] = Remembered(_COUNTED, _SECONDS)
         self._name = name or url.split("://", 1)[-1].rpartition("@")[2].partition("?")[0]
@@ -124,7 +126,7 @@ class SparqlGraphStore:
             self._queries.languages,
             self._bound,
             literal_length,
-            self._with_details,
+            with_details,
         ]
         self._settings = [*settings, sorted((parameters or {}).items()), version]
         self._lock = threading.Lock()
@@ -189,8 +191,8 @@ class SparqlGraphStore:
                 raise StoreError(
                     f"the SPARQL endpoint {self._name} does not count its triples; open it with counts=no"
                 ) from None
-            except StoreError as error:
-                raise StoreError(f"{error}; if it is too large to be counted, open it with counts=no") from None
+            except SlowError as error:
+                raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
             counts = [
                 number_in(entities, "n"),
                 number_in(literals, "n"),
@@ -329,7 +331,7 @@ class SparqlGraphStore:
                 for step in small
                 if step.out == out
             ]
-            self._fetch(rows, partial(self._step_query, self._queries.steps, out=out), raws)
+            self._reader.fetch(rows, partial(self._step_query, self._queries.steps, out=out), raws)
         patterns = [
             Asked(
                 step.number,
@@ -339,7 +341,7 @@ class SparqlGraphStore:
             )
             for step in large
         ]
-        self._sample(patterns, limit, seed, raws)
+        self._reader.sample(patterns, limit, seed, raws)
         places = [(parsed[key].number, totals[key]) if key in parsed else None for key in wanted]
         return self._neighbours(places, raws, limit)
 
@@ -385,13 +387,13 @@ class SparqlGraphStore:
             for i, key in enumerate(keys)
             if 0 < totals[key] <= limit
         ]
-        self._fetch(small, lambda part: queries.around(_things(part), _values("?i ?o", part)), raws)
+        self._reader.fetch(small, lambda part: queries.around(_things(part), _values("?i ?o", part)), raws)
         patterns = [
             Asked(i, (queries.around_pattern(nodes[key].term(), bound=self._bound),), nodes[key].strict, limit)
             for i, key in enumerate(keys)
             if totals[key] > limit
         ]
-        self._sample(patterns, limit, seed, raws)
+        self._reader.sample(patterns, limit, seed, raws)
         numbers = {key: i for i, key in enumerate(keys)}
         return self._neighbours([(numbers[id_], totals[id_]) if id_ in numbers else None for id_ in ids], raws, limit)
 
@@ -410,17 +412,17 @@ class SparqlGraphStore:
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See `GraphStore.triples`. A triple's id is its subject, relation and object."""
-        parsed = {id_: raw for id_ in dict.fromkeys(ids) if (raw := self._parsed(id_))}
+        parsed = {id_: raw for id_ in dict.fromkeys(ids) if (raw := self._reader.parsed(id_))}
         keys = list(parsed)
         rows = [
-            Asked(i, (iri(one.subject), iri(one.relation), one.object.term()), one.object.strict)
+            Asked(i, (iri(one.subject), iri(one.relation), one.object.term()), one.strict)
             for i, one in enumerate(parsed.values())
         ]
         known = [
             item_in(row, keys)
             for row in self._asker.ask(rows, lambda part: self._queries.exact(_values("?i ?s ?p ?o", part)))
         ]
-        found = self._shown(parsed[key] for key in known)
+        found = self._reader.shown(parsed[key] for key in known)
         return [_copied(found[raw]) if (raw := parsed.get(id_)) and raw in found else None for id_ in ids]
 
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
@@ -429,76 +431,32 @@ class SparqlGraphStore:
         if limit <= 0 or not nodes:
             return []
         objects = [Asked(i, (node.term(),), node.strict) for i, node in enumerate(nodes)]
-        subjects = [row for row, node in zip(objects, nodes, strict=True) if not node.literal]
+        # Told apart by the sign of their numbers, for both are asked about at once.
+        subjects = [row._replace(number=~i) for i, row in enumerate(objects) if not nodes[i].literal]
         raws: set[Raw] = set()
         for theirs in self._asker.parts(objects):
             for own in self._asker.parts(subjects):
-                raws.update(self._between(own, theirs, limit))
-        chosen = sorted(raws, key=self._order)[:limit]
-        found = self._shown(chosen)
+                raws.update(map(raw_of, self._asker.careful([*own, *theirs], partial(self._between, limit=limit))))
+        chosen = sorted(raws, key=self._reader.order)[:limit]
+        found = self._reader.shown(chosen)
         return [_copied(found[one]) for one in chosen]
 
-    def _between(self, own: Sequence[Asked], theirs: Sequence[Asked], limit: int) -> Iterator[Raw]:
-        many = len(own)
-
-        def run(rows: Sequence[Asked]) -> list[Row]:
-            subjects, objects = (" ".join(row.terms[0] for row in some) for some in (rows[:many], rows[many:]))
-            return list(self._asker.pages(partial(self._queries.among, subjects, objects), most=limit))
-
-        if all(row.strict for row in (*own, *theirs)):
-            yield from map(_raw, run([*own, *theirs]))
-            return
-        try:
-            yield from map(_raw, run([*own, *theirs]))
-        except RefusedError:
-            own, theirs = [row for row in own if row.strict], [row for row in theirs if row.strict]
-            many = len(own)
-            if own and theirs:
-                yield from map(_raw, run([*own, *theirs]))
-
-    def _fetch(
-        self, rows: Sequence[Asked], build: Callable[[Sequence[Asked]], str], raws: dict[int, list[Raw]]
-    ) -> None:
-        """All triples of each row; its weight says how many there are."""
-        for part in self._asker.parts(rows):
-            if sum(row.weight for row in part) <= self._asker.page:
-                found = self._asker.careful(part, lambda kept: self._asker.select(build(kept)))
-            else:
-                found = self._paged(build(part))
-            self._take(found, raws)
-
-    def _sample(self, patterns: Sequence[Asked], limit: int, seed: int, raws: dict[int, list[Raw]]) -> None:
-        """A sample of each pattern's triples, drawn by the server."""
-        for part in self._asker.parts(patterns if limit else (), _SAMPLES):
-
-            def query(kept: Sequence[Asked]) -> str:
-                blocks = (self._queries.sampled(row.terms[0], row.values[0], limit, seed) for row in kept)
-                return f"SELECT ?i ?s ?p ?o {{ {' UNION '.join(blocks)} }}"
-
-            if limit <= self._asker.page:
-                found = self._asker.careful(part, lambda kept: self._asker.select(query(kept)))
-            else:
-                found = self._paged(query(part))
-            self._take(found, raws)
-
-    def _paged(self, query: str) -> list[Row]:
-        order = "ORDER BY ?i STR(?s) STR(?p) STR(?o) LANG(?o) STR(DATATYPE(?o))"
-        return list(self._asker.pages(lambda limit, offset: f"{query} {order} LIMIT {limit} OFFSET {offset}"))
-
-    @staticmethod
-    def _take(rows: Iterable[Row], raws: dict[int, list[Raw]]) -> None:
-        for row in rows:
-            raws.setdefault(number_in(row, "i"), []).append(_raw(row))
+    def _between(self, part: Sequence[Asked], limit: int) -> list[Row]:
+        subjects = " ".join(row.terms[0] for row in part if row.number < 0)
+        objects = " ".join(row.terms[0] for row in part if row.number >= 0)
+        if not subjects or not objects:
+            return []
+        return list(self._asker.pages(partial(self._queries.among, subjects, objects), most=limit))
 
     def _neighbours(
         self, places: Sequence[tuple[int, int] | None], raws: Mapping[int, Sequence[Raw]], limit: int
     ) -> list[Neighbours]:
         """The answers from the triples found: for each place the number of its triples and how many there are in all."""
-        shown = self._shown(one for rows in raws.values() for one in rows)
+        shown = self._reader.shown(one for rows in raws.values() for one in rows)
         out: list[Neighbours] = []
         for place in places:
             number, total = place or (-1, 0)
-            rows = sorted(set(raws.get(number, ())), key=self._order)
+            rows = sorted(set(raws.get(number, ())), key=self._reader.order)
             # The graph may have changed since it was counted.
             out.append(
                 {
@@ -508,58 +466,6 @@ class SparqlGraphStore:
             )
         return out
 
-    def _shown(self, raws: Iterable[Raw]) -> dict[Raw, Triple]:
-        """The triples with the labels and qualifiers that are needed to read them."""
-        asked = list(dict.fromkeys(raws))
-        more: dict[Raw, Details] = details(self._asker, asked) if self._with_details else {}
-        iris = {one.subject for one in asked} | {one.object.value for one in asked if not one.object.literal}
-        labels = self._describer.labels(iris.union(*(found.iris() for found in more.values())))
-        names = {one.relation: self._ids.relation_name(one.relation) for one in asked}
-        relations = self._describer.relation_labels(names, names)
-        return {one: self._triple(one, more.get(one, Details()), names, relations, labels) for one in asked}
-
-    def _triple(
-        self,
-        raw: Raw,
-        more: Details,
-        names: Mapping[str, str],
-        relations: Mapping[str, str],
-        labels: Mapping[str, str],
-    ) -> Triple:
-        def text(value: Node | Precise) -> str:
-            if isinstance(value, Precise):
-                return value.text(labels)
-            return self._describer.literal_label(value) if value.literal else labels[value.value]
-
-        return {
-            "id": " ".join(self._order(raw)),
-            "subject": self._ids.node_id(Node(raw.subject)),
-            "relation": names[raw.relation],
-            "object": self._ids.node_id(raw.object),
-            "subject_label": labels[raw.subject],
-            "relation_label": relations[raw.relation],
-            "object_label": text(more.value or raw.object),
-            "literal": raw.object.literal,
-            "qualifiers": [[labels[prop], text(value)] for prop, value in more.qualifiers],
-        }
-
-    def _order(self, raw: Raw) -> tuple[str, str, str]:
-        return (
-            self._ids.node_id(Node(raw.subject)),
-            self._ids.relation_name(raw.relation),
-            self._ids.node_id(raw.object),
-        )
-
-    def _parsed(self, id_: str) -> Raw | None:
-        """The triple of an id; None for what is none."""
-        parts = id_.split(" ", 2)
-        if len(parts) < 3:  # noqa: PLR2004 - subject, relation, object
-            return None
-        subject, relation, end = self._ids.node(parts[0]), self._ids.relation(parts[1]), self._ids.node(parts[2])
-        if not (subject and relation and end) or subject.literal or not self.profile.is_relation(relation):
-            return None
-        return Raw(subject.value, relation, end)
-
 
 def _values(variables: str, part: Sequence[Asked]) -> str:
     return values(variables, (row.values for row in part))
@@ -568,13 +474,6 @@ def _values(variables: str, part: Sequence[Asked]) -> str:
 def _things(part: Sequence[Asked]) -> str:
     """The rows that can be subjects."""
     return _values("?i ?s", [row for row in part if row.terms[0].startswith("<")])
-
-
-def _raw(row: Row) -> Raw:
-    subject, relation, end = (node_in(row, name) for name in "spo")
-    if subject is None or relation is None or end is None or subject.literal:
-        raise StoreError("the SPARQL endpoint sent a triple without subject, predicate or object")
-    return Raw(subject.value, relation.value, end)
 
 
 def _copied(triple: Triple) -> Triple:
