@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import time
 
 import pytest
@@ -107,6 +108,32 @@ def test_rows_that_the_server_kept_back_are_no_answer(server):
     server.change([Page(body, kind=JSON, headers={"X-SPARQL-MaxRows": "1"})])
     with opened(server) as store, pytest.raises(StoreError, match="page="):
         store.entities(["http://e/a"])
+
+
+def test_a_server_that_sends_shorter_pages_than_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path))
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    data = "\n".join(f'<http://e/{i}> <http://e/to> <http://e/{i + 1}> ; {label} "Name {i}" .' for i in range(50))
+    with SparqlServer(data) as server:
+        answer = server.answer
+
+        def capped(query):
+            body = json.loads(answer(query))
+            body["results"]["bindings"] = body["results"]["bindings"][:7]
+            return json.dumps(body).encode()
+
+        server.answer = capped
+        with opened(server) as store:
+            found = store.lookup([f"name {i}" for i in range(0, 50, 10)])
+            assert [len(one) for one in found] == [1] * 5
+
+
+def test_a_search_that_the_server_does_not_have(server):
+    with (
+        SparqlGraphStore(server.url, profile="wikidata", manners=Manners(rate=0)) as store,
+        pytest.raises(StoreError, match="search=none"),
+    ):
+        store.search(["something"])
 
 
 def test_a_server_that_keeps_failing(server, slept):

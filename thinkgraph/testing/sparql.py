@@ -172,6 +172,8 @@ class SparqlServer:
         """
         import pyoxigraph
 
+        if "SERVICE <" in query:
+            raise SyntaxError("other services are not asked from here")
         results = self._store.query(query)
         if isinstance(results, pyoxigraph.QueryTriples):
             raise SyntaxError("only SELECT and ASK are answered")  # noqa: TRY004 - of the query

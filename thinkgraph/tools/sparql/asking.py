@@ -80,12 +80,14 @@ class Asker:
         if part:
             yield part
 
-    def pages(self, query: Callable[[int, int], str], *, most: int | None = None) -> Iterator[Row]:
+    def pages(
+        self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None
+    ) -> Iterator[Row]:
         """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for."""
         offset = 0
         while most is None or offset < most:
-            limit = self.page if most is None else min(self.page, most - offset)
-            rows = self._client.select(query(limit, offset))
+            limit = page or self.page
+            rows = self._client.select(query(limit if most is None else min(limit, most - offset), offset), page=True)
             if not rows:
                 return
             yield from rows

@@ -109,8 +109,8 @@ class SparqlClient:
         self._closed = True
         self._http.close()
 
-    def select(self, query: str) -> list[Row]:
-        """The solutions of a SELECT query.
+    def select(self, query: str, *, page: bool = False) -> list[Row]:
+        """The solutions of a SELECT query; of a page, as many as the endpoint likes to send.
 
         Raises:
             RefusedError: the endpoint says that the query is wrong.
@@ -120,7 +120,7 @@ class SparqlClient:
             raise StoreError(f"the SPARQL endpoint {self.host} is closed; open it again")
         for attempt in range(self._manners.retries + 1):
             try:
-                return self._once(query)
+                return self._once(query, page=page)
             except _PassingError as error:
                 if attempt == self._manners.retries:
                     tried = f" (tried {attempt + 1} times)" if attempt else ""
@@ -129,7 +129,7 @@ class SparqlClient:
             time.sleep(min(wait, _LONGEST_WAIT))
         raise AssertionError("unreachable")
 
-    def _once(self, query: str) -> list[Row]:
+    def _once(self, query: str, *, page: bool) -> list[Row]:
         import httpx
 
         name = f"the SPARQL endpoint {self.host}"
@@ -152,7 +152,7 @@ class SparqlClient:
                     f"{name} {'broke off' if broken else 'cannot be reached'}: {_line(error)}"
                 ) from None
         self._check(response, body)
-        return self._rows(response, body)
+        return self._rows(response, body, page=page)
 
     def _send(self, query: str) -> AbstractContextManager[httpx.Response]:
         data = {"query": query, **self._parameters}
@@ -228,7 +228,7 @@ class SparqlClient:
             raise _PassingError(f"the SPARQL endpoint {host} reports {what} (status {status}{said})", wait)
         raise StoreError(f"{host} is no SPARQL endpoint at this path: status {status}{said}")
 
-    def _rows(self, response: httpx.Response, body: bytes) -> list[Row]:
+    def _rows(self, response: httpx.Response, body: bytes, *, page: bool) -> list[Row]:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if kind and not kind.endswith("json"):
             raise StoreError(
@@ -249,7 +249,7 @@ class SparqlClient:
                 f"ran out of time){_said(response, body[-300:])}"
             ) from None
         most = response.headers.get("x-sparql-maxrows", "")
-        if most.isdecimal() and 0 < int(most) <= len(rows):
+        if not page and most.isdecimal() and 0 < int(most) <= len(rows):
             raise StoreError(f"the SPARQL endpoint {self.host} sends at most {most} rows: set page= below that")
         return rows
 

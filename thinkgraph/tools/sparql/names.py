@@ -13,7 +13,7 @@ from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.names import key_label, normal_name, words
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.queries import Queries, values
@@ -31,6 +31,8 @@ _NAMESAKES = 50
 """Namesakes whose triples are compared; the index keeps them in the order of their ids."""
 _SPELLINGS = 2_000
 """Spellings of names in one request."""
+_PAGES = 10
+"""Pages of names read at once: the server sorts them all for each."""
 _TEXTS = 10
 _SEARCHED_WORDS = 8
 _SMALL = frozenset(
@@ -242,7 +244,13 @@ class NameFinder:
         hits: list[dict[str, str]] = [{} for _ in texts]
         for part in self._asker.parts(rows, _TEXTS):
             blocks = (f"{{ {self._search_block(row, limit)} }}" for row in part)
-            answer = self._asker.select(f"SELECT ?i ?e ?t ?rank {{ {' UNION '.join(blocks)} }} ORDER BY ?i ?rank ?e")
+            query = f"SELECT ?i ?e ?t ?rank {{ {' UNION '.join(blocks)} }} ORDER BY ?i ?rank ?e"
+            try:
+                answer = self._asker.select(query)
+            except StoreError as error:
+                raise StoreError(
+                    f"{error}; if it has no full-text search of that kind ({self._search}), open it with search=none"
+                ) from None
             for row in answer:
                 node = node_in(row, "e")
                 if node is not None and not node.literal and node.value.startswith(self._profile.entity_start):
@@ -350,7 +358,7 @@ class NameFinder:
             for number, (alias, _, _, text) in enumerate(rows):
                 yield entity, "a" if alias or number else "l", text
 
-        for row in self._asker.pages(self._queries.all_names):
+        for row in self._asker.pages(self._queries.all_names, page=_PAGES * self._asker.page):
             node = node_in(row, "e")
             text = " ".join(text_in(row, "v").split())
             if node is None or node.literal or not text:
@@ -364,7 +372,7 @@ class NameFinder:
         yield from told()
         unnamed = (
             node.value
-            for row in self._asker.pages(self._queries.unnamed)
+            for row in self._asker.pages(self._queries.unnamed, page=_PAGES * self._asker.page)
             if (node := node_in(row, "e")) is not None and not node.literal
         )
         yield from ((ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))
