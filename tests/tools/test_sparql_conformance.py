@@ -45,7 +45,7 @@ class TestPlainRdf(GraphStoreConformance):
 
     @pytest.fixture
     def store(self, rdf_server):
-        with SparqlGraphStore(rdf_server.url, manners=QUICK) as store:
+        with SparqlGraphStore(rdf_server.url, manners=QUICK, counts="all") as store:
             yield store
 
     def key(self, entity: str) -> str:
@@ -58,7 +58,7 @@ class TestPlainRdf(GraphStoreConformance):
 class TestWikidata(GraphStoreConformance):
     @pytest.fixture
     def store(self, wikidata_server):
-        options = {"names": "local", "counts": True, "bound": 0}
+        options = {"names": "local", "counts": "all", "bound": 0}
         with SparqlGraphStore(wikidata_server.url, profile="wikidata", manners=QUICK, **options) as store:
             yield store
 
@@ -74,7 +74,7 @@ class TestBounded(TestWikidata):
 
     @pytest.fixture
     def store(self, wikidata_server):
-        options = {"names": "local", "counts": True, "page": 500, "batch": 40}
+        options = {"names": "local", "counts": "all", "page": 500, "batch": 40}
         with SparqlGraphStore(wikidata_server.url, profile="wikidata", manners=QUICK, **options) as store:
             yield store
 

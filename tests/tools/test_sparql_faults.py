@@ -34,7 +34,7 @@ def slept(monkeypatch):
 
 
 def opened(server, **manners) -> SparqlGraphStore:
-    return SparqlGraphStore(server.url, manners=Manners(**{"rate": 0, "retries": 2, **manners}), counts=False)
+    return SparqlGraphStore(server.url, manners=Manners(**{"rate": 0, "retries": 2, **manners}), counts="none")
 
 
 @pytest.mark.parametrize(

@@ -167,9 +167,9 @@ def test_shapes_that_graphs_have():
         e:to rdfs:label "leads to"@en .
         e:c e:to <http://odd/[x]?a=%zz> .
     """
-    with SparqlServer(data) as server, SparqlGraphStore(server.url, manners=QUICK) as store:
+    with SparqlServer(data) as server, SparqlGraphStore(server.url, manners=QUICK, counts="all") as store:
         info = store.info()
-        assert (info["triples"], info["entities"], info["literals"]) == (11, 6, 5)
+        assert (info["triples"], info["relations"], info["entities"], info["literals"]) == (11, 1, 6, 5)
         found = store.neighbourhood(["http://e/a"])[0]
         assert found["total"] == 9
         assert {t["object_label"] for t in found["triples"] if t["literal"]} == {"text", "7", "8", ""}
@@ -188,7 +188,7 @@ def test_shapes_that_graphs_have():
 
 
 def test_an_empty_graph():
-    with SparqlServer("") as server, SparqlGraphStore(server.url, manners=QUICK) as store:
+    with SparqlServer("") as server, SparqlGraphStore(server.url, manners=QUICK, counts="all") as store:
         assert store.info()["triples"] == 0
         assert store.lookup(["x"]) == [[]]
         assert store.search(["x"]) == store.search(["x"], fuzzy=True) == [[]]
@@ -216,7 +216,7 @@ def hub(edges: int) -> str:
 
 
 def test_a_hub_is_counted_and_never_fetched():
-    with SparqlServer(hub(3_000)) as server, SparqlGraphStore(server.url, manners=QUICK, counts=False) as store:
+    with SparqlServer(hub(3_000)) as server, SparqlGraphStore(server.url, manners=QUICK, counts="none") as store:
         step = {"entity": "http://e/hub", "relation": "http://e/in", "direction": "in"}
         sizes = []
         answer = server.answer
@@ -227,11 +227,11 @@ def test_a_hub_is_counted_and_never_fetched():
         assert (found["total"], len(found["triples"])) == (3_000, 10)
         assert max(sizes) < 10_000
         # The same without the counts of `relations`, and asked in company.
-        with SparqlGraphStore(server.url, manners=QUICK, counts=False) as other:
+        with SparqlGraphStore(server.url, manners=QUICK, counts="none") as other:
             leaf = {"entity": "http://e/leaf7", "relation": "http://e/in", "direction": "out"}
             assert other.neighbours([leaf, step, leaf], limit=10, seed=5)[1] == found
         # More than a page: in pages, each triple once.
-        with SparqlGraphStore(server.url, manners=QUICK, counts=False, page=400) as paged:
+        with SparqlGraphStore(server.url, manners=QUICK, counts="none", page=400) as paged:
             (every,) = paged.neighbours([step], limit=3_000)
             assert len({t["id"] for t in every["triples"]}) == every["total"] == 3_000
             (most,) = paged.neighbours([step], limit=2_000)
@@ -241,7 +241,7 @@ def test_a_hub_is_counted_and_never_fetched():
 def test_the_bound_of_hubs():
     with (
         SparqlServer(hub(3_000)) as server,
-        SparqlGraphStore(server.url, manners=QUICK, counts=False, bound=100) as store,
+        SparqlGraphStore(server.url, manners=QUICK, counts="none", bound=100) as store,
     ):
         (edges,) = store.relations(["http://e/hub"])
         assert {one["name"]: one["count"] for one in edges} == {"http://e/out": 1, "http://e/in": 100}
@@ -278,7 +278,7 @@ def test_polite(monkeypatch):
     manners = Manners(rate=2, concurrency=2, contact="mailto:me@example.org")
     with (
         SparqlServer(hub(3), latency=0.05) as server,
-        SparqlGraphStore(server.url, manners=manners, counts=False) as store,
+        SparqlGraphStore(server.url, manners=manners, counts="none") as store,
     ):
         threads = [threading.Thread(target=store.entities, args=(["http://e/hub"],)) for _ in range(6)]
         for thread in threads:
@@ -331,7 +331,7 @@ def small_server():
 def test_nothing_that_is_given_becomes_part_of_a_query(small_server, texts):
     seen = len(small_server.calls)
     for names in ("server", "local"):
-        with SparqlGraphStore(small_server.url, manners=QUICK, counts=False, names=names) as store:
+        with SparqlGraphStore(small_server.url, manners=QUICK, counts="none", names=names) as store:
             for found in (store.lookup(texts), store.entities(texts), store.triples(texts), store.relations(texts)):
                 assert len(found) == len(texts)
             steps = [
@@ -387,7 +387,7 @@ def test_addresses():
     assert store._client.url == "https://example.org:8443/sparql"
     assert store._client._parameters == {"infer": "false"}
     assert store._client._manners.rate == 2
-    assert (store._bound, store._count, store._reader._with_details) == (50, True, False)
+    assert (store._bound, store._count, store._reader._with_details) == (50, "all", False)
     assert "p%40ss" not in store._name
     assert "p@ss" not in repr(store.__dict__["_settings"])
     store.close()
@@ -426,3 +426,26 @@ def test_closed_store_refuses(server):
     store.close()
     with pytest.raises(StoreError, match="closed"):
         store.entities(["http://e/a"])
+
+
+def test_fingerprints_and_what_they_see():
+    prints = set()
+    for data, options in (
+        ("<http://e/a> <http://e/b> <http://e/c> .", {}),
+        ("<http://e/a> <http://e/b> <http://e/c>, <http://e/d> .", {}),
+        ("<http://e/a> <http://e/b> <http://e/c> .", {"version": "2"}),
+        ("<http://e/a> <http://e/b> <http://e/c> .", {"languages": ("de",)}),
+        ("<http://e/a> <http://e/b> <http://e/c> .", {"profile": "dbpedia"}),
+    ):
+        with SparqlServer(data) as server:
+            for counts in ("all", "total", "none"):
+                with SparqlGraphStore(server.url, manners=QUICK, counts=counts, **options) as store:
+                    # The port is another each time, and part of the address.
+                    store._settings[0] = "somewhere"
+                    info = store.info()
+                    assert info == store.info()
+                    assert (info["triples"] >= 0) == (counts == "all")
+                    prints.add((info["fingerprint"], counts))
+    # Without counts, more triples are not noticed: 5 + 5 + 4.
+    assert len(prints) == 14
+    assert len({one for one, _ in prints}) == 14

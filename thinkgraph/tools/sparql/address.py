@@ -31,6 +31,12 @@ def _switch(text: str) -> bool:
     return text.casefold() in _YES
 
 
+def _counts(text: str) -> str:
+    if text.casefold() == "total":
+        return "total"
+    return "all" if _switch(text) else "none"
+
+
 def _whole(least: int) -> Callable[[str], int]:
     def read(text: str) -> int:
         if not text.isdecimal() or int(text) < least:
@@ -81,7 +87,7 @@ _STORE: dict[str, Callable[[str], Any]] = {
     "names": _one_of("local", "server"),
     "search": _one_of("entitysearch", "bif", "jena", "none"),
     "qualifiers": _switch,
-    "counts": _switch,
+    "counts": _counts,
     "bound": _whole(0),
     "batch": _whole(1),
     "page": _whole(1),

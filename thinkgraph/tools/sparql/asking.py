@@ -11,6 +11,8 @@ from thinkgraph.tools.sparql.terms import Node, node_of
 
 T = TypeVar("T")
 
+_LEAST_CUT = 500
+"""Rows below which no server is known to cut its answers without saying so."""
 _BODY = 150_000
 """Characters of one list in one request."""
 
@@ -81,9 +83,12 @@ class Asker:
             yield part
 
     def pages(
-        self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None
+        self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None, small: bool = False
     ) -> Iterator[Row]:
-        """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for."""
+        """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for.
+
+        With `small`, a page of fewer rows than any server would cut at is taken for the last.
+        """
         offset = 0
         while most is None or offset < most:
             limit = page or self.page
@@ -92,6 +97,8 @@ class Asker:
                 return
             yield from rows
             offset += len(rows)
+            if small and len(rows) < _LEAST_CUT:
+                return
 
 
 def text_in(row: Row, name: str) -> str:

@@ -16,6 +16,7 @@ WD = "http://www.wikidata.org/"
 DBO = "http://dbpedia.org/ontology/"
 FB = "http://rdf.freebase.com/ns/"
 
+Counts = Literal["all", "total", "none"]
 Names = Literal["local", "server"]
 Search = Literal["entitysearch", "bif", "jena", "none"]
 
@@ -82,8 +83,8 @@ class Profile:
     """A predicate whose value says how much there is about an entity; "" where its triples are counted."""
     bound: int = 0
     """The most incoming triples of an entity that are looked at; 0: all."""
-    counts: bool = False
-    """Whether the whole graph is counted when it is opened."""
+    counts: Counts = "none"
+    """What is counted when it is opened."""
     naming: frozenset[str] = field(default=frozenset(), init=False)
 
     def __post_init__(self) -> None:
@@ -167,6 +168,6 @@ FREEBASE = Profile(
     entity_start=FB,
     bound=100_000,
 )
-RDF = Profile(name="rdf", names="local", counts=True)
+RDF = Profile(name="rdf", names="local", counts="total")
 
 PROFILES = {profile.name: profile for profile in (WIKIDATA, DBPEDIA, FREEBASE, RDF)}

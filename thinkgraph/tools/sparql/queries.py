@@ -9,6 +9,8 @@ from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.terms import iri, string
 
 WIKIBASE = "http://wikiba.se/ontology#"
+TOTAL = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
+"""All triples of an endpoint, names and all."""
 _GENID = "http://www.wikidata.org/.well-known/genid/"
 _LABEL_LENGTH, _DESCRIPTION_LENGTH = 300, 400
 
@@ -51,7 +53,7 @@ class Queries:
     # ---- counting -------------------------------------------------------------------------------------------------
 
     def totals(self) -> list[str]:
-        """Triples and relations, literals, entities of the whole graph: each `?n`, the first also `?r`."""
+        """Triples and relations, literals, entities of the graph: each `?n`, the first also `?r`. They read all of it."""
         triples = f"?s ?p ?o . {self.relation_ok} {self.subject_ok} {self.object_ok}"
         return [
             f"SELECT (COUNT(*) AS ?n) (COUNT(DISTINCT ?p) AS ?r) {{ {triples} }}",
@@ -148,8 +150,8 @@ class Queries:
     def among(self, subjects: str, objects: str, limit: int, offset: int) -> str:
         """A page of the triples from some nodes to others, both written as terms in a row."""
         return (
-            f"SELECT DISTINCT ?s ?p ?o {{ VALUES ?s {{ {subjects} }} ?s ?p ?o . {self.relation_ok} {self.object_ok} "
-            f"VALUES ?o {{ {objects} }} }} ORDER BY ?s ?p ?o LIMIT {limit:d} OFFSET {offset:d}"
+            f"SELECT DISTINCT ?s ?p ?o {{ {{ SELECT ?s ?p ?o {{ VALUES ?s {{ {subjects} }} ?s ?p ?o . "
+            f"{self.relation_ok} {self.object_ok} }} }} VALUES ?o {{ {objects} }} }} ORDER BY ?s ?p ?o LIMIT {limit:d} OFFSET {offset:d}"
         )
 
     # ---- what is said of nodes ------------------------------------------------------------------------------------
@@ -213,9 +215,9 @@ class Queries:
     def unnamed(self, limit: int, offset: int) -> str:
         """A page of the entities without a label in a preferred language."""
         kinds = " ".join(map(iri, self._profile.labels))
-        triples = f"?s ?p ?o . {self.relation_ok} {self.subject_ok} {self.object_ok}"
+        ends = f"{{ ?e ?p ?o . {self.relation_ok} {self.object_ok} }} UNION {{ ?s ?p ?e . {self.relation_ok} {self.subject_ok} }}"
         return (
-            f"SELECT DISTINCT ?e {{ {{ {triples} BIND(?s AS ?e) }} UNION {{ {triples} BIND(?o AS ?e) }} {self._linkable} "
+            f"SELECT ?e {{ {{ SELECT DISTINCT ?e {{ {ends} {self._linkable} }} }} "
             f"FILTER NOT EXISTS {{ VALUES ?q {{ {kinds} }} ?e ?q ?t . {self._preferred} }} }} "
             f"ORDER BY ?e LIMIT {limit:d} OFFSET {offset:d}"
         )

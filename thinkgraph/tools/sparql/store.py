@@ -16,8 +16,8 @@ from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, numbe
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.http import Manners, Row, SlowError, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
-from thinkgraph.tools.sparql.profiles import PROFILES, Names, Profile, Search
-from thinkgraph.tools.sparql.queries import Queries, values
+from thinkgraph.tools.sparql.profiles import PROFILES, Counts, Names, Profile, Search
+from thinkgraph.tools.sparql.queries import TOTAL, Queries, values
 from thinkgraph.tools.sparql.reading import TripleReader, raw_of
 from thinkgraph.tools.sparql.remembered import Remembered
 from thinkgraph.tools.sparql.statements import Raw
@@ -26,6 +26,8 @@ from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri
 UNKNOWN = -1
 """Stands for a count that an endpoint does not tell cheaply."""
 
+_PAIRED = 1_000
+"""Nodes on either side of one request for the edges between them."""
 _HUBS = 25
 """Nodes whose incoming triples are counted up to a bound in one request."""
 _COUNTED, _SECONDS = 20_000, 600.0
@@ -74,7 +76,7 @@ class SparqlGraphStore:
         names: Names | None = None,
         search: Search | None = None,
         statements: bool | None = None,
-        counts: bool | None = None,
+        counts: Counts | None = None,
         bound: int | None = None,
         batch: int = 300,
         page: int = 5_000,
@@ -96,7 +98,8 @@ class SparqlGraphStore:
                 server (server), which has no index that ignores case: usual spellings are tried.
             search: the server's full-text search, where names are looked up by the server.
             statements: whether to ask for qualifiers, precisions and units (Wikidata).
-            counts: whether to count the whole graph for `info` and the fingerprint.
+            counts: what is counted for `info` and the fingerprint: all its counts (which reads the whole graph), the
+                total of the endpoint's triples (which most servers know), or none.
             bound: the most incoming triples of a node that are looked at; 0: all.
             batch: rows sent in one request.
             page: rows expected in one answer.
@@ -162,7 +165,7 @@ class SparqlGraphStore:
     def notes(self) -> list[str]:
         """What this endpoint cannot do, one line each."""
         found = self._finder.notes()
-        if not self._count:
+        if self._count != "all":
             found.append("the endpoint's graph is not counted (counts=yes asks for it)")
         if self._bound:
             found.append(f"counts and samples of hubs look at {self._bound:,} incoming triples at most (bound=)")
@@ -173,9 +176,9 @@ class SparqlGraphStore:
     def info(self) -> GraphInfo:
         """Name, fingerprint and counts, asked for once.
 
-        The fingerprint is that of address, profile and options, and of the counts where they are asked for: a change
-        of the data that changes no count is not seen, nor any where nothing is counted (`version` tells of it).
-        Counts that were not asked for are -1.
+        The fingerprint is that of address, profile and options, and of what is counted: a change of the data that changes
+        no count is not seen, nor any where nothing is counted (`version` tells of it). Counts that were not asked for
+        are -1.
         """
         with self._lock:
             if self._info is None:
@@ -183,33 +186,26 @@ class SparqlGraphStore:
             return self._info.copy()
 
     def _asked_info(self) -> GraphInfo:
-        counts = [UNKNOWN] * 4
-        if self._count:
-            try:
-                (triples,), (literals,), (entities,) = map(self._asker.select, self._queries.totals())
-            except ValueError:
-                raise StoreError(
-                    f"the SPARQL endpoint {self._name} does not count its triples; open it with counts=no"
-                ) from None
-            except SlowError as error:
-                raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
-            counts = [
-                number_in(entities, "n"),
-                number_in(literals, "n"),
-                number_in(triples, "n"),
-                number_in(triples, "r"),
-            ]
-        else:
-            # Something must be asked: a wrong address is to be found out now.
-            self._asker.select("SELECT (1 AS ?n) {}")
-        mixed = json.dumps([self._settings, counts], ensure_ascii=True)
+        queries = {"all": self._queries.totals(), "total": [TOTAL], "none": ["SELECT (1 AS ?n) {}"]}[self._count]
+        try:
+            # Where nothing is counted something is asked all the same: a wrong address is to be found out now.
+            rows = [self._asker.select(query) for query in queries]
+        except SlowError as error:
+            raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
+        if any(len(one) != 1 for one in rows):
+            raise StoreError(f"the SPARQL endpoint {self._name} does not count its triples; open it with counts=no")
+        found = [number_in(row, name) for (row,) in rows for name in ("n", "r") if name in row]
+        counts = dict(zip(("triples", "relations", "literals", "entities"), found, strict=False))
+        if self._count != "all":
+            counts = {}
+        mixed = json.dumps([self._settings, self._count, found])
         return {
             "name": self._name,
             "fingerprint": hashlib.blake2b(mixed.encode(), digest_size=16).hexdigest(),
-            "entities": counts[0],
-            "literals": counts[1],
-            "triples": counts[2],
-            "relations": counts[3],
+            "entities": counts.get("entities", UNKNOWN),
+            "literals": counts.get("literals", UNKNOWN),
+            "triples": counts.get("triples", UNKNOWN),
+            "relations": counts.get("relations", UNKNOWN),
         }
 
     # ---- names ----------------------------------------------------------------------------------------------------
@@ -434,8 +430,8 @@ class SparqlGraphStore:
         # Told apart by the sign of their numbers, for both are asked about at once.
         subjects = [row._replace(number=~i) for i, row in enumerate(objects) if not nodes[i].literal]
         raws: set[Raw] = set()
-        for theirs in self._asker.parts(objects):
-            for own in self._asker.parts(subjects):
+        for theirs in self._asker.parts(objects, _PAIRED):
+            for own in self._asker.parts(subjects, _PAIRED):
                 raws.update(map(raw_of, self._asker.careful([*own, *theirs], partial(self._between, limit=limit))))
         chosen = sorted(raws, key=self._reader.order)[:limit]
         found = self._reader.shown(chosen)
@@ -446,7 +442,7 @@ class SparqlGraphStore:
         objects = " ".join(row.terms[0] for row in part if row.number >= 0)
         if not subjects or not objects:
             return []
-        return list(self._asker.pages(partial(self._queries.among, subjects, objects), most=limit))
+        return list(self._asker.pages(partial(self._queries.among, subjects, objects), most=limit, small=True))
 
     def _neighbours(
         self, places: Sequence[tuple[int, int] | None], raws: Mapping[int, Sequence[Raw]], limit: int
