@@ -410,7 +410,6 @@ def test_addresses():
         ('sparql+http://h/?language=en"', "language codes"),
         ("sparql+http://h/?counts=maybe", "yes or no"),
         ("sparql+http://h/?agent=a%0Ab", "a line of ASCII"),
-        ("sparql+http://u:***@h/", "not kept"),
     ],
 )
 def test_wrong_addresses(spec, says):

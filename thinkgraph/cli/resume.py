@@ -9,7 +9,7 @@ from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, report, 
 from thinkgraph.cli.options import add_model, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.errors import ManifestMismatchError, RunError
-from thinkgraph.tools.addresses import restored
+from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
@@ -51,7 +51,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     return RunOptions(
         method=old["method"],
         model=old["model"],
-        kb=restored(old["kb"]) if args.kb is None else kb_spec(args.kb),
+        kb=noted(old["kb"]) if args.kb is None else kb_spec(args.kb),
         # Runs of the first release have no such note.
         text=old.get("text") if args.text is None else text_spec(args.text),
         settings=old["settings"],

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import dataclasses
 import ipaddress
+import os
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.addresses import HIDDEN, PASSWORD_VARIABLE, password_of, redacted
+from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.sparql.http import Manners
 from thinkgraph.tools.sparql.profiles import PROFILES
 
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 _SCHEMES = {"sparql+http": "http", "sparql+https": "https"}
 _YES, _NO = {"yes", "true", "1", "on"}, {"no", "false", "0", "off"}
 _LOCAL_CONCURRENCY = 8
+PASSWORD_VARIABLE = "SPARQL_PASSWORD"  # noqa: S105 - the name of the variable
+"""Where the password of a user comes from whose address has none."""
 _THEIRS = "x-"
 """Starts an option that is sent on to the server."""
 
@@ -158,12 +161,10 @@ def sparql_store(spec: str) -> SparqlGraphStore:
 
 
 def _login(user: str | None, password: str | None) -> tuple[str, str] | None:
+    """User and password; a user without one has it in the environment, which is where a password belongs."""
     if not user:
         return None
-    found = password_of(unquote(password) if password else None)
-    if found is None and password == HIDDEN:
-        raise KnowledgeError(f"passwords are not kept with runs: give --kb again, or set {PASSWORD_VARIABLE}")
-    return unquote(user), found or ""
+    return unquote(user), unquote(password) if password else os.environ.get(PASSWORD_VARIABLE, "")
 
 
 def _is_here(host: str) -> bool:

@@ -35,6 +35,11 @@ class Describer:
         self._queries = queries
         self._profile = profile
         self._labels: Remembered[str] = Remembered(_REMEMBERED, _SECONDS)
+        self._kinds = {
+            iri_: (kind, rank)
+            for kind, predicates in (("d", profile.descriptions), ("l", profile.labels), ("t", profile.types))
+            for rank, iri_ in enumerate(predicates)
+        }
         self._ranks = {language: rank for rank, language in enumerate((*queries.languages, ""))}
 
     def facts(self, iris: Iterable[str]) -> dict[str, Facts]:
@@ -100,13 +105,14 @@ class Describer:
         classes: dict[str, list[str]] = {}
         rows = [Asked(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
         for row in self._asker.ask(rows, lambda part: self._queries.texts(_listed(part), full=full)):
-            one, kind, text = item_in(row, iris), text_in(row, "k"), text_in(row, "v")
+            one, text = item_in(row, iris), text_in(row, "v")
+            kind, rank = self._kinds.get(text_in(row, "q"), ("", 0))
             if kind == "t":
                 if node := node_in(row, "v"):
                     classes.setdefault(one, []).append(node.value)
-            elif text.strip():
+            elif kind and text.strip():
                 language = self._ranks.get(text_in(row, "l"), len(self._ranks))
-                texts.setdefault((one, kind[:1]), []).append((language, int(kind[1:] or 0), " ".join(text.split())))
+                texts.setdefault((one, kind), []).append((language, rank, " ".join(text.split())))
         return texts, classes
 
     def _any_label(self, iris: Sequence[str]) -> dict[str, str]:

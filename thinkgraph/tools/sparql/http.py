@@ -205,7 +205,7 @@ class SparqlClient:
             )
         if status in _NO_ACCESS:
             raise StoreError(
-                f"the SPARQL endpoint {host} refuses access (status {status}{said}): check user and password"
+                f"the SPARQL endpoint {host} refuses access (status {status}{said}): check user and password (runs keep none; SPARQL_PASSWORD gives it)"
             )
         if status in (_TOO_LARGE, _TOO_LONG):
             raise StoreError(f"the query is too long for the SPARQL endpoint {host} (status {status}): lower batch=")

@@ -226,7 +226,7 @@ class NameFinder:
                 text = text_in(row, "t")
                 if node is None or node.literal or normal_name(text) != name:
                     continue
-                method = "exact" if text_in(row, "k") == "l" else "alias"
+                method = "exact" if text_in(row, "q") in self._profile.labels else "alias"
                 if method == "exact" or ids.node_id(node) not in found[name]:
                     found[name][ids.node_id(node)] = (method, text)
             yield
@@ -372,7 +372,7 @@ class NameFinder:
         yield from told()
         unnamed = (
             node.value
-            for row in self._asker.pages(self._queries.unnamed, page=_PAGES * self._asker.page)
+            for row in self._asker.pages(self._queries.unnamed, page=_PAGES * self._asker.page, small=True)
             if (node := node_in(row, "e")) is not None and not node.literal
         )
         yield from ((ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))

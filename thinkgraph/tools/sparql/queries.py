@@ -12,12 +12,24 @@ WIKIBASE = "http://wikiba.se/ontology#"
 TOTAL = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
 """All triples of an endpoint, names and all."""
 _GENID = "http://www.wikidata.org/.well-known/genid/"
+_FEW = 3
 _LABEL_LENGTH, _DESCRIPTION_LENGTH = 300, 400
 
 
 def values(variables: str, rows: Iterable[Sequence[str]]) -> str:
     """A VALUES block of several variables."""
     return f"VALUES ({variables}) {{ {' '.join('(' + ' '.join(row) + ')' for row in rows)} }}"
+
+
+def _said(rows: str, predicates: Sequence[str], more: str) -> list[str]:
+    """Groups that bind what is said of each ?e by any of the predicates to ?t, and the predicate to ?q.
+
+    A few predicates are looked up one by one. Many are not listed by VALUES, for some servers would start from that list
+    and read every name of the graph.
+    """
+    if len(predicates) <= _FEW:
+        return [f"{{ {rows} ?e {iri(one)} ?t . BIND({iri(one)} AS ?q) {more} }}" for one in predicates]
+    return [f"{{ {rows} ?e ?q ?t . FILTER(?q IN ({', '.join(map(iri, predicates))})) {more} }}"]
 
 
 class Queries:
@@ -163,39 +175,30 @@ class Queries:
     def texts(self, rows: str, *, full: bool) -> str:
         """Labels in the preferred languages and, if `full`, descriptions and classes; `rows` binds (?i ?e).
 
-        ?k is the rank of the predicate: l0, l1 … for labels, d0 … for descriptions, t for classes.
+        ?q is the predicate, ?v the text or the class, ?l the language.
         """
         profile = self._profile
-        parts = [self._texts(rows, "l", profile.labels, _LABEL_LENGTH)]
-        if full:
-            parts.append(self._texts(rows, "d", profile.descriptions, _DESCRIPTION_LENGTH))
-            kinds = " ".join(map(iri, profile.types))
-            parts.append(f'{{ {rows} VALUES ?q {{ {kinds} }} ?e ?q ?v . FILTER(isIRI(?v)) BIND("t" AS ?k) }}')
-        return f"SELECT ?i ?k ?v ?l {{ {' UNION '.join(parts)} }}"
-
-    def _texts(self, rows: str, kind: str, predicates: Sequence[str], length: int) -> str:
-        ranked = values("?q ?k", ((iri(one), string(f"{kind}{rank}")) for rank, one in enumerate(predicates)))
-        return (
-            f"{{ {rows} {ranked} ?e ?q ?t . {self._preferred} "
-            f"BIND(SUBSTR(STR(?t), 1, {length}) AS ?v) BIND(LANG(?t) AS ?l) }}"
+        label, description = (
+            f"{self._preferred} BIND(SUBSTR(STR(?t), 1, {length}) AS ?v) BIND(LANG(?t) AS ?l)"
+            for length in (_LABEL_LENGTH, _DESCRIPTION_LENGTH)
         )
+        parts = _said(rows, profile.labels, label)
+        if full:
+            parts += _said(rows, profile.descriptions, description)
+            parts += _said(rows, profile.types, "FILTER(isIRI(?t)) BIND(?t AS ?v)")
+        return f"SELECT ?i ?q ?v ?l {{ {' UNION '.join(parts)} }}"
 
     def any_label(self, rows: str) -> str:
         """One label of each node in whatever language, the language before a space; `rows` binds (?i ?e)."""
-        kinds = " ".join(map(iri, self._profile.labels))
-        return (
-            f"SELECT ?i (MIN(?x) AS ?v) {{ {rows} VALUES ?q {{ {kinds} }} ?e ?q ?t . FILTER(isLiteral(?t)) "
-            f'BIND(CONCAT(LANG(?t), " ", SUBSTR(STR(?t), 1, {_LABEL_LENGTH})) AS ?x) }} GROUP BY ?i'
-        )
+        text = f'FILTER(isLiteral(?t)) BIND(CONCAT(LANG(?t), " ", SUBSTR(STR(?t), 1, {_LABEL_LENGTH})) AS ?x)'
+        return f"SELECT ?i (MIN(?x) AS ?v) {{ {' UNION '.join(_said(rows, self._profile.labels, text))} }} GROUP BY ?i"
 
     # ---- names ----------------------------------------------------------------------------------------------------
 
     def named(self, rows: str, limit: int) -> str:
-        """The entities with one of the names; `rows` binds (?i ?t). ?k is l for labels, a for aliases."""
-        kinds = [(iri(one), '"l"') for one in self._profile.labels] + [
-            (iri(one), '"a"') for one in self._profile.aliases
-        ]
-        return f"SELECT DISTINCT ?i ?k ?e ?t {{ {rows} {values('?q ?k', kinds)} ?e ?q ?t . {self._linkable} }} LIMIT {limit:d}"
+        """The entities with one of the names; `rows` binds (?i ?t), ?q is the predicate."""
+        kinds = ", ".join(map(iri, (*self._profile.labels, *self._profile.aliases)))
+        return f"SELECT DISTINCT ?i ?q ?e ?t {{ {rows} ?e ?q ?t . FILTER(?q IN ({kinds})) {self._linkable} }} LIMIT {limit:d}"
 
     @property
     def _linkable(self) -> str:
@@ -214,11 +217,11 @@ class Queries:
 
     def unnamed(self, limit: int, offset: int) -> str:
         """A page of the entities without a label in a preferred language."""
-        kinds = " ".join(map(iri, self._profile.labels))
+        kinds = ", ".join(map(iri, self._profile.labels))
         ends = f"{{ ?e ?p ?o . {self.relation_ok} {self.object_ok} }} UNION {{ ?s ?p ?e . {self.relation_ok} {self.subject_ok} }}"
         return (
             f"SELECT ?e {{ {{ SELECT DISTINCT ?e {{ {ends} {self._linkable} }} }} "
-            f"FILTER NOT EXISTS {{ VALUES ?q {{ {kinds} }} ?e ?q ?t . {self._preferred} }} }} "
+            f"FILTER NOT EXISTS {{ ?e ?q ?t . FILTER(?q IN ({kinds})) {self._preferred} }} }} "
             f"ORDER BY ?e LIMIT {limit:d} OFFSET {offset:d}"
         )
 
