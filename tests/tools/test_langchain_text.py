@@ -9,6 +9,7 @@ from langchain_core.embeddings import Embeddings
 from langchain_core.vectorstores import InMemoryVectorStore, VectorStore
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.ingest.build import build_kb
 from thinkgraph.testing.conformance.text import TextStoreConformance, ids_of, sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
@@ -138,3 +139,30 @@ def test_which_of_equals_come_is_no_chance():
     vectors.add_documents([Document("same", metadata={"entity": "e"}, id=f"{i:02}") for i in range(40)])
     store = LangChainTextStore(vectors)
     assert ids_of(store.passages_of(["e"], "same", limit=3)) == ["00", "01", "02"]
+
+
+def test_texts_are_given_to_open(tmp_path):
+    vectors = InMemoryVectorStore(Hashed())
+    vectors.add_documents(documents(several=True))
+    (tmp_path / "t.tsv").write_text("austria\tborders\thungary\n")
+    build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"], index=False)
+    with Knowledge.open(tmp_path / "kb") as plain:
+        fingerprint = plain.fingerprint
+    texts = LangChainTextStore(vectors, entity_key="about")
+    with Knowledge.open(tmp_path / "kb", text=texts) as knowledge:
+        assert knowledge.text is texts
+        assert knowledge.fingerprint != fingerprint
+    assert texts.passages(["p1"])[0] is not None  # yours, and open
+    with pytest.raises(KnowledgeError, match="no knowledge base"):
+        Knowledge.open(tmp_path / "nothing", text=texts)
+    client = chromadb.PersistentClient(str(tmp_path / "chroma"), settings=Settings(anonymized_telemetry=False))
+    client.create_collection("docs", embedding_function=None)
+    client.close()
+    spec = f"chroma:{tmp_path}/chroma?collection=docs&embedder=bundled"
+    knowledge = Knowledge.open(tmp_path / "kb", text=spec)
+    store = knowledge.text
+    assert store is not None
+    assert store.info()["passages"] == 0
+    knowledge.close()
+    with pytest.raises(StoreError, match="closed"):
+        store.passages(["p1"])

@@ -196,6 +196,8 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
+    from thinkgraph.tools.names import relation_label
+
     graph, text, model = manifest["graph"], manifest["text"], manifest["embedder"]
     lines = [
         f"name         {_shown(manifest['name'])}",
@@ -223,7 +225,11 @@ def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: 
             lines.append(f"search       {kind}: {_search(store['fingerprint'], store['vectors'])}")
     lines.append(f"embedder     {_shown(str(model['name'])) if model else 'none'}")
     lines.append(f"relations    {graph['relations']:,}")
-    lines += [f"  {count:>12,}  {_shown(name)}" for name, _, count in relations[:_SHOWN_RELATIONS]]
+    # The label too, where the name does not tell ("P36", an IRI).
+    lines += [
+        f"  {count:>12,}  {_shown(name)}" + (f"  ({_shown(label)})" if label != relation_label(name) else "")
+        for name, label, count in relations[:_SHOWN_RELATIONS]
+    ]
     if len(relations) > _SHOWN_RELATIONS:
         lines.append(f"  … and {len(relations) - _SHOWN_RELATIONS:,} more (--json shows all)")
     return lines

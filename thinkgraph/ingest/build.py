@@ -275,7 +275,7 @@ class _Build:
         inputs, rejects = self.inputs, self.rejects
         aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
         with (
-            Facts(work / "facts.part", Languages(self.languages)) as facts,
+            Facts(said := work / "facts.part", Languages(self.languages)) as facts,
             GraphWriter(work / kb_files.GRAPH, progress=self.progress) as writer,
         ):
             for rows in self._rows(facts, work):
@@ -287,6 +287,7 @@ class _Build:
                 entities=chain(facts.rows(), read_entities(inputs.entities, rejects) if inputs.entities else ()),
                 aliases=facts.aliases(aliases),
             )
+        said.unlink(missing_ok=True)
         if not counts["triples"]:
             names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
             first = next((f"line {r['line']} {r['reason']}" for r in rejects.kept), "no rows")

@@ -315,8 +315,7 @@ class NameFinder:
 
     def _write(self, ids: Ids, folder: Path, path: Path) -> None:
         """Read all names and index them; the file appears whole or not at all."""
-        from thinkgraph.ingest.graph_writer import GraphWriter
-        from thinkgraph.ingest.readers import EntityRow
+        from thinkgraph.ingest.names_only import write_names_only
 
         _log.info("reading the names of %s entities into %s", self._profile.name, folder)
         labels: dict[str, str] = {}
@@ -333,14 +332,7 @@ class NameFinder:
         part = path.with_suffix(".part")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            with GraphWriter(part) as writer:
-                rows = (EntityRow(0, id_, label, "", "") for id_, label in labels.items())
-                writer.finish(
-                    meta={"name": "names", "fingerprint": "names"},
-                    detect_literals=False,
-                    entities=rows,
-                    aliases=aliases,
-                )
+            write_names_only(part, labels, aliases)
             part.replace(path)
         except OSError as error:
             raise KnowledgeError(f"cannot write the cache {folder} ({error.strerror}): set THINKGRAPH_CACHE") from error
