@@ -14,7 +14,6 @@ from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_p
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
-from thinkgraph.tools.knowledge import without_password
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
@@ -60,7 +59,8 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(
         method=args.method,
         model=model_name(args.model),
-        kb=without_password(kb_spec(args.kb)),
+        kb=kb_spec(args.kb),
+        text=text_spec(args.text),
         settings=settings,
         prompts=absolute(args.prompts),
         prices=absolute(args.prices),
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
                     f"run {thread} is not finished ('{old['question'][:60]}'): go on with 'thinkgraph resume {thread}', "
                     "or give it up with --replace"
                 )
-            graph = open_graph(options, runs, kb=kb_spec(args.kb))
+            graph = open_graph(options, runs)
             say = speaker(quiet=args.quiet)
             announce(options, say)
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
@@ -88,6 +88,13 @@ def run(args: argparse.Namespace) -> int:
 def kb_spec(given: str) -> str:
     """A knowledge base's name, valid whatever the folder `resume` is called from."""
     return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
+
+
+def text_spec(given: str | None) -> str | None:
+    """Passages from elsewhere as they are noted with a run."""
+    from thinkgraph.tools.text_specs import absolute_text
+
+    return None if given is None else absolute_text(given)
 
 
 def absolute(path: str | None) -> str | None:
@@ -127,18 +134,19 @@ def _check_question(question: str, options: RunOptions) -> None:
     check_question(question, resolve_settings(method(options["method"]).settings, options["settings"]))
 
 
-def open_graph(options: RunOptions, runs: RunStore, *, kb: str) -> Graph:
-    """Build the graph of a run over the store's checkpoints and journal; `kb` is what was given, password and all."""
+def open_graph(options: RunOptions, runs: RunStore) -> Graph:
+    """Build the graph of a run over the store's checkpoints and journal."""
     from thinkgraph.graphs.build import build
     from thinkgraph.graphs.registry import method
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
+    from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     resolve_settings(method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
-        knowledge=kb,
+        knowledge=runs.keep(Knowledge.open(options["kb"], text=options["text"])),
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],

@@ -96,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.report).expanduser() if args.report else None
     out = _results_path(args.out, folder)
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
-    with Knowledge.open(args.kb) as knowledge, leaving_at_once(f"interrupted{kept}"):
+    with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
         name = model_name(args.model)
         plan = bench.Plan(
             questions=questions,

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
 from thinkgraph.cli.options import add_kb, add_model, model_name
-from thinkgraph.cli.show import write_line
+from thinkgraph.cli.show import counted, write_line
 from thinkgraph.errors import ModelError, ThinkGraphError
 from thinkgraph.prompts.kinds import BadReplyError
 from thinkgraph.prompts.lines import one_line
@@ -34,7 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Check everything; exit code 1 if something is wrong."""
     faults = 0
-    with _Base(args.kb) as base:
+    with _Base(args.kb, args.text) as base:
         for title, check in (
             ("python", _python),
             ("packages", _packages),
@@ -93,8 +93,9 @@ def _runs() -> str:
 class _Base:
     """The knowledge base, opened when it is first asked for; an opening that failed is tried again."""
 
-    def __init__(self, spec: str) -> None:
+    def __init__(self, spec: str, text: str | None) -> None:
         self._spec = spec
+        self._text = text
         self._opened: Knowledge | None = None
 
     def __enter__(self) -> Self:
@@ -109,7 +110,7 @@ class _Base:
         from thinkgraph.tools.knowledge import Knowledge
 
         if self._opened is None:
-            self._opened = Knowledge.open(self._spec)
+            self._opened = Knowledge.open(self._spec, text=self._text)
         return self._opened
 
     def notes(self) -> list[str]:
@@ -122,9 +123,11 @@ def _knowledge(base: _Base) -> str:
     began = time.monotonic()
     knowledge = base.open()
     info = knowledge.graph.info()
-    text = f", {knowledge.text.info()['passages']:,} passages" if knowledge.text else ", no passages"
+    passages = f"{counted(knowledge.text.info()['passages'])} passages" if knowledge.text else "no passages"
+    notes = "".join(f"; {note}" for note in getattr(knowledge.graph, "notes", ()))
     took = time.monotonic() - began
-    return f"{knowledge.name}: {info['entities']:,} entities, {info['triples']:,} triples{text} ({took:.1f} s)"
+    counts = f"{counted(info['entities'])} entities, {counted(info['triples'])} triples, {passages}"
+    return f"{knowledge.name}: {counts} ({took:.1f} s){notes}"
 
 
 def _encoder(base: _Base) -> str:

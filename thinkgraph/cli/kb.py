@@ -10,6 +10,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from thinkgraph.cli.options import add_text
+
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.tools.kb_files import Manifest
@@ -36,8 +38,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         action="extend",
         nargs="+",
-        required=True,
-        help="TSV, CSV, JSON Lines or subject|relation|object lines, plain or .gz; may be repeated",
+        default=[],
+        help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl), plain, .gz or .bz2; may be repeated",
+    )
+    build.add_argument(
+        "--wikidata", metavar="FILE", type=Path, action="extend", nargs="+", default=[], help="a JSON dump of Wikidata"
+    )
+    build.add_argument(
+        "--language",
+        metavar="CODE[,CODE]",
+        type=_languages,
+        default=[],
+        help="of names and texts in RDF and dumps, the best first (default en; if given, values in others are left out)",
     )
     build.add_argument(
         "--passages",
@@ -71,12 +83,20 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
     info = commands.add_parser("info", help="show what a knowledge base holds")
-    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or neo4j://…')
+    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
+    add_text(info)
     info.add_argument("--json", action="store_true", help="print JSON")
     add_export(commands)
 
 
 _BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
+
+
+def _languages(text: str) -> list[str]:
+    found = [code.strip() for code in text.split(",") if code.strip()]
+    if not found or not all(code.isascii() and code.replace("-", "").isalnum() for code in found):
+        raise argparse.ArgumentTypeError(f"takes language codes with commas between them, not '{text}'")
+    return found
 
 
 def run(args: argparse.Namespace) -> int:
@@ -104,6 +124,8 @@ def _build(args: argparse.Namespace) -> int:
         report = build_kb(
             args.folder,
             triples=args.triples,
+            wikidata=args.wikidata,
+            languages=args.language,
             passages=args.passages,
             aliases=args.aliases,
             entities=args.entities,
@@ -158,8 +180,12 @@ def _print_rejects(report: BuildReport, out: TextIO) -> None:
 def _info(args: argparse.Namespace) -> int:
     from thinkgraph.cli.kb_server import info, is_server
 
-    if is_server(args.folder):
+    if is_server(args.folder) and not args.text:
         return info(args.folder, as_json=args.json)
+    if "://" in args.folder or args.text:
+        from thinkgraph.cli.kb_store import show_store
+
+        return show_store(args.folder, args.text, as_json=args.json)
     from thinkgraph.tools import kb_files
     from thinkgraph.tools.knowledge import WORLD, world_folder
     from thinkgraph.tools.sqlite_graph import SqliteGraphStore
@@ -189,6 +215,8 @@ def _info(args: argparse.Namespace) -> int:
 
 
 def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
+    from thinkgraph.tools.names import relation_label
+
     graph, text, model = manifest["graph"], manifest["text"], manifest["embedder"]
     lines = [
         f"name         {_shown(manifest['name'])}",
@@ -216,7 +244,11 @@ def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: 
             lines.append(f"search       {kind}: {_search(store['fingerprint'], store['vectors'])}")
     lines.append(f"embedder     {_shown(str(model['name'])) if model else 'none'}")
     lines.append(f"relations    {graph['relations']:,}")
-    lines += [f"  {count:>12,}  {_shown(name)}" for name, _, count in relations[:_SHOWN_RELATIONS]]
+    # The label too, where the name does not tell ("P36", an IRI).
+    lines += [
+        f"  {count:>12,}  {_shown(name)}" + (f"  ({_shown(label)})" if label != relation_label(name) else "")
+        for name, label, count in relations[:_SHOWN_RELATIONS]
+    ]
     if len(relations) > _SHOWN_RELATIONS:
         lines.append(f"  … and {len(relations) - _SHOWN_RELATIONS:,} more (--json shows all)")
     return lines

@@ -22,8 +22,8 @@ _SHOWN = 40
 
 
 def is_server(spec: str) -> bool:
-    """Whether a knowledge base's name is an address."""
-    return "://" in spec
+    """Whether a knowledge base's name is the address of a Neo4j server."""
+    return spec.startswith(("neo4j", "bolt")) and "://" in spec
 
 
 def info(spec: str, *, as_json: bool) -> int:

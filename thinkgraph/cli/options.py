@@ -25,12 +25,23 @@ def add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def add_kb(parser: argparse.ArgumentParser) -> None:
-    """--kb."""
+    """--kb and --text."""
     parser.add_argument(
         "--kb",
         metavar="K",
         default="world",
-        help="'world' (bundled), a knowledge base's folder, or neo4j://user@host/database",
+        help="'world' (bundled), the folder of a knowledge base, or an address (neo4j://user@host/database, "
+        "sparql+https://host/path?profile=…)",
+    )
+    add_text(parser)
+
+
+def add_text(parser: argparse.ArgumentParser) -> None:
+    """--text."""
+    parser.add_argument(
+        "--text",
+        metavar="T",
+        help="passages about its entities from elsewhere: chroma:FOLDER?collection=NAME&entity=METADATA_KEY",
     )
 
 
@@ -77,6 +88,7 @@ __all__ = [
     "add_method",
     "add_model",
     "add_plot",
+    "add_text",
     "model_name",
     "parse_settings",
 ]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, plot_target, report, speaker, work
-from thinkgraph.cli.options import add_model, add_plot
+from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, plot_target, report, speaker, text_spec, work
+from thinkgraph.cli.options import add_model, add_plot, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.errors import ManifestMismatchError, RunError
-from thinkgraph.tools.knowledge import without_password
+from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
@@ -20,6 +20,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     add_model(parser)
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
+    add_text(parser)
     add_plot(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -39,8 +40,7 @@ def run(args: argparse.Namespace) -> int:
                 say("this run is finished; its answer:")
             else:
                 # A password is not kept with a run: it comes with the flag again, or from the environment.
-                kb = options["kb"] if args.kb is None else kb_spec(args.kb)
-                answer = _go_on(runs, row, options, kb, quiet=args.quiet)
+                answer = _go_on(runs, row, options, quiet=args.quiet)
     return report(answer, as_json=args.json, plot=plot, say=say)
 
 
@@ -54,7 +54,9 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     return RunOptions(
         method=old["method"],
         model=old["model"],
-        kb=old["kb"] if args.kb is None else without_password(kb_spec(args.kb)),
+        kb=noted(old["kb"]) if args.kb is None else kb_spec(args.kb),
+        # Runs of the first release have no such note.
+        text=old.get("text") if args.text is None else text_spec(args.text),
         settings=old["settings"],
         prompts=absolute(args.prompts) or old["prompts"],
         prices=absolute(args.prices) or old["prices"],
@@ -71,10 +73,10 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _go_on(runs: RunStore, row: RunRow, options: RunOptions, kb: str, *, quiet: bool) -> Answer:
+def _go_on(runs: RunStore, row: RunRow, options: RunOptions, *, quiet: bool) -> Answer:
     say = speaker(quiet=quiet)
     thread = row["thread"]
-    graph = open_graph(options, runs, kb=kb)
+    graph = open_graph(options, runs)
     announce(options, say)
     with runs.using():
         state = graph.get_state({"configurable": {"thread_id": thread}})

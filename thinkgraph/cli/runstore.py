@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Self
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import RunError
+from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
     from langgraph.checkpoint.sqlite import SqliteSaver
@@ -34,6 +35,8 @@ class RunOptions(TypedDict):
     method: str
     model: str
     kb: str
+    text: str | None
+    """Passages from elsewhere, None for the knowledge base's own."""
     settings: dict[str, str]
     prompts: str | None
     prices: str | None
@@ -136,6 +139,10 @@ class RunStore:
         """Close every file."""
         self._closing.close()
 
+    def keep(self, opened: Any) -> Any:
+        """Close something together with the store."""
+        return self._closing.enter_context(contextlib.closing(opened))
+
     def checkpointer(self) -> SqliteSaver:
         """LangGraph's SQLite checkpointer over this store."""
         from langgraph.checkpoint.sqlite import SqliteSaver
@@ -173,7 +180,7 @@ class RunStore:
             yield
 
     def start(self, thread: str, question: str, options: RunOptions) -> None:
-        """Note that a question is being answered on a thread."""
+        """Note that a question is being answered on a thread; passwords are not noted."""
         now = time.time()
         with self.using():
             last = self.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
@@ -183,7 +190,7 @@ class RunStore:
                 "INSERT INTO asked VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
                 " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
                 " updated = excluded.updated",
-                (thread, question, json.dumps(options), after, now, now),
+                (thread, question, json.dumps({**options, "kb": redacted(options["kb"])}), after, now, now),
             )
 
     def finish(self, thread: str, status: str) -> None:

@@ -80,6 +80,11 @@ def show_progress(event: Event, say: Callable[[str], None]) -> None:
         say(f"  {line}")
 
 
+def counted(number: int) -> str:
+    """A count for people; stores give -1 for what they cannot tell."""
+    return f"{number:,}" if number >= 0 else "an unknown number of"
+
+
 def write_line(text: str) -> None:
     """Print text on stdout; what its encoding lacks becomes '?'."""
     encoding = sys.stdout.encoding or "utf-8"

@@ -10,17 +10,21 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
+from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest.blocks import read_batches
+from thinkgraph.ingest.blocks import BATCH_ROWS, Batch, read_batches
+from thinkgraph.ingest.facts import Facts, Languages
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
 from thinkgraph.ingest.graph_writer import GraphCounts, write_graph
 from thinkgraph.ingest.linked import LinkCounts, linked_passages
 from thinkgraph.ingest.loader import Loaded, LoadState, TripleLoader
-from thinkgraph.ingest.readers import read_aliases, read_entities, read_passages
+from thinkgraph.ingest.rdf import rdf_form, read_rdf
+from thinkgraph.ingest.readers import TripleRow, read_aliases, read_entities, read_passages
 from thinkgraph.ingest.rejects import Reject, Rejects
+from thinkgraph.ingest.wikidata import read_wikidata
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import GRAPH_FORMAT
 from thinkgraph.tools.kb_files import EntityCounts, InputFile, Manifest, TextCounts
@@ -28,9 +32,10 @@ from thinkgraph.tools.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 
-Role = Literal["triples", "passages", "aliases", "entities"]
+Role = Literal["triples", "wikidata", "passages", "aliases", "entities"]
 
 _BLOCK = 1 << 20
+_GRAPH_ROLES = ("triples", "wikidata", "entities", "aliases")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +59,9 @@ class BuildReport:
 def build_kb(
     folder: Path | str,
     *,
-    triples: Sequence[Path | str],
+    triples: Sequence[Path | str] = (),
+    wikidata: Sequence[Path | str] = (),
+    languages: Sequence[str] = (),
     passages: Sequence[Path | str] = (),
     aliases: Path | str | None = None,
     entities: Path | str | None = None,
@@ -72,7 +79,11 @@ def build_kb(
 
     Args:
         folder: where it will be; it appears whole or not at all.
-        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, plain or gzip.
+        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, or RDF (N-Triples,
+            Turtle), plain, gzip or bzip2.
+        wikidata: JSON dumps of Wikidata, whole or in part.
+        languages: of the labels, aliases and descriptions in RDF and Wikidata, the best first; where any is given,
+            values in other languages are left out. By default English, and all values.
         passages: JSON Lines files of texts about the entities.
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
@@ -96,15 +107,16 @@ def build_kb(
     """
     started = time.monotonic()
     target = Path(folder).expanduser().resolve()
-    if not triples:
-        raise UsageError("a knowledge base needs a file of triples; name one with --triples")
+    if not triples and not wikidata:
+        raise UsageError("a knowledge base needs a file of triples; name one with --triples or --wikidata")
     try:
         refuse_target(target, replace=replace)
-        inputs = _Inputs(triples, passages, aliases, entities, progress)
+        inputs = _Inputs(triples, wikidata, passages, aliases, entities, progress)
         build = _Build(
             inputs=inputs,
             name=(name or target.name).strip() or target.name,
             embedder=embedder,
+            languages=tuple(languages),
             literal_relations=frozenset(literal_relations),
             detect_literals=detect_literals,
             index=index,
@@ -140,17 +152,20 @@ class _Inputs:
     def __init__(
         self,
         triples: Sequence[Path | str],
+        wikidata: Sequence[Path | str],
         passages: Sequence[Path | str],
         aliases: Path | str | None,
         entities: Path | str | None,
         progress: Progress,
     ) -> None:
         self.triples = [Path(path).expanduser() for path in triples]
+        self.wikidata = [Path(path).expanduser() for path in wikidata]
         self.passages = [Path(path).expanduser() for path in passages]
         self.aliases = Path(aliases).expanduser() if aliases else None
         self.entities = Path(entities).expanduser() if entities else None
         roles: list[tuple[Role, Path]] = [
             *(("triples", path) for path in self.triples),
+            *(("wikidata", path) for path in self.wikidata),
             *(("entities", path) for path in [self.entities] if path),
             *(("aliases", path) for path in [self.aliases] if path),
             *(("passages", path) for path in self.passages),
@@ -192,6 +207,7 @@ class _Build:
     inputs: _Inputs
     name: str
     embedder: Embedder | str | None
+    languages: tuple[str, ...]
     literal_relations: frozenset[str]
     detect_literals: bool
     index: bool
@@ -206,11 +222,11 @@ class _Build:
             "build", self.name, str(strict), str(self.index), *(file["file"] for file in self.inputs.files)
         )
 
-    def _digest(self, *more: str, roles: Sequence[str] = ("triples", "entities", "aliases", "passages")) -> str:
+    def _digest(self, *more: str, roles: Sequence[str] = (*_GRAPH_ROLES, "passages")) -> str:
         model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
         parts = [
             [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
-            [sorted(self.literal_relations), self.detect_literals],
+            [sorted(self.literal_relations), self.detect_literals, self.languages],
             [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
             model if self._encodes and "passages" in roles else None,
             more,
@@ -260,15 +276,23 @@ class _Build:
 
     def _graph(self, place: BuildFolder) -> GraphCounts:
         path, inputs, rejects = place.work / kb_files.GRAPH, self.inputs, self.rejects
-        state = self._stage(place, "triples", lambda: self._triples(path))
-        counts, unknown = write_graph(
-            path,
-            state,
-            meta={"name": self.name, "fingerprint": self._digest("graph", roles=("triples", "entities", "aliases"))},
-            detect_literals=self.detect_literals,
-            aliases=read_aliases(inputs.aliases, rejects) if inputs.aliases else {},
-            progress=self.progress,
-        )
+        aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
+        meta = {"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)}
+        detect, progress = self.detect_literals, self.progress
+        if inputs.wikidata or any(map(rdf_form, inputs.triples)):
+            # What these files say of entities is kept only until the graph is written: both are one stage.
+            with Facts(said := place.work / "facts.part", Languages(self.languages)) as facts:
+                state = self._triples(path, facts, place.work)
+                names = facts.aliases(aliases)
+                counts, unknown = write_graph(
+                    path, state, meta=meta, detect_literals=detect, aliases=names, progress=progress
+                )
+            said.unlink(missing_ok=True)
+        else:
+            state = self._stage(place, "triples", lambda: self._triples(path, None, place.work))
+            counts, unknown = write_graph(
+                path, state, meta=meta, detect_literals=detect, aliases=aliases, progress=progress
+            )
         for key in unknown:
             if inputs.aliases:
                 rejects.add(
@@ -276,17 +300,31 @@ class _Build:
                 )
         return counts
 
-    def _triples(self, path: Path) -> LoadState:
+    def _triples(self, path: Path, facts: Facts | None, work: Path) -> LoadState:
+        inputs = self.inputs
         with TripleLoader(path, progress=self.progress) as loader:
-            for source in self.inputs.triples:
-                loader.add(read_batches(source, self.rejects), literal_relations=self.literal_relations)
+            for batches in self._batches(facts, work):
+                loader.add(batches, literal_relations=self.literal_relations)
             if not loader.rows:
-                names = ", ".join(path.name for path in self.inputs.triples)
+                names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
                 first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
                 raise KnowledgeError(f"no triple could be read from {names}: {first}")
-            if self.inputs.entities:
-                loader.describe(read_entities(self.inputs.entities, self.rejects))
+            # A file of entities says more than the triples' own files, so it comes last.
+            if facts is not None:
+                loader.describe(facts.rows())
+            if inputs.entities:
+                loader.describe(read_entities(inputs.entities, self.rejects))
             return loader.finish()
+
+    def _batches(self, facts: Facts | None, work: Path) -> Iterator[Iterable[Batch]]:
+        """The triples of each file; what RDF and dumps say of entities beside them goes to `facts`."""
+        for number, path in enumerate(self.inputs.triples):
+            if facts is not None and rdf_form(path):
+                yield _rows_in_batches(read_rdf(path, facts, self.rejects, number=number))
+            else:
+                yield read_batches(path, self.rejects)
+        if facts is not None and self.inputs.wikidata:
+            yield _rows_in_batches(read_wikidata(self.inputs.wikidata, facts, self.rejects, work))
 
     @property
     def _encodes(self) -> bool:
@@ -359,6 +397,12 @@ class _Build:
             except KnowledgeError as error:
                 # The knowledge base is whole without it: searches read all vectors, or make it later.
                 self.notes.append(f"no search index was made: {error}")
+
+
+def _rows_in_batches(rows: Iterable[TripleRow]) -> Iterator[Batch]:
+    stream = iter(rows)
+    while batch := list(islice(stream, BATCH_ROWS)):
+        yield batch
 
 
 def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+import bz2
 import codecs
 import csv
 import gzip
 import json
 import zlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import IO, Literal, cast
+from typing import IO, Any, Literal, cast
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.rejects import Rejects
@@ -26,6 +27,7 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _SAMPLE_LINES = 200
 _BAD_SHARE = 0.1
 _QUOTED_SHARE = 0.9
@@ -35,16 +37,17 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked if its name ends in `.gz`; raises `KnowledgeError` for whatever goes wrong."""
+    """The bytes of a file, unpacked if its name ends in `.gz` or `.bz2`; raises `KnowledgeError` for whatever goes wrong."""
     if path.is_dir():
         raise KnowledgeError(f"{path} is a folder; name a file")
     try:
-        with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as stream:
+        with _OPENERS.get(path.suffix.lower(), Path.open)(path, "rb") as stream:
             yield cast("IO[bytes]", stream)
     except FileNotFoundError:
         raise KnowledgeError(f"there is no file {path}") from None
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
-        raise KnowledgeError(f"{path} is a damaged gzip file ({error}); fetch or pack it again") from None
+        kind = "bzip2" if path.suffix.lower() == ".bz2" else "gzip"
+        raise KnowledgeError(f"{path} is a damaged {kind} file ({error}); fetch or pack it again") from None
     except OSError as error:
         raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
 
@@ -112,7 +115,7 @@ def sample_of(path: Path) -> list[str]:
 
 def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
     """The format by the file's extension, or by its first lines where the extension says nothing or is wrong."""
-    stem = path.with_suffix("") if path.suffix == ".gz" else path
+    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
     named = _SUFFIXES.get(stem.suffix.lower())
     first = sample[0].lstrip()
     if first.startswith("[") and named == "jsonl":

@@ -32,6 +32,10 @@ class Rejects:
         self.kept: list[Reject] = []
         self._strict = strict
 
+    def count(self, kind: str) -> None:
+        """Count one of which there are too many, or too little to say, to be kept."""
+        self.counts[kind] += 1
+
     def add(self, path: Path, line: int, reason: str, *, kind: str = "malformed") -> None:
         """Count one, and keep it while there are fewer than 1,000 of its kind (memory stays flat)."""
         if self._strict and kind == "malformed":

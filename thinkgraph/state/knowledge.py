@@ -113,7 +113,7 @@ class Link(TypedDict):
 
 
 class GraphInfo(TypedDict):
-    """What a graph store says about itself."""
+    """What a graph store says about itself; -1 for a count that it cannot tell cheaply."""
 
     name: str
     fingerprint: str
@@ -125,7 +125,7 @@ class GraphInfo(TypedDict):
 
 
 class TextInfo(TypedDict):
-    """What a text store says about itself."""
+    """What a text store says about itself; -1 for a count that it cannot tell."""
 
     name: str
     fingerprint: str

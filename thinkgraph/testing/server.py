@@ -18,7 +18,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
@@ -28,6 +28,7 @@ from langchain_core.messages import convert_to_messages
 
 from thinkgraph.models.played import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
+from thinkgraph.testing.local_http import LocalServer
 from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang, Reply
 
 __all__ = ["ModelServer", "ServedCall", "main"]
@@ -105,7 +106,7 @@ class ModelServer:
         self._history: TextIO | None = None
         if history:
             self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
-        self._http = _Http(("127.0.0.1", port), self)
+        self._http = LocalServer(port, _Handler, self)
         self._thread: threading.Thread | None = None
 
     @property
@@ -225,45 +226,6 @@ def _content(message: Mapping[str, Any]) -> str:
     return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
 
 
-class _Http(ThreadingHTTPServer):
-    daemon_threads = False
-    block_on_close = True
-    request_queue_size = 256
-
-    def __init__(self, address: tuple[str, int], owner: ModelServer) -> None:
-        self.owner = owner
-        self._open: set[socket.socket] = set()
-        self._open_lock = threading.Lock()
-        super().__init__(address, _Handler)
-
-    def get_request(self) -> tuple[socket.socket, Any]:
-        connection, address = super().get_request()
-        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        with self._open_lock:
-            self._open.add(connection)
-        return connection, address
-
-    def shutdown_request(self, request: Any) -> None:
-        with self._open_lock:
-            self._open.discard(request)
-        super().shutdown_request(request)
-
-    def close_connections(self) -> None:
-        """End idle keep-alive connections, whose threads would wait for a next request for ever."""
-        with self._open_lock:
-            connections = list(self._open)
-        for connection in connections:
-            try:
-                connection.shutdown(socket.SHUT_RDWR)
-            except OSError:
-                continue  # the client was faster
-
-    def handle_error(self, request: Any, client_address: Any) -> None:
-        """A client that goes away is no error of the server; anything else is shown."""
-        if not isinstance(sys.exception(), ConnectionError | BrokenPipeError):
-            super().handle_error(request, client_address)
-
-
 @dataclass
 class _Outcome:
     status: int = 200
@@ -274,7 +236,7 @@ class _Outcome:
 
 class _Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    server: _Http
+    server: LocalServer
 
     def log_message(self, format: str, *args: Any) -> None:  # noqa: A002 - the base class's name
         """Say nothing."""
@@ -299,7 +261,7 @@ class _Handler(BaseHTTPRequestHandler):
         if not isinstance(request, dict):
             self._json(400, {"error": {"message": "the body is not a JSON object", "type": "invalid_request_error"}})
             return
-        owner = self.server.owner
+        owner: ModelServer = self.server.owner
         call = owner.begin(request)
         outcome = _Outcome()
         try:

@@ -13,7 +13,7 @@ from thinkgraph.errors import KnowledgeError
 KB_FORMAT = 2
 """Version of the folder's layout."""
 
-BUILDER_VERSION = 1
+BUILDER_VERSION = 2
 """Raised whenever the same inputs would give another content, so that fingerprints tell them apart."""
 
 MANIFEST = "kb.json"
@@ -29,7 +29,7 @@ class InputFile(TypedDict):
     """A file that the knowledge base was built from."""
 
     role: str
-    """`triples`, `passages`, `aliases` or `entities`."""
+    """`triples`, `wikidata`, `passages`, `aliases` or `entities`."""
     file: str
     """Its name, without a folder."""
     bytes: int

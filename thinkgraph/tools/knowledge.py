@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import hashlib
 import re
@@ -32,11 +33,19 @@ def _open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
     return open_neo4j(spec, embedder=embedder)
 
 
-OPENERS: dict[str, Opener] = dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j)
+def _open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
+    from thinkgraph.tools.sparql.address import open_sparql
+
+    return open_sparql(spec, embedder=embedder)
+
+
+OPENERS: dict[str, Opener] = {
+    **dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j),
+    **dict.fromkeys(("sparql+http", "sparql+https"), _open_sparql),
+}
 """What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`. Loads its driver itself."""
 
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_LOGIN = re.compile(r"^([A-Za-z][A-Za-z0-9+.-]+://)([^:@/?#]*)(?::[^/?#]*)?@")
 _WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "vectors.npz")
 
 
@@ -84,7 +93,7 @@ class Knowledge:
         prints = [info["fingerprint"], text.info()["fingerprint"] if text is not None else ""]
         self._setup(
             name or info["name"],
-            hashlib.blake2b("\0".join(prints).encode(), digest_size=16).hexdigest(),
+            _mixed(*prints),
             linker=self._standard_linker,
             embedder=lambda: _load_embedder(None),
             index=lambda: None,
@@ -176,18 +185,47 @@ class Knowledge:
         )
 
     @classmethod
-    def open(cls, spec: str | Path, *, embedder: Embedder | None = None, progress: Progress = no_progress) -> Knowledge:
+    def open(
+        cls,
+        spec: str | Path,
+        *,
+        embedder: Embedder | None = None,
+        text: TextStore | str | None = None,
+        progress: Progress = no_progress,
+    ) -> Knowledge:
         """Open a knowledge base.
 
         Args:
             spec: "world" for the one that comes with the package (built into the user's cache when first opened), the
                 folder of one built with `thinkgraph kb build`, or `scheme://…` for a server.
             embedder: the encoder the vectors were made with, where it has no name that loads it.
+            text: passages about its entities in place of its own: a text store, which stays yours, or a line that names
+                one ("chroma:FOLDER?collection=NAME&entity=KEY"), which is closed with the knowledge base.
             progress: told of the building of "world".
 
         Raises:
             KnowledgeError: there is none, or it is damaged, incomplete or of another format version.
         """
+        if text is None:
+            return cls._open(spec, embedder, progress)
+        with contextlib.ExitStack() as closing:
+            store = text
+            if isinstance(store, str):
+                from thinkgraph.tools.text_specs import open_text
+
+                store = open_text(store)
+                closing.callback(cast("Any", store).close)
+            found = cls._open(spec, embedder, progress)
+            closing.callback(found.close)
+            found.__dict__["fingerprint"] = _mixed(found.fingerprint, store.info()["fingerprint"])
+            found._parts["text"] = store  # noqa: SLF001 - nobody has seen it yet
+            if isinstance(text, str):
+                found._opened.append(store)  # noqa: SLF001 - as above
+            closing.pop_all()
+        return found
+
+    @classmethod
+    def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress) -> Knowledge:
         if isinstance(spec, str):
             if spec == WORLD:
                 return cls._open_folder(world_folder(progress), embedder)
@@ -240,11 +278,6 @@ class Knowledge:
         if embedder is not None:
             self._parts["embedder"] = embedder
         return self
-
-
-def without_password(spec: str) -> str:
-    """A spec as it may be kept and shown: `scheme://user:password@host` without the password; others as they are."""
-    return _LOGIN.sub(lambda found: f"{found[1]}{found[2]}@" if found[2] else found[1], spec)
 
 
 def world_folder(progress: Progress = no_progress) -> Path:
@@ -312,6 +345,10 @@ def _world_key(data: Path) -> str:
         content = path.read_bytes() if path.is_file() else b""
         digest.update(f"\0{path.name} {len(content)}\0".encode() + content)
     return digest.hexdigest()
+
+
+def _mixed(*fingerprints: str) -> str:
+    return hashlib.blake2b("\0".join(fingerprints).encode(), digest_size=16).hexdigest()
 
 
 def _load_embedder(spec: str | None) -> Embedder:

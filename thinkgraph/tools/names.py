@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from urllib.parse import unquote
 
 _WORD = re.compile(r"[^\W_]+")
 _MARKS = dict.fromkeys(range(0x300, 0x370))
+_LOCAL_NAME = re.compile(
+    r"(?:https?://[^/?#]+/(?:[^?#]*/)?|(?:https?|file)://[^#]*(?P<mark>\#)|urn:(?:[^#?]*:))(?P<name>[^/?#]+)"
+)
+_PAGE = re.compile(r"\.(?:html?|php|aspx?|jsp|pdf|xml|jpe?g|png|svg|gif)$", re.IGNORECASE)
 _CAMEL = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
@@ -49,12 +54,26 @@ def trigrams(text: str) -> list[str]:
 
 
 def key_label(key: str) -> str:
-    """The label of an entity that was given none: its key with underscores shown as spaces."""
+    """The label of an entity that was given none: its key with underscores shown as spaces, an IRI by its last part."""
+    if key.startswith(("http://", "https://", "file:///", "urn:", "_:")):
+        key = iri_label(key)
     return " ".join(key.replace("_", " ").split()) or key
+
+
+def iri_label(iri: str) -> str:
+    """The part of an IRI that names the thing (`…/resource/Le_Mans` → `Le_Mans`); the whole of what looks like a page."""
+    if iri.startswith("_:"):
+        return f"(unnamed {iri[2:]})"
+    found = _LOCAL_NAME.fullmatch(iri)
+    if found is None or (not found["mark"] and (found["name"].count(".") and _PAGE.search(found["name"]))):
+        return iri
+    return unquote(found["name"], errors="replace").replace("\0", " ").strip() or iri
 
 
 def relation_label(name: str) -> str:
     """The label of a relation that was given none (`shares_border_with` and `sharesBorderWith` read alike)."""
+    if name.startswith(("http://", "https://", "file:///", "urn:")):
+        name = iri_label(name)
     label = " ".join(name.replace("_", " ").split()) or name
     if name.isascii() and name.isalnum() and not name.isupper():
         parts = _CAMEL.split(name)

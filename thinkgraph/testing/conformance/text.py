@@ -34,6 +34,12 @@ class TextStoreConformance:
 
     exact_texts: ClassVar[bool] = True
     """Whether the store hands texts back letter by letter."""
+    counts: ClassVar[bool] = True
+    """Whether the store can tell how much it holds."""
+    exact: ClassVar[bool] = True
+    """Whether no passage of the entities that is nearer is ever left out, as the protocol asks."""
+    several: ClassVar[bool] = True
+    """Whether a passage can be about several entities."""
 
     @pytest.fixture
     def store(self) -> TextStore:
@@ -48,8 +54,9 @@ class TextStoreConformance:
         """Counts are right; name and fingerprint are there and stay."""
         info = store.info()
         sample = sample_passages()
-        assert info["passages"] == len(sample)
-        assert info["entities"] == len({id_ for passage in sample for id_ in passage["entities"]})
+        if self.counts:
+            assert info["passages"] == len(sample)
+            assert info["entities"] == len({id_ for passage in sample for id_ in passage["entities"]})
         assert info["name"]
         assert info["fingerprint"]
         assert store.info() == info
@@ -73,7 +80,7 @@ class TextStoreConformance:
         one["entities"].append("changed")
         again = store.passages(["p2"])[0]
         assert again is not None
-        assert again["entities"] == other["entities"] == ["austria", "danube"]
+        assert again["entities"] == other["entities"] == (["austria", "danube"] if self.several else ["austria"])
 
     def test_passages_of_entities(self, store: TextStore) -> None:
         """Only those of the given entities, each once, best first."""
@@ -84,6 +91,11 @@ class TextStoreConformance:
     def test_passages_of_is_exact(self, store: TextStore) -> None:
         """The best of `limit` are the head of all, however small the limit, and all come when it is large."""
         everything = store.passages_of(["many", "hungary"], "Note number 17 about nothing", limit=1000)
+        assert_falling(everything)
+        assert len(set(ids_of(everything))) == len(everything)
+        if not self.exact:
+            assert everything
+            return
         assert len(everything) == 63  # noqa: PLR2004 - 60 notes and 3 about Hungary
         for limit in (1, 5, 61):
             assert (

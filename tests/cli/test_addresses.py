@@ -1,0 +1,195 @@
+"""Knowledge by address: a SPARQL endpoint, with or without a password, and passages from a Chroma collection."""
+
+from __future__ import annotations
+
+import base64
+import json
+from pathlib import Path
+from urllib.parse import quote
+
+import chromadb
+import pytest
+from chromadb.config import Settings
+from cli.conftest import ANSWER, MODEL, QUESTION
+from graphs.cases import ROWS
+
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.replies import Drop, Fault
+from thinkgraph.testing.sparql import SparqlServer
+from thinkgraph.tools.addresses import redacted
+
+PASSWORD = "geheim#7"  # noqa: S105 - nobody's
+NODES = {name: f"<http://e/{quote(name.replace(' ', '_'))}>" for row in ROWS for name in row[:1] + row[2:]}
+
+
+def triples() -> str:
+    out = []
+    for subject, relation, value in ROWS:
+        end = f'"{value}"' if value.isdecimal() else NODES[value]
+        out.append(f"{NODES[subject]} <http://e/ns#{relation}> {end} .")
+    return "\n".join(out)
+
+
+@pytest.fixture(autouse=True)
+def cache(tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path / "cache"))
+
+
+@pytest.fixture
+def endpoint():
+    with SparqlServer(triples()) as server:
+        yield server
+
+
+def address(server: SparqlServer, login: str = "", options: str = "") -> str:
+    return f"sparql+http://{login}127.0.0.1:{server.port}/sparql?retries=0{options}"
+
+
+def run_ask(cli, spec, *more):
+    return cli("ask", QUESTION, "--kb", spec, "--model", MODEL, "--set", "ranker=bm25", *more)
+
+
+def test_the_same_answer_and_round_trips_as_over_a_folder(cli, kb, endpoint, served):
+    over = [json.loads(run_ask(cli, spec, "--json").out) for spec in (kb, address(endpoint))]
+    assert [one["text"] for one in over] == [ANSWER, ANSWER]
+    assert [one["status"] for one in over] == ["grounded", "grounded"]
+    counts = [(one["usage"]["total"]["calls"], one["usage"]["store_round_trips"]) for one in over]
+    assert counts[0] == counts[1]
+
+
+def test_a_server_that_dies_in_the_middle_of_a_run(cli, endpoint, served):
+    run_ask(cli, address(endpoint))  # the names are read once
+    first, before = len(endpoint.calls), len(served.calls)
+    whole = json.loads(run_ask(cli, address(endpoint), "--json").out)
+    asked, paid = len(endpoint.calls) - first, len(served.calls) - before
+    stopped = 0
+    for fatal in range(asked):
+        first, before = len(endpoint.calls) + fatal, len(served.calls)
+        endpoint.change(lambda call, at=first: Drop("head") if call.number >= at else None)
+        done = run_ask(cli, address(endpoint), "--thread", f"t{fatal}")
+        endpoint.change(())
+        assert done.code == 3
+        assert "SPARQL endpoint" in done.line
+        if f"resume t{fatal}" not in done.line:  # it died before the run began
+            continue
+        again = cli("resume", f"t{fatal}", "--json")
+        assert again.code == 0
+        answer = json.loads(again.out)
+        assert (answer["text"], answer["evidence"]) == (whole["text"], whole["evidence"])
+        # No reply of the model is asked for twice.
+        assert len(served.calls) - before == paid
+        stopped += 1
+    assert stopped > 3
+
+
+def test_passwords_are_not_written_down(cli, endpoint, served, home, monkeypatch):
+    spec = address(endpoint, f"me:{quote(PASSWORD)}@", "&x-apikey=alsosecret")
+    done = run_ask(cli, spec, "--thread", "t")
+    assert (done.code, done.out.splitlines()[0]) == (0, ANSWER)
+    sent = base64.b64encode(f"me:{PASSWORD}".encode()).decode()
+    assert {call.headers.get("Authorization") for call in endpoint.calls} == {f"Basic {sent}"}
+    kept = b"".join(path.read_bytes() for path in home.rglob("*") if path.is_file())
+    for secret in (PASSWORD, quote(PASSWORD), "alsosecret"):
+        assert secret.encode() not in kept
+        assert secret not in done.out + done.err
+    endpoint.change(lambda _: Fault(401, "who are you"))
+    refused = run_ask(cli, spec)
+    assert refused.code == 3
+    assert PASSWORD not in refused.err
+    assert quote(PASSWORD) not in refused.err
+
+
+def test_resuming_needs_the_password_again(cli, endpoint, served, monkeypatch):
+    sent = f"Basic {base64.b64encode(f'me:{PASSWORD}'.encode()).decode()}"
+    spec = address(endpoint, f"me:{quote(PASSWORD)}@")
+    run_ask(cli, spec)
+    for thread, more in (("t", ""), ("s", "&x-token=abc")):
+        first = len(endpoint.calls) + 4
+        endpoint.change(lambda call, at=first: Drop("head") if call.number >= at else None)
+        assert run_ask(cli, spec + more, "--thread", thread).code == 3
+        endpoint.change(lambda call: None if call.headers.get("Authorization") == sent else Fault(401, "who are you"))
+        done = cli("resume", thread)
+        assert done.code == 3
+        assert ("give --kb again" if more else "SPARQL_PASSWORD") in done.line
+        if more:
+            done = cli("resume", thread, "--kb", spec + more)
+        else:
+            monkeypatch.setenv("SPARQL_PASSWORD", PASSWORD)
+            done = cli("resume", thread)
+        assert (done.code, done.out.splitlines()[0]) == (0, ANSWER)
+
+
+@pytest.mark.parametrize(
+    ("given", "shown"),
+    [
+        ("neo4j://u:p@h:7687/db", "neo4j://u@h:7687/db"),
+        ("sparql+https://u:p%40:x@h/p?token=abc&profile=rdf", "sparql+https://u@h/p?token=***&profile=rdf"),
+        ("bolt://:p@h", "bolt://@h"),
+        ("bolt://u@h", "bolt://u@h"),
+        ("/a/folder:with@signs", "/a/folder:with@signs"),
+        ("world", "world"),
+    ],
+)
+def test_redacted(given, shown):
+    assert redacted(given) == shown
+    assert redacted(shown) == shown
+
+
+def test_info_and_doctor(cli, endpoint):
+    done = cli("kb", "info", address(endpoint, options="&counts=yes"))
+    assert done.code == 0
+    assert "triples      8" in done.out
+    assert "passages     none" in done.out
+    assert json.loads(cli("kb", "info", address(endpoint), "--json").out)["graph"]["triples"] == -1
+    assert "unknown" in cli("kb", "info", address(endpoint, options="&counts=no")).out
+    checked = cli("doctor", "--no-calls", "--kb", address(endpoint, options="&counts=no&names=server"))
+    assert "an unknown number of triples" in checked.out
+    assert "misspelt" in checked.out
+    assert cli("kb", "info", "sparql+http://127.0.0.1:1/x?retries=0").line.endswith("Connection refused")
+
+
+@pytest.fixture
+def collection(tmp_path) -> Path:
+    client = chromadb.PersistentClient(str(tmp_path / "chroma"), settings=Settings(anonymized_telemetry=False))
+    try:
+        texts = client.create_collection("docs", embedding_function=None)
+        body = "Citizens of Panama vote from the age of 18."
+        texts.add(
+            ids=["v1"],
+            documents=[body],
+            embeddings=HashEmbedder().embed([body]),
+            metadatas=[{"about": "http://e/Panama", "head": "Voting in Panama"}],
+        )
+    finally:
+        client.close()
+    return tmp_path / "chroma"
+
+
+def test_a_collection_beside_an_endpoint_and_a_folder(cli, kb, endpoint, collection, monkeypatch):
+    text = f"chroma:{collection}?collection=docs&entity=about&title=head"
+    for spec in (kb, address(endpoint)):
+        plain = json.loads(cli("kb", "info", spec, "--json").out)
+        done = cli("kb", "info", spec, "--text", text, "--json")
+        facts = json.loads(done.out)
+        assert facts["text"]["passages"] == 1
+        assert facts["fingerprint"] != plain["fingerprint"]
+    monkeypatch.chdir(collection.parent)
+    assert cli("kb", "info", kb, "--text", "chroma:chroma?collection=docs").code == 0
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("docs", "chroma:FOLDER"),
+        ("chroma:", "chroma:FOLDER"),
+        ("chroma:x", "names no collection"),
+        ("chroma:x?collection=a&entitiy=b", "'entitiy' is no option"),
+        ("chroma:/nowhere?collection=a", "no Chroma database"),
+        ("faiss:x?collection=a", "chroma:FOLDER"),
+    ],
+)
+def test_texts_that_are_none(cli, kb, text, says):
+    for command in (["ask", "What?", "--kb", kb], ["kb", "info", kb], ["bench", "--data", "world", "--kb", kb]):
+        done = cli(*command, "--text", text)
+        assert done.code == 3
+        assert says in done.line

@@ -1,0 +1,182 @@
+"""What an endpoint can do to us, and what becomes of it: patience, or one clear line."""
+
+from __future__ import annotations
+
+import email.utils
+import json
+import time
+
+import pytest
+
+from thinkgraph.errors import StoreError
+from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
+from thinkgraph.testing.sparql import JSON, Cut, Page, SparqlServer
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.sparql import http
+from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.store import SparqlGraphStore
+
+DATA = '<http://e/a> <http://e/to> <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "A" .'
+LOGIN = Page(b"<html><title>Log in</title></html>", 302, headers={"Location": "https://login.example.org/?next=x"})
+
+
+@pytest.fixture
+def server():
+    with SparqlServer(DATA) as server:
+        yield server
+
+
+@pytest.fixture
+def slept(monkeypatch):
+    waits: list[float] = []
+    monkeypatch.setattr(http.time, "sleep", waits.append)
+    return waits
+
+
+def opened(server, **manners) -> SparqlGraphStore:
+    return SparqlGraphStore(server.url, manners=Manners(**{"rate": 0, "retries": 2, **manners}), counts="none")
+
+
+@pytest.mark.parametrize(
+    ("trouble", "waits"),
+    [
+        (Fault(429, "slow down", headers={"Retry-After": "7"}), 7),
+        (Fault(503, "busy", headers={"Retry-After": "a date"}), 30),
+        (Fault(429, "slow down"), None),
+        (Fault(500, "oops"), None),
+        (Fault(502, "bad gateway"), None),
+        (Drop("head"), None),
+        (Drop("body"), None),
+        (Cut(20, announced=True), None),
+    ],
+)
+def test_what_passes_is_tried_again(server, slept, trouble, waits):
+    if isinstance(trouble, Fault) and trouble.headers.get("Retry-After") == "a date":
+        date = email.utils.formatdate(time.time() + 30, usegmt=True)
+        trouble = Fault(503, "busy", headers={"Retry-After": date})
+    server.change([trouble, trouble])
+    with opened(server) as store:
+        assert store.entities(["http://e/a"])[0]["label"] == "A"
+    assert len(slept) == 2
+    if waits:
+        assert all(abs(wait - waits) < 3 for wait in slept)
+    else:
+        assert slept[0] < slept[1]
+
+
+@pytest.mark.parametrize(
+    ("trouble", "says"),
+    [
+        (Fault(500, "java.util.concurrent.TimeoutException: at x"), "ran out of its time"),
+        (Fault(429, "later", headers={"Retry-After": "3600"}), "left alone for 3,600 s"),
+        (Fault(400, "Parse error at line 1"), "Parse error"),
+        (Fault(401, "who are you"), "user and password"),
+        (Fault(403, ""), "user and password"),
+        (Fault(404, "nothing"), "no SPARQL endpoint at this path"),
+        (Fault(413, "too large"), "batch="),
+        (Fault(414, "too long"), "batch="),
+        (LOGIN, "redirects to 'https://login.example.org"),
+        (Page(b"<html>a page\x1b[31m</html>"), "'text/html'"),
+        (Page(b"<html></html>", kind=JSON), "no valid SPARQL JSON"),
+        (Page(b"{}", kind=JSON), "no valid SPARQL JSON"),
+        (Page(b'{"results": {"bindings": 3}}', kind=JSON), "no valid SPARQL JSON"),
+        (Page(b'{"results": {"bindings": [3]}}', kind=JSON), "no valid SPARQL JSON"),
+        (Page(b'{"results": {"bindings": [{"i": {"value": "x"}}]}}', kind=JSON), "where \\?i is a number"),
+        (Page(b'{"results": {"bindings": [{"i": 5}]}}', kind=JSON), "no valid SPARQL JSON|no RDF term|is a number"),
+        (Page(b'{"boolean": true}', kind=JSON), "no valid SPARQL JSON"),
+        (Page(b"[" * 100_000, kind=JSON), "no valid SPARQL JSON"),
+        (Garbage(), "no valid SPARQL JSON"),
+        (Cut(60), "cut off"),
+        (Page(b'{"results": {"bindings": []}}', kind=JSON, headers={"X-SQL-State": "S1TAT"}), "anytime"),
+    ],
+)
+def test_what_does_not_pass_is_one_line_and_asked_once(server, slept, trouble, says):
+    server.change([trouble])
+    with opened(server) as store, pytest.raises(StoreError, match=says) as error:
+        store.entities(["http://e/a"])
+    text = str(error.value)
+    assert "127.0.0.1" in text or "SPARQL endpoint" in text
+    assert "\n" not in text
+    assert "\x1b" not in text
+    assert len(text) < 500
+    assert not slept
+    assert len(server.calls) == 1
+
+
+def test_rows_that_the_server_kept_back_are_no_answer(server):
+    body = b'{"results": {"bindings": [{"i": {"type": "literal", "value": "0"}}]}}'
+    server.change([Page(body, kind=JSON, headers={"X-SPARQL-MaxRows": "1"})])
+    with opened(server) as store, pytest.raises(StoreError, match="page="):
+        store.entities(["http://e/a"])
+
+
+def test_a_server_that_sends_shorter_pages_than_asked_for(tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path))
+    label = "<http://www.w3.org/2000/01/rdf-schema#label>"
+    data = "\n".join(f'<http://e/{i}> <http://e/to> <http://e/{i + 1}> ; {label} "Name {i}" .' for i in range(50))
+    with SparqlServer(data) as server:
+        answer = server.answer
+
+        def capped(query):
+            body = json.loads(answer(query))
+            body["results"]["bindings"] = body["results"]["bindings"][:7]
+            return json.dumps(body).encode()
+
+        server.answer = capped
+        with opened(server) as store:
+            found = store.lookup([f"name {i}" for i in range(0, 50, 10)])
+            assert [len(one) for one in found] == [1] * 5
+
+
+def test_a_search_that_the_server_does_not_have(server):
+    with (
+        SparqlGraphStore(server.url, profile="wikidata", manners=Manners(rate=0)) as store,
+        pytest.raises(StoreError, match="search=none"),
+    ):
+        store.search(["something"])
+
+
+def test_a_server_that_keeps_failing(server, slept):
+    server.change(lambda _: Fault(503, "down for maintenance\nuntil noon"))
+    with opened(server) as store, pytest.raises(StoreError, match=r"maintenance until noon\) \(tried 3 times\)"):
+        store.entities(["http://e/a"])
+    assert len(server.calls) == 3
+
+
+def test_timeouts(server):
+    server.change(lambda _: Hang(5))
+    with opened(server, timeout=0.2, retries=1) as store:
+        with pytest.raises(StoreError, match=r"within 0.2 s; ask for less.*tried 2 times"):
+            store.entities(["http://e/a"])
+        server.change(())
+        assert store.entities(["http://e/a"])[0]["label"] == "A"
+
+
+def test_an_answer_without_end(server):
+    server.change([Page(b" " * 3_000_000, kind=JSON)])
+    with opened(server, max_bytes=1_000_000) as store, pytest.raises(StoreError, match="more than 1,000,000 bytes"):
+        store.entities(["http://e/a"])
+
+
+def test_a_dead_server(server, slept):
+    server.stop()
+    with pytest.raises(StoreError, match="cannot be reached") as error:
+        Knowledge.open(f"sparql+{server.url}?retries=0")
+    assert "\n" not in str(error.value)
+
+
+def test_no_server_at_that_path(server):
+    with pytest.raises(StoreError, match="no SPARQL endpoint at this path"):
+        Knowledge.open(f"sparql+{server.url}s?retries=0")
+
+
+def test_a_server_that_refuses_odd_iris_is_asked_without_them(server):
+    with opened(server) as store:
+        odd = "http://e/[x]"
+        found = store.entities([odd, "http://e/a", "http://e/b"])
+        assert [one and one["id"] for one in found] == [None, "http://e/a", "http://e/b"]
+        assert [len(one) for one in store.relations([odd, "http://e/a"])] == [0, 1]
+        assert len(store.edges_among([odd, "http://e/a", "http://e/b"])) == 1
+        step = {"entity": "http://e/a", "relation": "http://e/to", "direction": "out"}
+        assert [one["total"] for one in store.neighbours([{**step, "entity": odd}, step])] == [0, 1]
+        assert store.triples([f"http://e/a http://e/to {odd}", "http://e/a http://e/to http://e/b"])[1] is not None

@@ -1,0 +1,52 @@
+"""An HTTP server of threads on 127.0.0.1 that can be stopped at once, whatever its clients do."""
+
+from __future__ import annotations
+
+import socket
+import sys
+import threading
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+
+class LocalServer(ThreadingHTTPServer):
+    """Serves with a handler class; knows its open connections. `owner` is for the handler."""
+
+    daemon_threads = False
+    block_on_close = True
+    request_queue_size = 256
+
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler], owner: Any) -> None:
+        self.owner = owner
+        self._open: set[socket.socket] = set()
+        self._open_lock = threading.Lock()
+        super().__init__(("127.0.0.1", port), handler)
+
+    def get_request(self) -> tuple[socket.socket, Any]:
+        """Accept a connection and remember it."""
+        connection, address = super().get_request()
+        connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        with self._open_lock:
+            self._open.add(connection)
+        return connection, address
+
+    def shutdown_request(self, request: Any) -> None:
+        """Forget a connection and close it."""
+        with self._open_lock:
+            self._open.discard(request)
+        super().shutdown_request(request)
+
+    def close_connections(self) -> None:
+        """End idle keep-alive connections, whose threads would wait for a next request for ever."""
+        with self._open_lock:
+            connections = list(self._open)
+        for connection in connections:
+            try:
+                connection.shutdown(socket.SHUT_RDWR)
+            except OSError:
+                continue  # the client was faster
+
+    def handle_error(self, request: Any, client_address: Any) -> None:
+        """A client that goes away is no error of the server; anything else is shown."""
+        if not isinstance(sys.exception(), ConnectionError | BrokenPipeError):
+            super().handle_error(request, client_address)

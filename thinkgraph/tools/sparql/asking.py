@@ -1,0 +1,143 @@
+"""Carries long lists to an endpoint in requests of bounded length, and reads what comes back."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import NamedTuple, TypeVar
+
+from thinkgraph.errors import StoreError
+from thinkgraph.tools.sparql.http import RefusedError, Row, SparqlClient
+from thinkgraph.tools.sparql.terms import Node, node_of
+
+T = TypeVar("T")
+
+_LEAST_CUT = 500
+"""Rows below which no server is known to cut its answers without saying so."""
+_BODY = 150_000
+"""Characters of one list in one request."""
+
+
+class Asked(NamedTuple):
+    """A row of a list that is asked about."""
+
+    number: int
+    terms: tuple[str, ...]
+    strict: bool = True
+    """Whether every server takes its terms."""
+    weight: int = 1
+    """How many rows the answer will have for it."""
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The row of a VALUES block: number and terms."""
+        return (str(self.number), *self.terms)
+
+
+class Asker:
+    """Asks in batches."""
+
+    def __init__(self, client: SparqlClient, *, batch: int, page: int) -> None:
+        """Send at most `batch` rows in one request, and expect at most `page` in one answer."""
+        self._client = client
+        self._batch = batch
+        self.page = page
+
+    def select(self, query: str) -> list[Row]:
+        """One query as it is."""
+        return self._client.select(query)
+
+    def ask(
+        self, rows: Iterable[Asked], build: Callable[[Sequence[Asked]], str], *, batch: int | None = None
+    ) -> Iterator[Row]:
+        """The solutions for all rows, however many requests that takes.
+
+        A server that refuses a batch for an IRI that it finds no good is asked again without such.
+        """
+        for part in self.parts(rows, batch):
+            yield from self.careful(part, lambda kept: self._client.select(build(kept)))
+
+    def careful(self, part: Sequence[Asked], run: Callable[[Sequence[Asked]], list[Row]]) -> list[Row]:
+        """Ask about a part; if the server refuses that, about those rows of it that every server takes."""
+        try:
+            return run(part)
+        except RefusedError:
+            kept = [row for row in part if row.strict]
+            if len(kept) == len(part):
+                raise
+            return run(kept) if kept else []
+
+    def parts(self, rows: Iterable[Asked], batch: int | None = None) -> Iterator[list[Asked]]:
+        """The rows in lists that are short enough to be asked, with answers short enough to be read."""
+        batch = batch or self._batch
+        part: list[Asked] = []
+        size = weight = 0
+        for row in rows:
+            length = sum(map(len, row.terms)) + 12
+            if part and (len(part) >= batch or size + length > _BODY or weight + row.weight > self.page):
+                yield part
+                part, size, weight = [], 0, 0
+            part.append(row)
+            size += length
+            weight += row.weight
+        if part:
+            yield part
+
+    def pages(
+        self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None, small: bool = False
+    ) -> Iterator[Row]:
+        """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for.
+
+        With `small`, a page of fewer rows than any server would cut at is taken for the last.
+        """
+        offset = 0
+        while most is None or offset < most:
+            limit = page or self.page
+            rows = self._client.select(query(limit if most is None else min(limit, most - offset), offset), page=True)
+            if not rows:
+                return
+            yield from rows
+            offset += len(rows)
+            if small and len(rows) < _LEAST_CUT:
+                return
+
+
+def text_in(row: Row, name: str) -> str:
+    """The text of a variable; "" where it is not bound."""
+    binding = row.get(name)
+    return str(binding.get("value", "")) if binding else ""
+
+
+def number_in(row: Row, name: str) -> int:
+    """The number of a variable.
+
+    Raises:
+        StoreError: it is none.
+    """
+    text = text_in(row, name)
+    try:
+        return int(text) if text.lstrip("+-").isdecimal() else int(float(text))
+    except (ValueError, OverflowError):
+        raise StoreError(f"the SPARQL endpoint sent {text[:40]!r} where ?{name} is a number") from None
+
+
+def item_in(row: Row, items: Sequence[T]) -> T:
+    """What the row is about: the item whose number it has.
+
+    Raises:
+        StoreError: there is no such number.
+    """
+    number = number_in(row, "i")
+    if not 0 <= number < len(items):
+        raise StoreError(f"the SPARQL endpoint sent the number {number}, which was not asked about")
+    return items[number]
+
+
+def node_in(row: Row, name: str) -> Node | None:
+    """The node of a variable; None where it is not bound, blank, or no IRI that can be asked for."""
+    binding = row.get(name)
+    if binding is None:
+        return None
+    try:
+        return node_of(binding)
+    except (ValueError, AttributeError):
+        raise StoreError(f"the SPARQL endpoint sent something that is no RDF term for ?{name}") from None

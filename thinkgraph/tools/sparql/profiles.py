@@ -1,0 +1,173 @@
+"""How graphs are written in RDF: which predicates name things and which are relations, by kind of endpoint."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thinkgraph.tools.sparql.terms import Short
+
+RDF_TYPE = "http://www.w3.org/1999/02/22-rdf-syntax-ns#type"
+RDFS = "http://www.w3.org/2000/01/rdf-schema#"
+SKOS = "http://www.w3.org/2004/02/skos/core#"
+FOAF = "http://xmlns.com/foaf/0.1/"
+WD = "http://www.wikidata.org/"
+DBO = "http://dbpedia.org/ontology/"
+FB = "http://rdf.freebase.com/ns/"
+
+Counts = Literal["all", "total", "none"]
+Names = Literal["local", "server"]
+Search = Literal["entitysearch", "bif", "jena", "none"]
+
+LABELS = (
+    f"{RDFS}label",
+    f"{SKOS}prefLabel",
+    "http://schema.org/name",
+    "https://schema.org/name",
+    f"{FOAF}name",
+    "http://purl.org/dc/terms/title",
+    "http://purl.org/dc/elements/1.1/title",
+)
+"""Predicates of plain RDF that name a thing, the surest first."""
+ALIASES = (
+    f"{SKOS}altLabel",
+    "http://schema.org/alternateName",
+    "https://schema.org/alternateName",
+    f"{FOAF}nick",
+    "http://purl.org/dc/terms/alternative",
+)
+DESCRIPTIONS = (
+    "http://schema.org/description",
+    "https://schema.org/description",
+    "http://purl.org/dc/terms/description",
+    "http://purl.org/dc/elements/1.1/description",
+    f"{RDFS}comment",
+    f"{SKOS}definition",
+)
+
+_LOCAL = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Profile:
+    """One way of writing a graph in RDF."""
+
+    name: str
+    labels: tuple[str, ...] = LABELS
+    aliases: tuple[str, ...] = ALIASES
+    descriptions: tuple[str, ...] = DESCRIPTIONS
+    types: tuple[str, ...] = (RDF_TYPE,)
+    languages: tuple[str, ...] = ("en",)
+    """Preferred unless the address says otherwise."""
+    all_languages: bool = True
+    """Whether values in other languages are objects too."""
+    node_forms: tuple[Short, ...] = ()
+    relation_forms: tuple[Short, ...] = ()
+    relation_start: str = ""
+    """What a relation's IRI starts with."""
+    excluded: frozenset[str] = frozenset()
+    """Predicates that are no relations; naming ones never are."""
+    excluded_starts: tuple[str, ...] = ()
+    relation_pattern: str = ""
+    """SPARQL that a relation ?p must also fit."""
+    described: tuple[str, str] = ("", "")
+    """A relation's label is that of its IRI with this start replaced."""
+    entity_start: str = ""
+    """What the IRI of an entity that names are looked up for starts with."""
+    statements: bool = False
+    """Whether statements have nodes of Wikidata's kind, with qualifiers, precisions and units."""
+    names: Names = "server"
+    search: Search = "none"
+    degree: str = ""
+    """A predicate whose value says how much there is about an entity; "" where its triples are counted."""
+    bound: int = 0
+    """The most incoming triples of an entity that are looked at; 0: all."""
+    counts: Counts = "none"
+    """What is counted when it is opened."""
+    naming: frozenset[str] = field(default=frozenset(), init=False)
+
+    def __post_init__(self) -> None:
+        """Gather the predicates that name or describe."""
+        object.__setattr__(self, "naming", frozenset((*self.labels, *self.aliases, *self.descriptions)))
+
+    def is_relation(self, iri: str) -> bool:
+        """Whether triples with this predicate are part of the graph, as far as the IRI tells."""
+        return (
+            iri.startswith(self.relation_start)
+            and iri not in self.naming
+            and iri not in self.excluded
+            and not iri.startswith(self.excluded_starts or ("\0",))
+        )
+
+    def describing(self, iri: str) -> str:
+        """The IRI whose label is that of the relation."""
+        start, other = self.described
+        return other + iri[len(start) :] if start and iri.startswith(start) else iri
+
+
+WIKIDATA = Profile(
+    name="wikidata",
+    labels=(f"{RDFS}label",),
+    aliases=(f"{SKOS}altLabel",),
+    descriptions=("http://schema.org/description",),
+    types=(f"{WD}prop/direct/P31",),
+    languages=("en", "mul"),
+    node_forms=(Short("", f"{WD}entity/", re.compile(r"[QPL][1-9]\d{0,17}")),),
+    relation_forms=(Short("", f"{WD}prop/direct/", re.compile(r"P[1-9]\d{0,17}")),),
+    relation_start=f"{WD}prop/direct/",
+    # Addresses in other catalogues, pictures and maps would fill every list of relations.
+    relation_pattern=(
+        "?prop <http://wikiba.se/ontology#directClaim> ?p . FILTER NOT EXISTS { "
+        "VALUES ?kind { <http://wikiba.se/ontology#ExternalId> <http://wikiba.se/ontology#CommonsMedia> "
+        "<http://wikiba.se/ontology#GeoShape> <http://wikiba.se/ontology#TabularData> } "
+        "?prop <http://wikiba.se/ontology#propertyType> ?kind }"
+    ),
+    described=(f"{WD}prop/direct/", f"{WD}entity/"),
+    entity_start=f"{WD}entity/Q",
+    statements=True,
+    search="entitysearch",
+    degree="http://wikiba.se/ontology#statements",
+    bound=100_000,
+)
+DBPEDIA = Profile(
+    name="dbpedia",
+    labels=(f"{RDFS}label", f"{FOAF}name"),
+    aliases=(f"{DBO}alias", f"{FOAF}nick"),
+    descriptions=(f"{RDFS}comment", f"{DBO}abstract"),
+    all_languages=False,
+    node_forms=(Short("dbr:", "http://dbpedia.org/resource/", _LOCAL),),
+    relation_forms=(Short("dbo:", DBO, _LOCAL),),
+    relation_start=DBO,
+    excluded=frozenset(
+        DBO + name
+        for name in (
+            "wikiPageWikiLink", "wikiPageExternalLink", "wikiPageID", "wikiPageRevisionID", "wikiPageLength",
+            "wikiPageRedirects", "wikiPageDisambiguates", "wikiPageInterLanguageLink", "wikiPageUsesTemplate",
+            "wikiPageWikiLinkText", "thumbnail", "wikiPageExtracted", "wikiPageModified", "wikiPageEditLink",
+            "wikiPageHistoryLink", "wikiPageOutDegree", "wikiPageInDegree", "wikiPageRevisionLink",
+        )
+    ),
+    entity_start="http://dbpedia.org/resource/",
+    search="bif",
+    bound=100_000,
+)  # fmt: skip
+FREEBASE = Profile(
+    name="freebase",
+    labels=(f"{FB}type.object.name", f"{RDFS}label"),
+    aliases=(f"{FB}common.topic.alias",),
+    descriptions=(f"{FB}common.topic.description",),
+    types=(f"{FB}common.topic.notable_types",),
+    all_languages=False,
+    node_forms=(Short("", FB, re.compile(r"[mg]\.[0-9a-z_]{1,20}")),),
+    relation_forms=(Short("", FB, re.compile(r"[a-z][a-z0-9_]*(?:\.[a-z0-9_]+)+")),),
+    relation_start=FB,
+    excluded_starts=tuple(
+        FB + start for start in ("common.", "freebase.", "type.", "kg.", "dataworld.", "base.schemastaging")
+    ),
+    entity_start=FB,
+    bound=100_000,
+)
+RDF = Profile(name="rdf", names="local", counts="total")
+
+PROFILES = {profile.name: profile for profile in (WIKIDATA, DBPEDIA, FREEBASE, RDF)}

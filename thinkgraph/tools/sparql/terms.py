@@ -1,0 +1,184 @@
+"""RDF terms: checked before they enter a query, written so that no text can leave its quotes, read from answers.
+
+Ids of nodes are IRIs (shortened where the profile has a short form) or literals as N-Triples writes them; an id is only
+taken if it is written exactly as the store would hand it out.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+XSD = "http://www.w3.org/2001/XMLSchema#"
+STRING = f"{XSD}string"
+LANG_STRING = "http://www.w3.org/1999/02/22-rdf-syntax-ns#langString"
+
+_UCS = (
+    "\u00a0-\ud7ff\uf900-\ufdcf\ufdf0-\uffef"
+    + "".join(f"{chr(plane << 16)}-{chr((plane << 16) + 0xFFFD)}" for plane in range(1, 14))
+    + "\U000e1000-\U000efffd"
+)
+_CHAR = rf"(?:[A-Za-z0-9\-._~!$&'()*+,;=:@{_UCS}]|%[0-9A-Fa-f]{{2}})"
+_STRICT = re.compile(
+    rf"[A-Za-z][A-Za-z0-9+.\-]*:(?://(?:[A-Za-z0-9\-._~!$&'()*+,;=%@{_UCS}]*)(?::\d*)?(?=[/?#]|\Z)(?:/{_CHAR}*)*"
+    rf"|(?!//)/?{_CHAR}(?:/|{_CHAR})*)(?:\?(?:[/?]|{_CHAR})*)?(?:#(?:[/?]|{_CHAR})*)?"
+)
+_IRIREF = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]*:[^\x00-\x20<>\"{}|^`\\\ud800-\udfff]+")
+_LITERAL = re.compile(r'"((?:[^"\\\n\r]|\\["\\nr])*)"(?:\^\^<([^<>]+)>|@([A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*))?')
+_NOT_IN_RDF = re.compile("[\0\ud800-\udfff]")
+_PLAIN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
+_SPARQL = {**_PLAIN, "\t": "\\t", "\b": "\\b", "\f": "\\f"}
+_UNESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\r": "\r"}
+_LONGEST_IRI = 4_000
+_TERMS = {"uri", "literal", "typed-literal", "bnode"}
+
+
+class Short(NamedTuple):
+    """IRIs of a namespace whose rest has a form are written as prefix and rest."""
+
+    prefix: str
+    namespace: str
+    rest: re.Pattern[str]
+
+
+def valid_iri(text: str) -> bool:
+    """Whether SPARQL's grammar takes the text as an absolute IRI (it then cannot leave its angle brackets)."""
+    return len(text) <= _LONGEST_IRI and _IRIREF.fullmatch(text) is not None
+
+
+def strict_iri(text: str) -> bool:
+    """Whether it is also an IRI by RFC 3987; some servers refuse a whole query for one that is not."""
+    return len(text) <= _LONGEST_IRI and _STRICT.fullmatch(text) is not None
+
+
+def iri(text: str) -> str:
+    """An IRI in angle brackets.
+
+    Raises:
+        ValueError: it is none.
+    """
+    if not valid_iri(text):
+        raise ValueError(f"no IRI: {text[:80]!r}")
+    return f"<{text}>"
+
+
+def string(text: str) -> str:
+    """A text as a quoted SPARQL string, without datatype or language.
+
+    SPARQL replaces escapes of code points (a backslash, u, four digits) before it reads a query, so a backslash before a
+    u could become a quote in a server that takes this by the letter. Such a u is itself written as an escape, which is
+    right under either reading.
+
+    Raises:
+        ValueError: it has NUL or half a surrogate pair, which are in no RDF.
+    """
+    if _NOT_IN_RDF.search(text):
+        raise ValueError("a text with NUL or half a surrogate pair")
+    written = []
+    before = ""
+    for c in text:
+        hidden = (c < " " and c not in _SPARQL) or (before == "\\" and c in "uU")
+        written.append(f"\\u{ord(c):04X}" if hidden else _SPARQL.get(c, c))
+        before = c
+    return '"' + "".join(written) + '"'
+
+
+def literal(value: str, datatype: str = "", language: str = "") -> str:
+    """A literal as it stands in a query."""
+    if language:
+        return f"{string(value)}@{language}"
+    return string(value) if datatype in ("", STRING) else f"{string(value)}^^{iri(datatype)}"
+
+
+class Node(NamedTuple):
+    """A literal or an IRI."""
+
+    value: str
+    literal: bool = False
+    datatype: str = ""
+    language: str = ""
+
+    def term(self) -> str:
+        """As it stands in a query."""
+        return literal(self.value, self.datatype, self.language) if self.literal else iri(self.value)
+
+    @property
+    def strict(self) -> bool:
+        """Whether every server takes it."""
+        return strict_iri(self.datatype or "x:x") if self.literal else strict_iri(self.value)
+
+
+def node_of(binding: Mapping[str, Any]) -> Node | None:
+    """The node in a binding of a SPARQL JSON answer; None for a blank node or a triple term.
+
+    Raises:
+        ValueError: it is no binding.
+    """
+    kind, value = binding.get("type"), binding.get("value")
+    if kind == "triple":
+        return None
+    if kind not in _TERMS or not isinstance(value, str):
+        raise ValueError("a binding without type and value")
+    if kind == "uri" and valid_iri(value):
+        return Node(value)
+    if kind not in ("literal", "typed-literal"):
+        return None
+    datatype, language = binding.get("datatype") or "", binding.get("xml:lang") or ""
+    return Node(
+        value,
+        literal=True,
+        datatype="" if language or datatype in (STRING, LANG_STRING) else datatype,
+        language=language,
+    )
+
+
+class Ids:
+    """Writes nodes and relations as ids and reads them back."""
+
+    def __init__(self, nodes: Sequence[Short], relations: Sequence[Short]) -> None:
+        """Use the short forms given, the first that fits."""
+        self._nodes = tuple(nodes)
+        self._relations = tuple(relations)
+
+    def node_id(self, node: Node) -> str:
+        """The id of a node."""
+        if not node.literal:
+            return _shortened(node.value, self._nodes)
+        text = '"' + "".join(_PLAIN.get(c, c) for c in node.value) + '"'
+        return f"{text}@{node.language}" if node.language else f"{text}^^<{node.datatype}>" if node.datatype else text
+
+    def node(self, id_: str) -> Node | None:
+        """The node of an id; None for what the store would never have handed out."""
+        if id_[:1] == '"':
+            found = _LITERAL.fullmatch(id_)
+            if found is None or _NOT_IN_RDF.search(id_) or (found[2] and not valid_iri(found[2])):
+                return None
+            value = re.sub(r'\\["\\nr]', lambda escape: _UNESCAPED[escape[0]], found[1])
+            node = Node(value, literal=True, datatype=found[2] or "", language=found[3] or "")
+            return node if self.node_id(node) == id_ else None
+        text = _whole(id_, self._nodes)
+        return Node(text) if valid_iri(text) and _shortened(text, self._nodes) == id_ else None
+
+    def relation_name(self, text: str) -> str:
+        """The name of a relation's IRI."""
+        return _shortened(text, self._relations)
+
+    def relation(self, name: str) -> str | None:
+        """The IRI of a relation's name; None for what is none."""
+        text = _whole(name, self._relations)
+        return text if valid_iri(text) and _shortened(text, self._relations) == name else None
+
+
+def _shortened(text: str, forms: Sequence[Short]) -> str:
+    for form in forms:
+        if text.startswith(form.namespace) and form.rest.fullmatch(rest := text[len(form.namespace) :]):
+            return form.prefix + rest
+    return text
+
+
+def _whole(text: str, forms: Sequence[Short]) -> str:
+    for form in forms:
+        if text.startswith(form.prefix) and form.rest.fullmatch(rest := text[len(form.prefix) :]):
+            return form.namespace + rest
+    return text
