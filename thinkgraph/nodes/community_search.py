@@ -58,6 +58,8 @@ class Found:
 def local_search(stands: Sequence[Stand], history: Sequence[str], settings: FastTogSettings) -> Steps[list[Found]]:
     """The candidates around each stand: at most n+1 round trips for all of them together."""
     locals_ = [Local(stand.centre, set(stand.literals)) for stand in stands]
+    every = [settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None]
+    most = min((cap for cap in every if cap is not None), default=None)
     hops = settings.hops if settings.community_size > 1 else 1  # a single node is a candidate only where it is near
     for hop in range(1, hops + 1):
         wanted = list(dict.fromkeys(node for local in locals_ for node in local.frontier))
@@ -69,7 +71,7 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
         read = yield from ask.neighbourhood(wanted, limit=limit, seed=settings.seed)
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
         for local in locals_:
-            caps = [cap for cap in (settings.hop_cap, local.room(settings.graph_cap)) if cap is not None]
+            caps = [cap for cap in (settings.hop_cap, local.room(most)) if cap is not None]
             triples = [triple for node in local.frontier for triple in near[node]]
             share = share_of_hop(settings.decay, hop)
             local.take(triples, share=share, most=min(caps, default=None), seed=settings.seed)
@@ -120,11 +122,22 @@ def community_of(cell: Cell, number: int, prose: str = "") -> Community:
     )
 
 
+def start_stands(state: Mapping[str, Any]) -> list[Stand]:
+    """One search for each subject."""
+    ids = [subject["id"] for subject in state["subjects"]]
+    return [Stand((node,), chain=frozenset(ids), salt=node) for node in ids]
+
+
+def start_history(state: Mapping[str, Any]) -> list[str]:
+    """H before the first search: the start communities, of one node each."""
+    return [membership([subject["id"]]) for subject in state["subjects"]]
+
+
 def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     """One search for each subject, side by side; their candidates together, and the triples among the subjects."""
     ids = [subject["id"] for subject in state["subjects"]]
-    history = [membership([node]) for node in ids]
-    stands = [Stand((node,), chain=frozenset(ids), salt=node) for node in ids]
+    history = start_history(state)
+    stands = start_stands(state)
     found = yield from local_search(stands, history, settings)
     cells: dict[str, Cell] = {}
     starts: dict[str, list[str]] = {}
@@ -171,8 +184,7 @@ def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
     """The candidates next to every growing chain's last community. A choice of at most one is made here, without a call."""
     chains = growing(state["chains"])
     number = state["round"] + 1
-    subjects = [subject["id"] for subject in state["subjects"]]
-    stands = [_stand(chain, subjects, state["start"]) for chain in chains]
+    stands = stands_of(state)
     found = yield from local_search(stands, state["history"], settings)
     offered = [one.cells[:MAX_OPTIONS] for one in found]
     # One pass for all chains of the round.
@@ -197,6 +209,12 @@ def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
         "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
         "pruned": _notes(found, number),
     }
+
+
+def stands_of(state: Mapping[str, Any]) -> list[Stand]:
+    """One search for each growing chain."""
+    subjects = [subject["id"] for subject in state["subjects"]]
+    return [_stand(chain, subjects, state["start"]) for chain in growing(state["chains"])]
 
 
 def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> Stand:

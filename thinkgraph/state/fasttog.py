@@ -28,6 +28,7 @@ class FastTogSettings(RunSettings):
     paper: ClassVar[Mapping[str, Any]] = {
         **RunSettings.paper,
         "hops": 3,
+        "decay": 0.5,
         "node_cap": 20,
         "graph_cap": 100,
         "candidates": 8,
@@ -45,16 +46,19 @@ class FastTogSettings(RunSettings):
         "louvain", description="What cuts the local graph into communities; random: the control."
     )
     hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph (1 where communities have one node).")
-    decay: float = Field(0.5, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
+    decay: float = Field(0.2, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
     node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
     hop_cap: int | None = Field(None, ge=1, description="Most nodes kept per hop.")
     graph_cap: int | None = Field(
-        300, ge=1, description="Most nodes of a local graph beside the community it surrounds."
+        1000, ge=1, description="Most nodes of a local graph beside the community it surrounds."
+    )
+    slow_graph_cap: int | None = Field(
+        100, ge=1, description="The same for girvan_newman, whose time grows with edges squared times nodes."
     )
     coarse: Literal["modularity", "random", "off"] = Field(
         "modularity", description="Coarse prune: by modularity, at random (the control), or none."
     )
-    candidates: int = Field(64, ge=1, le=400, description="k: communities that the coarse prune keeps.")
+    candidates: int = Field(200, ge=1, le=400, description="k: communities that the coarse prune keeps.")
     community_text: str = Field(
         "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
     )
