@@ -284,6 +284,20 @@ def test_a_clue_mapped_to_relation_and_node_is_one_and_two_clues_are_both() -> N
     ] == 2
 
 
+def test_a_node_explains_a_clue_only_on_the_step_that_the_clue_means() -> None:
+    # Ayo directed and wrote both films: "directed by" is met by a film as directed, not as written.
+    rows = [(film, relation, "Ayo") for film in ("F", "G") for relation in ("directed_by", "written_by")]
+    rows += [("G", "written_by", "Ibo")]
+    clues, wanted = ["F", "directed by", "directed by", "written by"], ("directed by", "directed by")
+    answer, _ = ask(clues, wanted, kb=knowledge(rows))
+    assert answer["rounds"] == 3
+    # The answer may lie on its path (Ayo); the starting point never is one.
+    assert answer["answers"] == ["Ayo", "Ibo"]
+    assert answer["evidence"]["paths"][0]["text"].startswith("(F) -[directed by]-> (Ayo) <-[directed by]- (G)")
+    back, _ = ask(["F", "directed by", "directed by"], wanted, kb=knowledge(rows))
+    assert back["answers"] == ["G"]
+
+
 def test_an_empty_mapping_ends_the_branch() -> None:
     no_relation, model = ask(["Kenya", "colour", "shape"])
     assert no_relation["trace"]["data"]["branches"][0]["why"] == "no relation maps a clue"

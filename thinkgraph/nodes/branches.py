@@ -11,7 +11,7 @@ from langgraph.types import Overwrite
 from thinkgraph.nodes.clue_table import clue_lines, clue_table
 from thinkgraph.nodes.clues import marked
 from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.e_mapping import answers_all
+from thinkgraph.nodes.e_mapping import answers_all, by_relations, told_by
 from thinkgraph.nodes.mapping import live, mapped_by_group, offered
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored, Traced
@@ -95,15 +95,17 @@ def _successors(state: Mapping[str, Any], settings: FiskeSettings) -> list[Branc
     made: dict[tuple[str, tuple[int, ...]], Branch] = {}
     number = 1 + max(map(int, branches), default=0)
     steps: Sequence[Reach] = state["reached"]
+    known = by_relations(steps)
     for step in steps:
         parent = branches[step["branch"]]
-        every = answers_all(parent, step, clues, settings)
+        every = answers_all(parent, step["clues"], clues, settings)
         by_node = mapped.get(step["group"], {})
+        mine = set(offered(parent, state, settings))
         for node, triple in zip(step["nodes"], step["triples"], strict=True):
-            by_name = [number for number in by_node.get(node, ()) if number in offered(parent, state, settings)]
-            if not by_name and not every:
+            here = told_by(step, node, [number for number in by_node.get(node, ()) if number in mine], known)
+            if not here and not every:
                 continue
-            marks = _marks(parent, step, by_name, state["labels"][node], clues)
+            marks = _marks(parent, step, here, state["labels"][node], clues)
             newly = {mark["clue"] for mark in marks}
             remaining = [n for n in parent["remaining"] if n not in newly]
             key = (node, tuple(remaining))
@@ -136,13 +138,13 @@ def _successors(state: Mapping[str, Any], settings: FiskeSettings) -> list[Branc
     return list(made.values())
 
 
-def _marks(parent: Branch, step: Reach, by_name: Sequence[int], label: str, clues: Sequence[str]) -> list[Mark]:
+def _marks(parent: Branch, step: Reach, by_node: Sequence[int], label: str, clues: Sequence[str]) -> list[Mark]:
     """What one step maps: a clue that maps both the relation and the node is one clue, two different ones are both."""
     marks: list[Mark] = []
     for number in marked(clues, step["clues"], parent["explored"]).values():
         mark = Mark(clue=number, kind="relation", label=step["label"], direction=step["direction"])
         marks += [mark] if mark not in marks else []
-    for number in marked(clues, by_name, parent["explored"]).values():
+    for number in marked(clues, by_node, parent["explored"]).values():
         mark = Mark(clue=number, kind="entity", label=label, direction="out")
         marks += [mark] if mark not in marks else []
     return marks

@@ -107,8 +107,13 @@ def _reached(
     state: Mapping[str, Any],
     settings: FiskeSettings,
 ) -> tuple[list[Reach], int]:
-    """What each step reaches, without steps back to an entity on the path; and how many triples the cap left out."""
+    """What each step reaches, and how many triples the cap left out.
+
+    No path goes on through an entity that it has passed. An answer may be one ("who wrote the films of their director"), but
+    never the starting point.
+    """
     reached: list[Reach] = []
+    starts = {branch["entity"] for branch in state["branches"].values() if not branch["round"]}
     left_out = 0
     for branch, offer, clues in walks:
         place = (branch["entity"], option_id(offer["relation"], offer["direction"]))
@@ -117,12 +122,10 @@ def _reached(
             left_out += offer["count"]
             continue
         ends = [(other_end(triple, branch["entity"]), triple) for triple in tails["triples"]]
+        last = answers_all(branch, clues, state["clues"], settings)
+        passed = starts.intersection(branch["on_path"]) if last else branch["on_path"]
         # A loop is no way back: the capital of Gibraltar is Gibraltar.
-        forward = [
-            (end, triple)
-            for end, triple in ends
-            if end not in branch["on_path"] or triple["subject"] == triple["object"]
-        ]
+        forward = [(end, triple) for end, triple in ends if end not in passed or triple["subject"] == triple["object"]]
         total = tails["total"] - (len(ends) - len(forward))
         kept = forward[: max(room, 0)]
         room -= len(kept)
@@ -149,11 +152,28 @@ def _reached(
     return reached, left_out
 
 
-def answers_all(branch: Branch, step: Reach, clues: Sequence[str], settings: FiskeSettings) -> bool:
+def by_relations(reached: Sequence[Reach]) -> dict[tuple[str, str], set[int]]:
+    """For each branch and node, the clues mapped to the relations by which the branch reaches the node."""
+    found: dict[tuple[str, str], set[int]] = defaultdict(set)
+    for step in reached:
+        for node in step["nodes"]:
+            found[step["branch"], node].update(step["clues"])
+    return found
+
+
+def told_by(step: Reach, node: str, found: Sequence[int], known: Mapping[tuple[str, str], set[int]]) -> list[int]:
+    """The clues that a node maps on this step: not one that another relation to the same node stands for.
+
+    A film that somebody both directed and wrote meets the clue "directed by" as what was directed, not as what was written.
+    """
+    return [clue for clue in found if clue in step["clues"] or clue not in known[step["branch"], node]]
+
+
+def answers_all(branch: Branch, mapped: Sequence[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
     """The multi-answer rule: one clue is left and the relation maps it, so that every node it reaches is an answer."""
     if not settings.multi_answer or len(branch["remaining"]) != 1:
         return False
-    return branch["remaining"][0] in marked(clues, step["clues"], branch["explored"]).values()
+    return branch["remaining"][0] in marked(clues, mapped, branch["explored"]).values()
 
 
 def _by_name(
@@ -172,6 +192,7 @@ def _by_name(
     by_step: list[dict[str, list[int]]] = []
     settled: dict[str, set[int]] = defaultdict(set)
     complete = False
+    known = by_relations(reached)
     for step in reached:
         branch = branches[step["branch"]]
         here: dict[str, list[int]] = {}
@@ -182,16 +203,17 @@ def _by_name(
                 here[node] = found
                 settled[step["branch"]].update(found)
                 exact[step["group"]].update(dict.fromkeys((number, node) for number in found))
-                marks = marked(clues, [*step["clues"], *found], branch["explored"]).values()
+                both = [*step["clues"], *told_by(step, node, found, known)]
+                marks = marked(clues, both, branch["explored"]).values()
                 complete = complete or not set(branch["remaining"]) - set(marks)
         by_step.append(here)
-        complete = complete or answers_all(branch, step, clues, settings)
+        complete = complete or answers_all(branch, step["clues"], clues, settings)
     only_complete = complete and settings.ending_flag and settings.stateful
     open_clues: dict[str, set[int]] = defaultdict(set)
     open_nodes: dict[str, dict[str, None]] = defaultdict(dict)
     for step, here in zip(reached, by_step, strict=True):
         branch = branches[step["branch"]]
-        if answers_all(branch, step, clues, settings):
+        if answers_all(branch, step["clues"], clues, settings):
             continue
         rest = set(offered(branch, state, settings)) - settled[step["branch"]]
         by_relation = marked(clues, step["clues"], branch["explored"]).values()

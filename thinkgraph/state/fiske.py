@@ -130,7 +130,7 @@ class Branch(TypedDict):
     ways: list[Way]
     """Empty for a starting point."""
     on_path: list[str]
-    """Ids of the entities that lie on every path to it, its own included: no step returns to one of them."""
+    """Ids of the entities that lie on every path to it, its own included: no path goes on through one of them."""
     marks: list[Mark]
 
 
