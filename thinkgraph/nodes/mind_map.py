@@ -96,7 +96,7 @@ def acyclic(refers: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[tupl
             broken.append((own, to))
         else:
             kept[own - 1].append(to)
-    return kept, broken
+    return kept, sorted(broken)
 
 
 def grow(nodes: Nodes, splits: Mapping[str, Sequence[Part]], settings: CogGragSettings) -> Growth:
