@@ -17,7 +17,10 @@ LONGEST = 500
 MOST_NAMED = 30
 """Most answers put in for one reference."""
 _REFERENCE = re.compile(r"#(\d{1,3})\b")
-_SHOWN = 8
+_SHOWN = 5
+"""Answers that a line of the outline shows."""
+_ROOM = 64
+"""Characters of a question in the outline once it has an outcome, so that a terminal shows that too."""
 
 Nodes = Mapping[str, MindNode]
 
@@ -93,7 +96,7 @@ def acyclic(refers: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[tupl
             broken.append((own, to))
         else:
             kept[own - 1].append(to)
-    return kept, broken
+    return kept, sorted(broken)
 
 
 def grow(nodes: Nodes, splits: Mapping[str, Sequence[Part]], settings: CogGragSettings) -> Growth:
@@ -286,8 +289,10 @@ def draw(nodes: Nodes, solved: Mapping[str, Solution], keys: Mapping[str, Sequen
     for key in in_order(nodes):
         node, solution = nodes[key], solved.get(key)
         number = "" if key == ROOT else f"#{key.rpartition('.')[2]} "
-        end = f" → {outcome(solution)}" if solution else ""
-        lines.append(TraceLine(level=node["level"], text=f"{number}{node['question']}{end}"))
+        text = f"{number}{node['question']}"
+        if solution:
+            text = f"{text if len(text) <= _ROOM else text[: _ROOM - 1] + '…'} → {outcome(solution)}"
+        lines.append(TraceLine(level=node["level"], text=text))
         drawn.append(_drawn(node, solution))
     return Trace(
         title="mind map", lines=lines, data={"nodes": drawn, "keys": [key for level in keys.values() for key in level]}

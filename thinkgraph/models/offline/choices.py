@@ -199,7 +199,9 @@ def look_ups(questions: Sequence[str], *, linking: bool) -> list[tuple[list[str]
     for number, text in enumerate(questions, start=1):
         places = list(dict.fromkeys(_PLACE.findall(text)))
         phrases = key_phrases(_PLACE.sub(" | ", text))
-        names = [phrase for phrase in phrases if phrase[:1].isupper() or phrase[:1].isdigit()]
+        names = [phrase for phrase in phrases if phrase[:1].isupper()]
+        if len(names) > 1 and " " not in names[0] and text.startswith(names[0]):
+            names = names[1:]  # the capital of a sentence's first word
         rest = " ".join(phrase for phrase in phrases if phrase not in names)
         if not names and not places:
             # Written without capitals, or in a script that has none: any phrase may be a name.
@@ -213,7 +215,9 @@ def look_ups(questions: Sequence[str], *, linking: bool) -> list[tuple[list[str]
 
 
 _CLAUSE = re.compile(
-    r"^(?P<main>.+?\bof) (?P<thing>the (?:[\w-]+ ){0,2}?[\w-]+) (?P<clause>(?:whose|that|which|where|who|in which|from which) .+?)\?*$",
+    r"^(?P<main>.+?\b(?:of|in|for|to|from|by)) (?P<thing>the (?:[\w-]+ ){0,2}?[\w-]+) (?P<clause>"
+    r"(?:whose|that|which|where|who|in which|from which|through which) .+?"
+    r"|(?:with|bordering|surrounding|topped|crowned|ruled|governed) .+?)\?*$",
     re.IGNORECASE,
 )
 
