@@ -172,6 +172,19 @@ def test_datatypes_of_literals(tmp_path):
         assert [one["type"] for one in store.entities(ends)] == ["integer", "en"]
 
 
+@pytest.mark.parametrize("entities", [[], [EntityRow(1, "a", "Ay", "kind", ""), EntityRow(2, "c", "", "", "text")]])
+def test_a_graph_without_triples(tmp_path, entities):
+    with SqliteGraphStore(build(tmp_path / "g.sqlite", [], entities=entities)) as store:
+        assert store.info()["triples"] == 0
+        assert [one and one["label"] for one in store.entities(["a", "c"])] == (["Ay", "c"] if entities else [None] * 2)
+        assert store.relations(["a"]) == [[]]
+        assert store.neighbourhood(["a", "c"]) == [{"triples": [], "total": 0}] * 2
+        assert store.edges_among(["a", "c"]) == []
+        assert store.triples(["t0", "t1"]) == [None, None]
+        assert len(store.lookup(["ay"])[0]) == len(store.search(["ay"])[0]) == bool(entities)
+        assert store.most_linked(5) == ["a", "c"] * bool(entities)
+
+
 def test_literal_ids_never_collide(tmp_path):
     rows = [("x", "r", "5", (), ""), ("literal:5", "r", "literal:literal:5"), ("5", "is", "five")]
     with SqliteGraphStore(build(tmp_path / "g.sqlite", rows)) as store:

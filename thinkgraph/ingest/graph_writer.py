@@ -144,7 +144,7 @@ class _Finish:
         self._db = db
         self._loaded = loaded
         self._literals = literals
-        self._nodes = NodeSource(loaded, literals)
+        self._nodes = NodeSource(db, loaded, literals)
         self._relations = loaded.relations()
         self._progress = progress
         self._sorted = 0
@@ -156,7 +156,7 @@ class _Finish:
             try:
                 sorting = worker.submit(self._sort)
                 self._db.execute("BEGIN")
-                self._nodes.write(self._db, partial(self._tell, "nodes"))
+                self._nodes.write(partial(self._tell, "nodes"))
                 self._db.execute(schema.NODE_INDEX)
                 while True:
                     try:
@@ -167,11 +167,12 @@ class _Finish:
                         break
                 with NameWriter(self._db, self._loaded.path, worker, partial(self._tell, "names")) as names:
                     unknown = names.write(self._nodes, adjacency.degree, aliases)
+                    self._write_relations(adjacency)
+                    self._write_rest(adjacency)
+                    names.finish()
             except BaseException:
                 self._stop.set()
                 raise
-        self._write_relations(adjacency)
-        self._write_rest(adjacency)
         counts = self._counts(adjacency)
         self._meta(meta, counts)
         self._db.execute("COMMIT")

@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import Self
 
 import numpy as np
 import numpy.typing as npt
@@ -27,9 +27,11 @@ Flags = npt.NDArray[np.bool_]
 _READ_BYTES = 2 << 20
 _MOST_TRIPLES = 2**31 - 2
 _LITERAL, _DECLARED = 1, 2  # bits of a node's flags
+_ABOUT = "CREATE TABLE about (node INTEGER PRIMARY KEY, label TEXT, type TEXT, description TEXT)"
 _UPSERT = (
-    "INSERT INTO about VALUES (?, ?, ?, ?) ON CONFLICT (node) DO UPDATE SET label = coalesce(excluded.label, label), "
-    "type = coalesce(excluded.type, type), description = coalesce(excluded.description, description)"
+    "INSERT INTO about VALUES (?, nullif(?, ''), nullif(?, ''), nullif(?, '')) ON CONFLICT (node) DO UPDATE SET "
+    "label = coalesce(excluded.label, label), type = coalesce(excluded.type, type), "
+    "description = coalesce(excluded.description, description)"
 )
 
 
@@ -49,6 +51,7 @@ class Loaded:
     """The files of a load, beside the graph to be: `graph.rows`, `.keys`, `.flags` and so on.
 
     Rows hold the numbers of subject, relation, object and qualifiers (0: none), from 1 in the order of first appearance.
+    `graph.about` is a database: label, type and description of the nodes that the entities file names.
     """
 
     def __init__(self, path: Path, state: LoadState) -> None:
@@ -94,26 +97,6 @@ class Loaded:
                 yield number, texts
                 number, rest = number + len(texts), more[end + 1 :]
 
-    def labels(self, start: int, stop: int) -> dict[int, str]:
-        """Labels that the entities file gives to nodes from `start` to `stop`."""
-        rows = self._about("SELECT node, label FROM about WHERE node >= ? AND node < ? AND label NOTNULL", start, stop)
-        return dict(rows)
-
-    def details(self, start: int, stop: int) -> list[tuple[str | None, ...]]:
-        """Label, type, description and number of the nodes from `start` to `stop` that the entities file names."""
-        columns = "label, type, description, node"
-        return self._about(f"SELECT {columns} FROM about WHERE node >= ? AND node < ?", start, stop)
-
-    def _about(self, sql: str, start: int, stop: int) -> list[tuple[Any, ...]]:
-        place = part(self.path, "about")
-        if not place.exists():
-            return []
-        db = sqlite3.connect(place)
-        try:
-            return db.execute(sql, (start, stop)).fetchall()
-        finally:
-            db.close()
-
     @staticmethod
     def remove(path: Path) -> None:
         """Delete the files of a load into the place of the graph `path`."""
@@ -134,7 +117,9 @@ class TripleLoader:
         self._path = path
         self._progress = progress
         part(path, "about").unlink(missing_ok=True)
-        self._about: sqlite3.Connection | None = None
+        self._about = sqlite3.connect(part(path, "about"), isolation_level=None)
+        for sql in ("PRAGMA journal_mode=OFF", "PRAGMA synchronous=OFF", _ABOUT):
+            self._about.execute(sql)
         self._rows = RowFile(part(path, "rows"), 4)
         self._keys = part(path, "keys").open("wb")
         self._pairs = part(path, "pairs").open("wb")
@@ -158,8 +143,7 @@ class TripleLoader:
         self._rows.close()
         self._keys.close()
         self._pairs.close()
-        if self._about is not None:
-            self._about.close()
+        self._about.close()
 
     @property
     def rows(self) -> int:
@@ -257,25 +241,13 @@ class TripleLoader:
         stream = iter(entities)
         done = 0
         while batch := list(islice(stream, BATCH_ROWS)):
-            if self._about is None:
-                self._about = sqlite3.connect(part(self._path, "about"), isolation_level=None)
-                self._about.execute("PRAGMA journal_mode=OFF")
-                self._about.execute("PRAGMA synchronous=OFF")
-                self._about.execute(
-                    "CREATE TABLE about (node INTEGER PRIMARY KEY, label TEXT, type TEXT, description TEXT)"
-                )
             self._labels.update((row.id, row.label) for row in batch if row.label and row.id in self._names)
             rows = [row for row in batch if row.id not in self._names]
             numbers = self._number([row.id for row in rows], np.zeros(len(rows), np.bool_))
             self._declared.append(numbers)
             self._about.execute("BEGIN")
-            self._about.executemany(
-                _UPSERT,
-                (
-                    (number, row.label or None, row.type or None, row.description or None)
-                    for row, number in zip(rows, numbers.tolist(), strict=True)
-                ),
-            )
+            about = ((n, row.label, row.type, row.description) for n, row in zip(numbers.tolist(), rows, strict=True))
+            self._about.executemany(_UPSERT, about)
             self._about.execute("COMMIT")
             done += len(batch)
             self._progress("entities", done, None)

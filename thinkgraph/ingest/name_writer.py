@@ -26,42 +26,42 @@ _AHEAD = 3
 _INDEX_MEMORY = 64 << 20
 """Bytes of new entries that each full-text index keeps before it writes them out."""
 _SHADOWS = ("data", "idx")
-_INSERT_NODES = (
-    "INSERT INTO node (id, key, literal) SELECT ?1 + key, value, substr(?3, key + 1, 1) = x'01' FROM json_each(?2) "
-    "WHERE substr(?4, key + 1, 1) = x'01'"
+_NODES = (
+    "INSERT INTO node SELECT ?1 + j.key, j.value, substr(?3, j.key + 1, 1) = x'01', a.label, a.type, a.description "
+    "FROM json_each(?2) j LEFT JOIN load.about a ON a.node = ?1 + j.key WHERE substr(?4, j.key + 1, 1) = x'01'"
 )
+_LABELS = "SELECT node, label FROM load.about WHERE node >= ? AND node < ? AND label NOTNULL"
 
 
 class NodeSource:
     """The nodes of a load, once it is known which are literals."""
 
-    def __init__(self, loaded: Loaded, literals: Literals) -> None:
-        """Read from the files of the load."""
+    def __init__(self, db: sqlite3.Connection, loaded: Loaded, literals: Literals) -> None:
+        """Read from the files of the load, and write to `db` outside of any transaction."""
+        self._db = db
+        self._db.execute("ATTACH ? AS load", (str(part(loaded.path, "about")),))
         self._loaded = loaded
         self._literals = literals
 
-    def write(self, db: sqlite3.Connection, told: Callable[[int], None]) -> None:
+    def write(self, told: Callable[[int], None]) -> None:
         """Fill the table `node`."""
         kept, literal = ~self._literals.dropped, self._literals.literal
-        datatypes, names = self._loaded.datatypes(), [None, *self._loaded.state["types"]]
         for first, keys in self._loaded.texts():
             stop = first + len(keys)
-            # As one statement, which leaves Python's lock to the other thread, rather than a call for each node.
-            given = json.dumps(keys, ensure_ascii=False)
-            db.execute(_INSERT_NODES, (first, given, literal[first:stop].tobytes(), kept[first:stop].tobytes()))
-            if datatypes is not None:
-                typed = np.flatnonzero(datatypes[first:stop])
-                rows = zip(
-                    (names[kind] for kind in datatypes[first:stop][typed]), (typed + first).tolist(), strict=True
-                )
-                db.executemany("UPDATE node SET type = ? WHERE id = ?", rows)
-            details = self._loaded.details(first, stop)
-            db.executemany("UPDATE node SET label = ?, type = coalesce(?, type), description = ? WHERE id = ?", details)
+            self._insert(first, keys, literal[first:stop].tobytes(), kept[first:stop].tobytes())
             told(stop - 1)
         for first, keys in self._loaded.texts("twins") if self._literals.added else ():
             some = bytes([1]) * len(keys)
-            given = json.dumps(keys, ensure_ascii=False)
-            db.execute(_INSERT_NODES, (self._loaded.size - 1 + first, given, some, some))
+            self._insert(self._loaded.size - 1 + first, keys, some, some)
+        if (datatypes := self._loaded.datatypes()) is not None:
+            names = ["", *self._loaded.state["types"]]
+            typed = np.flatnonzero(datatypes).tolist()
+            rows = ((names[datatypes[node]], node) for node in typed)
+            self._db.executemany("UPDATE node SET type = coalesce(type, ?) WHERE id = ?", rows)
+
+    def _insert(self, first: int, keys: Sequence[str], literal: bytes, kept: bytes) -> None:
+        # As one statement, which leaves Python's lock to the other thread, rather than a call for each node.
+        self._db.execute(_NODES, (first, json.dumps(keys, ensure_ascii=False), literal, kept))
 
     def entities(self) -> Iterator[tuple[list[int], list[str], list[str]]]:
         """Numbers, keys and labels of the entities, some at a time."""
@@ -73,7 +73,7 @@ class NodeSource:
                 numbers = list(compress(range(start, start + len(some)), chosen))
                 some = list(compress(some, chosen))
                 labels = key_labels(some)
-                if given := self._loaded.labels(start, start + len(chosen)):
+                if given := dict(self._db.execute(_LABELS, (start, start + len(chosen))).fetchall()):
                     labels = [given.get(number, made) for number, made in zip(numbers, labels, strict=True)]
                 yield numbers, some, labels
 
@@ -111,18 +111,21 @@ class NameWriter:
         self._place.unlink(missing_ok=True)
 
     def write(self, nodes: NodeSource, degree: Ints, aliases: Mapping[str, Sequence[str]]) -> list[str]:
-        """Fill the tables. Gives the keys of `aliases` that name no entity, or more than one."""
+        """Fill the tables, but for what `finish` does. Gives the keys of `aliases` that name no entity, or several."""
         further, unknown = _resolved(self._db, nodes, aliases)
         self._submit(self._begin)
         for numbers, keys, labels in nodes.entities():
             self._add(numbers, keys, labels, further, degree)
             self._told(self._number)
-        self._db.execute(schema.NAME_INDEX)
         self._submit(self._end)
+        self._db.execute(schema.NAME_INDEX)
+        return unknown
+
+    def finish(self) -> None:
+        """Wait for the full-text indexes and take them over."""
         while self._pending:
             self._pending.popleft().result()
         self._move()
-        return unknown
 
     def _add(
         self, numbers: list[int], keys: list[str], labels: list[str], further: Mapping[int, list[str]], degree: Ints
