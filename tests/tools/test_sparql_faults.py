@@ -88,6 +88,7 @@ def test_what_passes_is_tried_again(server, slept, trouble, waits):
         (Garbage(), "no valid SPARQL JSON"),
         (Cut(60), "cut off"),
         (Page(b'{"results": {"bindings": []}}', kind=JSON, headers={"X-SQL-State": "S1TAT"}), "anytime"),
+        (Page(b'{"results": {"bindings": []}}', 206, JSON), "only a part"),
     ],
 )
 def test_what_does_not_pass_is_one_line_and_asked_once(server, slept, trouble, says):

@@ -90,6 +90,41 @@ def test_chroma_store_says_what_is_missing(tmp_path: Path) -> None:
         client.close()
 
 
+class Refusing(chromadb.EmbeddingFunction[list[str]]):
+    """An embedding function that cannot work here, as one that would download its model."""
+
+    def __init__(self) -> None:
+        pass
+
+    def __call__(self, input: list[str]) -> list[list[float]]:  # noqa: A002 - Chroma's name
+        raise KeyError("weights")
+
+    @staticmethod
+    def name() -> str:
+        return "refusing"
+
+    @staticmethod
+    def build_from_config(_: dict[str, object]) -> Refusing:
+        return Refusing()
+
+    def get_config(self) -> dict[str, object]:
+        return {}
+
+
+def test_a_collection_that_cannot_encode_says_what_to_do() -> None:
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        made = client.create_collection("refusing", embedding_function=Refusing())
+        made.add(ids=["a"], documents=["x"], embeddings=[[1.0, 0.0]], metadatas=[{"entity": "e"}])
+        with ChromaTextStore(client, "refusing") as store:
+            store._collection = made
+            with pytest.raises(StoreError, match="embedder=bundled"):
+                store.passages_of(["e"], "weights")
+    finally:
+        client.delete_collection("refusing")
+        client.close()
+
+
 def test_scores_are_exact_over_chunks(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     rng = random.Random(0)
     words = [f"w{i}" for i in range(50)]

@@ -198,7 +198,16 @@ class ChromaTextStore:
         if self._embedder is not None:
             return embed_array(self._embedder, queries)
         # The collection's own embedding function has no public way in; this one has been there since Chroma 0.4.
-        vectors = self._ask(lambda: self._collection._embed(list(queries), is_query=True))  # noqa: SLF001
+        try:
+            vectors = self._ask(lambda: self._collection._embed(list(queries), is_query=True))  # noqa: SLF001
+        except StoreError:
+            raise
+        except Exception as error:
+            # Whatever somebody's embedding function raises: Chroma's own, for one, downloads its model.
+            raise StoreError(
+                f"the Chroma collection {self._name!r} cannot encode a query ({one_line(error)}): name the encoder its "
+                "vectors were made with (embedder=bundled is Chroma's default model, all-MiniLM-L6-v2)"
+            ) from error
         return np.asarray(vectors, np.float32)
 
     def _get(self, **arguments: Any) -> Any:

@@ -28,6 +28,7 @@ Row = dict[str, dict[str, Any]]
 _ACCEPT = "application/sparql-results+json, application/json;q=0.9"
 _LONGEST_WAIT = 60.0
 _FIRST_WAIT = 0.5
+_OK, _PART = 200, 206
 _TOO_MANY, _TOO_LARGE, _TOO_LONG, _SERVER_FAULT = 429, 413, 414, 500
 _REFUSED, _NO_ACCESS, _REDIRECTED = 400, (401, 403, 407), range(300, 400)
 _OUT_OF_TIME = (
@@ -193,7 +194,7 @@ class SparqlClient:
     def _check(self, response: httpx.Response, body: bytes) -> None:
         """Raise for whatever is no answer."""
         status = response.status_code
-        if status == 200:  # noqa: PLR2004 - the one good status
+        if status in (_OK, _PART):
             return
         said = _said(response, body)
         host = self.host
@@ -249,8 +250,13 @@ class SparqlClient:
                 f"ran out of time){_said(response, body[-300:])}"
             ) from None
         most = response.headers.get("x-sparql-maxrows", "")
-        if not page and most.isdecimal() and 0 < int(most) <= len(rows):
-            raise StoreError(f"the SPARQL endpoint {self.host} sends at most {most} rows: set page= below that")
+        cut = most.isdecimal() and 0 < int(most) <= len(rows)
+        # Virtuoso says so by a status of its own, whatever it was that ran out.
+        if not page and (cut or response.status_code == _PART):
+            told = f" (at most {most} rows)" if most.isdecimal() else ""
+            raise StoreError(
+                f"the SPARQL endpoint {self.host} sent only a part of its answer{told}: lower page= or batch="
+            )
         return rows
 
 
