@@ -1,0 +1,673 @@
+"""What is CogGRAG's own: mind map, keys, retrieval, reasoning with self-verification, ablations (METHODS: CogGRAG)."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import ROWS, small_knowledge
+
+import thinkgraph as tg
+from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.state.coggrag import CogGragSettings
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
+from thinkgraph.tools.knowledge import Knowledge
+
+TWO_HOPS = "What is the capital of the country whose highest point is Baru?"
+SPLIT = {TWO_HOPS: [("Which country has the highest point Baru?", ()), ("What is the capital of #1?", (1,))]}
+KEYS = [
+    {"key": ["?2", "highest point", "Baru"], "of": [2]},
+    {"key": ["?2", "capital", "?3"], "of": [3]},
+]
+ANSWERS = {
+    "Which country has the highest point Baru?": ["Panama"],
+    "What is the capital of Panama?": ["Panama City"],
+    TWO_HOPS: ["Panama City"],
+}
+BIGGER = "Which has more neighbours, Panama or Colombia?"
+Splits = Mapping[str, Sequence[tuple[str, Sequence[int]]]]
+
+
+def holding(prompt: ParsedPrompt, answers: Sequence[str]) -> list[int]:
+    """Numbers of the evidence lines in which answers stand."""
+    return [item.number for item in prompt.lines("evidence") if any(answer in item.text for answer in answers)]
+
+
+def script(
+    splits: Splits = SPLIT,
+    keys: Sequence[Mapping[str, Any]] = KEYS,
+    answers: Mapping[str, Sequence[str]] = ANSWERS,
+    **replies: Any,
+) -> dict[str, Any]:
+    """Replies of a model that answers questions by their text, from lines that hold the answer."""
+
+    def decompose(prompt: ParsedPrompt) -> Any:
+        question = prompt.text("question")
+        parts = splits.get(question, [(question, ())])
+        return {
+            "questions": [{"question": text, "open": text in splits, "refers": list(refers)} for text, refers in parts]
+        }
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        found = list(answers.get(prompt.text("question"), ()))
+        lines = holding(prompt, found)
+        known = bool(found and lines)
+        return {"sufficient": known, "answers": found if known else [], "evidence": lines}
+
+    return {
+        "coggrag.decompose": decompose,
+        "coggrag.local_keys": {"keys": list(keys)},
+        "coggrag.global_keys": {"keys": [key for key in keys if len(key["key"]) == 3]},
+        "coggrag.reason": reason,
+        "coggrag.verify": {"right": True},
+        "coggrag.rethink": reason,
+        **{f"coggrag.{role}": reply for role, reply in replies.items()},
+    }
+
+
+def ask(
+    question: str, replies: Mapping[str, Any], knowledge: Knowledge | None = None, **settings: Any
+) -> tuple[Any, FakeModel]:
+    model = FakeModel(replies)
+    graph = tg.build(
+        "coggrag",
+        knowledge=knowledge or small_knowledge(),
+        model=model,
+        settings={"ranker": "bm25", "passages": 0, **settings},
+    )
+    return graph.invoke({"question": question})["answer"], model
+
+
+def events_of(question: str, replies: Mapping[str, Any], knowledge: Knowledge | None = None, **settings: Any) -> Any:
+    graph = tg.build(
+        "coggrag",
+        knowledge=knowledge or small_knowledge(),
+        model=FakeModel(replies),
+        settings={"ranker": "bm25", "passages": 0, **settings},
+    )
+    return list(graph.stream({"question": question}, stream_mode="custom"))
+
+
+def outline(answer: Any) -> list[str]:
+    return [line["text"] for line in answer["trace"]["lines"]]
+
+
+def asked(model: FakeModel, role: str) -> list[str]:
+    return [prompt.text("question") for prompt in model.asked if prompt.role == f"coggrag.{role}"]
+
+
+# --- the mind map and the calls -------------------------------------------------------------------------------------
+
+
+def test_two_hops_are_answered_bottom_up_with_their_evidence() -> None:
+    answer, model = ask(TWO_HOPS, script())
+    assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
+    assert asked(model, "reason") == list(ANSWERS)
+    assert outline(answer) == [
+        f"{TWO_HOPS} → Panama City (verified)",
+        "#1 Which country has the highest point Baru? → Panama (verified)",
+        "#2 What is the capital of #1? → Panama City (verified)",
+    ]
+    assert [path["text"] for path in answer["evidence"]["paths"]] == ["(Panama) -[capital]-> (Panama City)"]
+    assert answer["rounds"] == 3
+    data = json.loads(json.dumps(answer["trace"]["data"]))
+    assert [node["refers"] for node in data["nodes"]] == [{}, {}, {"1": "0.1"}]
+    assert data["nodes"][2]["asked"] == "What is the capital of Panama?"
+    assert data["keys"][0] == {"parts": ["?0.1", "highest point", "Baru"], "of": ["0.1"], "level": "local"}
+
+
+def test_calls_are_bounded_as_the_method_says() -> None:
+    _, model = ask(TWO_HOPS, script())
+    roles = Counter(model.roles)
+    assert roles == {
+        "coggrag.decompose": 1,
+        "coggrag.local_keys": 1,
+        "coggrag.global_keys": 1,
+        "coggrag.reason": 3,
+        "coggrag.verify": 3,
+    }
+    for rethinks in (1, 2, 3):
+        _, model = ask(TWO_HOPS, script(verify={"right": False}), rethinks=rethinks)
+        assert len(model.roles) == 1 + 2 + 3 * (1 + 2 * rethinks)
+
+
+def test_open_questions_are_broken_down_again_side_by_side() -> None:
+    splits = {
+        "Root?": [("A?", ()), ("B of #1?", (1,)), ("C?", ())],
+        "A?": [("A1?", ()), ("A2?", ())],
+        'B of [the answer to "A?"]?': [("B1?", ())],
+        "B of #1?": [],
+        "C?": [("C1?", ())],
+    }
+    model = FakeModel(script(splits, [], {}), latency=0.1)
+    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings={"passages": 0})
+    answer = graph.invoke({"question": "Root?"})["answer"]
+    assert sorted(asked(model, "decompose")) == ["A?", 'B of [the answer to "A?"]?', "C?", "Root?"]
+    assert model.most_at_once[0] == 3
+    assert [(line["level"], line["text"].partition(" →")[0]) for line in answer["trace"]["lines"]] == [
+        (0, "Root?"),
+        (1, "#1 A?"),
+        (2, "#1 A1?"),
+        (2, "#2 A2?"),
+        (1, "#2 B of #1?"),
+        (2, "#1 B1?"),
+        (1, "#3 C?"),
+        (2, "#1 C1?"),
+    ]
+
+
+def test_questions_that_need_no_other_are_answered_side_by_side() -> None:
+    splits = {BIGGER: [("Who borders Panama?", ()), ("Who borders Colombia?", ()), ("What is Baru?", ())]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}, {"key": ["?3", "borders", "Colombia"], "of": [3]}]
+    answers = {
+        "Who borders Panama?": ["Colombia", "Costa Rica"],
+        "Who borders Colombia?": ["Panama"],
+        BIGGER: ["Panama"],
+    }
+    model = FakeModel(script(splits, keys, answers), latency=0.1)
+    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings={"passages": 0})
+    answer = graph.invoke({"question": BIGGER})["answer"]
+    assert model.most_at_once[0] == 3
+    assert answer["rounds"] == 2
+    assert (answer["answers"], answer["status"]) == (["Panama"], "grounded")
+
+
+def test_circles_among_references_are_broken_and_said() -> None:
+    splits = {"Root?": [("What is #2?", (2,)), ("What is #1?", (1,)), ("What is #3?", (3,))]}
+    events = events_of("Root?", script(splits, [], {}))
+    said = next(event for event in events if event["type"] == "pruned" and event["what"] == "questions")
+    assert "that would be a circle" in said["reason"]
+    assert events[-1]["type"] == "answered"
+
+
+def test_a_question_answered_before_is_shown_to_those_above_it() -> None:
+    _, model = ask(TWO_HOPS, script())
+    last = [prompt for prompt in model.asked if prompt.role == "coggrag.reason"][-1]
+    told = [(item.asked, item.answers) for item in last.lines("evidence") if item.asked]
+    assert told == [
+        ("Which country has the highest point Baru?", ("Panama",)),
+        ("What is the capital of Panama?", ("Panama City",)),
+    ]
+
+
+# --- keys and retrieval ---------------------------------------------------------------------------------------------
+
+
+class Spy:
+    """A store or linker that counts what it is asked."""
+
+    def __init__(self, inner: Any) -> None:
+        self.inner = inner
+        self.asked: list[tuple[str, Any]] = []
+
+    def __getattr__(self, name: str) -> Any:
+        method = getattr(self.inner, name)
+
+        def call(*arguments: Any, **options: Any) -> Any:
+            self.asked.append((name, arguments[0] if arguments else None))
+            return method(*arguments, **options)
+
+        return call
+
+    def times(self, name: str) -> int:
+        return sum(asked == name for asked, _ in self.asked)
+
+
+def spied() -> tuple[Knowledge, Spy, Spy]:
+    whole = small_knowledge()
+    graph, linker = Spy(whole.graph), Spy(whole.linker)
+    return Knowledge(graph=graph, linker=linker, embedder=HashEmbedder(), name="spied"), graph, linker
+
+
+def test_all_keys_are_linked_and_expanded_at_once_and_placeholders_never() -> None:
+    knowledge, graph, linker = spied()
+    keys = [
+        {"key": ["Baru"], "of": [1]},
+        {"key": ["Colombia", "capital"], "of": [1]},
+        {"key": ["?2", "highest point", "Baru"], "of": [2]},
+        {"key": ["?2", "capital", "?"], "of": [3]},
+        {"key": ["?town", "?"], "of": [3]},
+    ]
+    ask(TWO_HOPS, script(keys=keys), knowledge, follow_answers=False)
+    assert [names for name, names in linker.asked if name == "link"] == [["Baru", "Colombia"]]
+    assert graph.times("neighbourhood") == 1
+    assert graph.times("relations") == graph.times("neighbours") == 0
+
+
+def test_answers_are_followed_only_where_something_still_needs_them() -> None:
+    knowledge, graph, linker = spied()
+    answer, _ = ask(TWO_HOPS, script(), knowledge)
+    assert answer["answers"] == ["Panama City"]
+    # Baru first, then Panama, whose id the shown triple gives: it is not linked again, and Panama City is no start at all.
+    assert [ids for name, ids in graph.asked if name == "neighbourhood"] == [["Baru"], ["Panama"]]
+    assert linker.times("link") == 1
+
+
+def test_without_following_the_second_hop_is_not_found_and_named() -> None:
+    answer, model = ask(TWO_HOPS, script(), follow_answers=False)
+    assert answer["status"] == "unknown"
+    assert answer["reason"].startswith('no answer to sub-question 2 "What is the capital of Panama?"')
+    assert answer["answers"] == []
+    assert "coggrag.rethink" not in model.roles
+
+
+def test_an_answer_from_a_passage_is_linked_by_its_name() -> None:
+    question = "What is the capital of the land the tale is about?"
+    splits = {question: [("Which land is the tale of Baru about?", ()), ("What is the capital of #1?", (1,))]}
+    answers = {
+        "Which land is the tale of Baru about?": ["Colombia"],
+        "What is the capital of Colombia?": ["Bogota"],
+        question: ["Bogota"],
+    }
+    passage = Passage(id="p", entities=["Baru"], title="Baru", section="Tale", text="The tale is about Colombia.")
+    rows = [("Panama", "highest_point", "Baru"), ("Colombia", "capital", "Bogota")]
+    knowledge = Knowledge(
+        graph=MemoryGraphStore(rows), text=MemoryTextStore([passage]), embedder=HashEmbedder(), name="tale"
+    )
+    keys = [{"key": ["Baru"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
+    answer, _ = ask(question, script(splits, keys, answers), knowledge, passages=3)
+    assert (answer["answers"], answer["status"]) == (["Bogota"], "grounded")
+    assert [cited["id"] for cited in answer["evidence"]["passages"]] == []
+    assert answer["trace"]["data"]["nodes"][1]["answers"] == ["Colombia"]
+
+
+def test_a_placeholder_without_a_number_is_tied_to_the_question_that_asks_for_it() -> None:
+    keys = [
+        {"key": ["?country", "highest point", "Baru"], "of": [2]},
+        {"key": ["?country", "capital", "?town"], "of": [3]},
+    ]
+    answer, _ = ask(TWO_HOPS, script(keys=keys))
+    assert answer["answers"] == ["Panama City"]
+
+
+def test_a_question_that_needs_an_answer_without_a_key_for_it_is_followed_by_its_words() -> None:
+    answer, _ = ask(TWO_HOPS, script(keys=KEYS[:1]), least=1)
+    assert answer["answers"] == ["Panama City"]
+
+
+def test_keys_that_cannot_be_read_are_the_questions_themselves() -> None:
+    answer, model = ask(TWO_HOPS, script(local_keys="no idea", global_keys="none"))
+    assert answer["answers"] == ["Panama City"]
+    assert answer["usage"]["total"]["fallbacks"] == 2
+    assert len(model.roles) == 11
+
+
+def test_only_what_is_near_a_key_is_shown() -> None:
+    def shown(**settings: Any) -> set[str]:
+        keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}]
+        _, model = ask("Capital of Panama?", script({}, keys, {}), **settings)
+        prompts = [prompt for prompt in model.asked if prompt.role == "coggrag.reason"]
+        return (
+            {triple.relation for item in prompts[0].lines("evidence") for triple in item.triples} if prompts else set()
+        )
+
+    assert shown(epsilon=0.7, least=0) == {"capital"}
+    assert len(shown(epsilon=-1, least=0)) == len({row[1] for row in ROWS if row[0] == "Panama"})
+    assert shown(epsilon=1, least=0) == set()
+    assert len(shown(epsilon=1, least=2)) == 2
+
+
+def test_tuples_prune_as_open_triples_unless_told_not_to() -> None:
+    keys = [{"key": ["Panama", "capital"], "of": [1]}]
+    replies = script({}, keys, {"Capital of Panama?": ["Panama City"]})
+    answer, _ = ask("Capital of Panama?", replies, least=0)
+    assert answer["answers"] == ["Panama City"]
+    answer, model = ask("Capital of Panama?", replies, least=0, open_tuples=False)
+    assert answer["status"] == "unknown"
+    assert "coggrag.reason" not in model.roles
+
+
+def test_a_list_is_kept_whole_unless_the_paper_is_wanted() -> None:
+    question = "How many countries border Panama?"
+    keys = [{"key": ["Panama", "borders", "Colombia"], "of": [1]}]
+    replies = script({}, keys, {question: ["2"]})
+
+    def lines(**settings: Any) -> list[str]:
+        _, model = ask(question, replies, least=0, **settings)
+        prompt = next(prompt for prompt in model.asked if prompt.role == "coggrag.reason")
+        return [
+            item.text for item in prompt.lines("evidence") if "borders" in item.text and item.text.startswith("(Pan")
+        ]
+
+    assert lines(epsilon=0.7) == ["(Panama) -[borders]-> (Colombia), (Costa Rica)"]
+    # Single triples are dropped one by one, and the line says that there are more.
+    assert lines(epsilon=0.9, whole_lists=False) == ["(Panama) -[borders]-> (Colombia), ... and 1 more"]
+
+
+def hub(size: int = 3000) -> Knowledge:
+    rows = [("Hub", "member", f"Member {n:05}") for n in range(size)] + [("Hub", "capital", "Centre")]
+    return Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="hub")
+
+
+def test_a_hub_is_bounded_and_what_it_has_once_is_still_found() -> None:
+    keys = [{"key": ["Hub", "capital", "?1"], "of": [1]}]
+    replies = script({}, keys, {"Capital of Hub?": ["Centre"]})
+    for seed in range(3):
+        answer, _ = ask("Capital of Hub?", replies, hub(), hub=50, tails=20, seed=seed)
+        assert answer["answers"] == ["Centre"]
+        assert answer["usage"]["encoder_texts"] <= 4
+
+
+def test_texts_are_bounded_whatever_the_hub_and_what_was_cut_is_said() -> None:
+    keys = [{"key": ["Hub", "member", "Member 00077"], "of": [1]}]
+    question = "Is Member 00077 in?"
+    events = events_of(
+        question,
+        script({}, keys, {question: ["Member 00077"]}),
+        hub(),
+        whole_lists=False,
+        encode_texts=16,
+        hub=5000,
+        tails=5000,
+    )
+    pruned = next(event for event in events if event["type"] == "pruned" and event["what"] == "triples")
+    assert "sentences were not compared (encode_texts)" in pruned["reason"]
+    assert next(event["ranked"] for event in events if event["type"] == "retrieved") == 16
+    # The cheap comparison of words keeps what the key names.
+    assert events[-1]["text"] == "Member 00077"
+
+
+def test_a_second_question_encodes_nothing_again() -> None:
+    graph = tg.build(
+        "coggrag", knowledge=small_knowledge(), model=FakeModel(script()), settings={"ranker": "bm25", "passages": 0}
+    )
+    first = graph.invoke({"question": TWO_HOPS})["answer"]["usage"]["encoder_texts"]
+    second = graph.invoke({"question": TWO_HOPS})["answer"]["usage"]["encoder_texts"]
+    assert first > 0
+    assert second == 0
+
+
+def test_knowledge_is_bounded_and_what_answers_stand_on_stays() -> None:
+    rows = [*ROWS, *(("Panama", f"capital x{n}", f"Thing {n}") for n in range(40))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    answer, model = ask(TWO_HOPS, script(), knowledge, lines=2, epsilon=-1)
+    assert answer["answers"] == ["Panama City"]
+    assert all(
+        sum(bool(item.hops) for item in prompt.lines("evidence")) <= 3
+        for prompt in model.asked
+        if prompt.role == "coggrag.reason"
+    )
+
+
+# --- reasoning, verifying, re-thinking ------------------------------------------------------------------------------
+
+
+def wrong_times(count: int, question: str) -> Any:
+    """A verifier that rejects the answers to one question so many times."""
+    left = [count]
+
+    def verdict(prompt: ParsedPrompt) -> Any:
+        if prompt.text("question") == question and left[0] > 0:
+            left[0] -= 1
+            return {"right": False}
+        return {"right": True}
+
+    return verdict
+
+
+def test_one_rejection_makes_one_rethink() -> None:
+    answer, model = ask(TWO_HOPS, script(verify=wrong_times(1, "What is the capital of Panama?")))
+    assert asked(model, "rethink") == ["What is the capital of Panama?"]
+    # The re-thought answer is final and was not verified; nor is what rests on it alone.
+    assert outline(answer)[2] == "#2 What is the capital of #1? → Panama City (unverified, 1 re-think)"
+    attempts = answer["trace"]["data"]["nodes"][2]["attempts"]
+    assert [(attempt["right"], attempt["judge"]) for attempt in attempts] == [(False, "verifier"), (None, "")]
+
+
+def test_a_second_look_can_verify_what_was_rethought() -> None:
+    answer, model = ask(TWO_HOPS, script(verify=wrong_times(1, TWO_HOPS)), rethinks=2)
+    assert model.roles.count("coggrag.rethink") == 1
+    assert model.roles.count("coggrag.verify") == 4
+    assert (answer["status"], outline(answer)[0]) == ("grounded", f"{TWO_HOPS} → Panama City (verified, 1 re-think)")
+
+
+@pytest.mark.parametrize("rethinks", [1, 2])
+def test_a_verifier_that_is_never_content_ends_within_the_limit(rethinks: int) -> None:
+    answer, model = ask(TWO_HOPS, script(verify={"right": False}), rethinks=rethinks)
+    assert (answer["status"], answer["answers"]) == ("partial", ["Panama City"])
+    assert "no verifier judged the answer right" in answer["reason"]
+    assert model.roles.count("coggrag.rethink") == 3 * rethinks
+    silent = {"sufficient": False, "answers": [], "evidence": []}
+    answer, model = ask(TWO_HOPS, script(verify={"right": False}, rethink=silent), rethinks=rethinks)
+    assert answer["status"] == "unknown"
+    assert 'no answer to sub-question 1 "Which country has the highest point Baru?"' in answer["reason"]
+
+
+def test_the_rethink_does_not_see_the_rejected_answer() -> None:
+    replies = script({}, [{"key": ["Panama", "borders", "?1"], "of": [1]}], {"Who borders Panama?": ["Colombia"]})
+    _, model = ask("Who borders Panama?", {**replies, "coggrag.verify": {"right": False}})
+    first, verify, again = (
+        prompt for prompt in model.asked if prompt.role.split(".")[1] in {"reason", "verify", "rethink"}
+    )
+    assert verify.text("answer") == "Colombia"
+    assert "answer" not in again.sections
+    assert again.sections == first.sections
+
+
+def test_the_verifier_may_be_another_model() -> None:
+    one, other = FakeModel(script(), model_name="one"), FakeModel(script(), model_name="other")
+    graph = tg.build(
+        "coggrag",
+        knowledge=small_knowledge(),
+        model={"default": one, "coggrag.verify": other},
+        settings={"passages": 0},
+    )
+    answer = graph.invoke({"question": TWO_HOPS})["answer"]
+    assert set(other.roles) == {"coggrag.verify"}
+    assert "coggrag.verify" not in one.roles
+    assert answer["usage"]["models"] == ["one", "other"]
+    assert answer["model"] == "one"
+
+
+def test_an_answer_that_no_line_holds_is_rejected_without_asking() -> None:
+    invented = {"sufficient": True, "answers": ["Atlantis"], "evidence": [1]}
+    replies = script({}, KEYS[:1], {TWO_HOPS: ["Panama"]}, reason=invented)
+    answer, model = ask(TWO_HOPS, replies)
+    assert "coggrag.verify" not in model.roles
+    assert model.roles.count("coggrag.rethink") == 1
+    first = answer["trace"]["data"]["nodes"][0]["attempts"][0]
+    assert first == {"answers": ["Atlantis"], "right": False, "judge": "evidence"}
+    assert (answer["answers"], answer["status"]) == (["Panama"], "partial")
+
+
+def test_what_is_not_known_is_not_known_above_either() -> None:
+    splits = {"Root?": [("Who is A?", ()), ("Where is #1?", (1,)), ("When was #2?", (2,))]}
+    keys = [{"key": ["Panama", "capital", "?2"], "of": [2]}]
+    answer, model = ask("Root?", script(splits, keys, {}))
+    assert asked(model, "reason") == ["Who is A?", "Root?"]
+    assert answer["reason"] == 'no answer to sub-question 1 "Who is A?": the evidence found does not hold the answer'
+    assert answer["text"].startswith("I don't know: no answer to sub-question 1")
+    assert outline(answer)[3] == '#3 When was #2? → I don\'t know: it needs the answer to "Where is #1?"'
+    # The paper asks them all, and has "I don't know" verified.
+    _, model = ask("Root?", script(splits, keys, {}), skip_settled=False)
+    assert model.roles.count("coggrag.reason") == model.roles.count("coggrag.verify") == 4
+
+
+def test_a_known_answer_that_rests_on_an_unverified_one_is_partial() -> None:
+    question = "Does Panama's neighbour have a capital?"
+    splits = {question: [("Who borders Panama?", ())]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}]
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        told = [item.number for item in prompt.lines("evidence") if item.asked]
+        if prompt.text("question") == question:
+            return {"sufficient": bool(told), "answers": ["yes"] if told else [], "evidence": told}
+        return {"sufficient": True, "answers": ["Colombia"], "evidence": holding(prompt, ["Colombia"])}
+
+    replies = script(splits, keys, {}, reason=reason, rethink=reason)
+    answer, _ = ask(question, replies)
+    assert (answer["answers"], answer["status"]) == (["yes"], "grounded")
+    # A conclusion cites what the answers stand on that it was drawn from.
+    assert "(Panama) -[borders]-> (Colombia)" in answer["evidence"]["paths"][0]["text"]
+    answer, _ = ask(question, {**replies, "coggrag.verify": wrong_times(1, "Who borders Panama?")})
+    assert answer["status"] == "partial"
+    assert answer["reason"] == 'best effort: it rests on an unverified answer to "Who borders Panama?"'
+
+
+def test_a_conclusion_without_lines_stands_on_nothing() -> None:
+    keys = [{"key": ["Panama", "borders", "?1"], "of": [1]}]
+    yes = {"sufficient": True, "answers": ["yes"], "evidence": []}
+    answer, _ = ask("Is Panama nice?", script({}, keys, {}, reason=yes, rethink=yes))
+    assert (answer["status"], answer["answers"]) == ("unknown", [])
+
+
+def test_a_count_stands_on_the_answers_that_were_counted() -> None:
+    question = "How many countries border Panama?"
+    splits = {question: [("Who borders Panama?", ())]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}]
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        if prompt.text("question") == question:
+            told = [item.number for item in prompt.lines("evidence") if item.asked]
+            return {"sufficient": True, "answers": ["2"], "evidence": told}
+        return {"sufficient": True, "answers": ["Colombia", "Costa Rica"], "evidence": holding(prompt, ["Costa Rica"])}
+
+    answer, _ = ask(question, script(splits, keys, {}, reason=reason))
+    assert (answer["answers"], answer["status"]) == (["2"], "grounded")
+    assert len(answer["evidence"]["triples"]) == 2
+    wrong = script(splits, keys, {}, reason=reason, verify={"right": True})
+
+    def three(prompt: ParsedPrompt) -> Any:
+        reply = reason(prompt)
+        return {**reply, "answers": ["3"]} if prompt.text("question") == question else reply
+
+    answer, _ = ask(question, {**wrong, "coggrag.reason": three, "coggrag.rethink": three})
+    assert answer["status"] == "unknown"
+
+
+def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> None:
+    question = "Is it far?"
+    splits = {question: [("Where is Atlantis?", ())]}
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        told = [item.number for item in prompt.lines("evidence") if item.asked]
+        if prompt.text("question") == question:
+            return {"sufficient": True, "answers": ["yes"], "evidence": told}
+        return {"sufficient": True, "answers": ["beyond the pillars"], "evidence": []}
+
+    answer, _ = ask(question, script(splits, [], {}, reason=reason), own_knowledge=True)
+    assert (answer["status"], answer["answers"]) == ("memory", ["yes"])
+    assert answer["evidence"]["triples"] == []
+
+
+def test_nothing_to_stand_on_costs_no_call() -> None:
+    answer, model = ask("Who is the mayor of Atlantis?", script({}, [], {}))
+    assert model.roles == ["coggrag.decompose", "coggrag.local_keys"]
+    assert answer["reason"] == (
+        'no answer to "Who is the mayor of Atlantis?": nothing in the knowledge base was found for it'
+    )
+
+
+def test_a_claim_is_verified_in_its_labels_and_its_parts_are_questions() -> None:
+    claim = "Panama borders Colombia and Peru."
+    splits = {claim: [("Who borders Panama?", ())]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}]
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        lines = [item.number for item in prompt.lines("evidence")]
+        found = ["REFUTES"] if prompt.text("question") == claim else ["Colombia", "Costa Rica"]
+        return {"sufficient": True, "answers": found, "evidence": lines}
+
+    answer, _ = ask(claim, script(splits, keys, {}, reason=reason), task="fact")
+    assert (answer["answers"], answer["status"]) == (["REFUTES"], "grounded")
+    assert answer["trace"]["data"]["nodes"][1]["answers"] == ["Colombia", "Costa Rica"]
+    answer, _ = ask(claim, script(splits, [], {}), task="fact")
+    assert (answer["answers"], answer["status"]) == (["NOT ENOUGH INFO"], "unknown")
+
+
+# --- passages, ablations, settings ----------------------------------------------------------------------------------
+
+VOTING = "From which age may one vote in the country whose highest point is Baru?"
+VOTE_SPLIT = {VOTING: [("Which country has the highest point Baru?", ()), ("From which age may one vote in #1?", (1,))]}
+VOTE_ANSWERS = {
+    "Which country has the highest point Baru?": ["Panama"],
+    "From which age may one vote in Panama?": ["18"],
+    VOTING: ["18"],
+}
+
+
+def test_passages_stand_beside_triples_for_the_entities_a_question_is_about() -> None:
+    replies = script(VOTE_SPLIT, KEYS[:1], VOTE_ANSWERS)
+    answer, model = ask(VOTING, replies, passages=2)
+    assert (answer["answers"], answer["status"]) == (["18"], "grounded")
+    assert [passage["id"] for passage in answer["evidence"]["passages"]] == ["p1"]
+    by_question = {
+        prompt.text("question"): [item.title for item in prompt.lines("evidence") if item.passage]
+        for prompt in model.asked
+        if prompt.role == "coggrag.reason"
+    }
+    assert by_question["From which age may one vote in Panama?"] == ["Panama"]
+    # What answers cite is shown to the questions above them.
+    assert by_question[VOTING] == ["Panama"]
+    answer, _ = ask(VOTING, replies, passages=0)
+    assert answer["status"] == "unknown"
+
+
+def test_the_llm_ranker_is_counted_apart() -> None:
+    replies = script(VOTE_SPLIT, KEYS[:1], VOTE_ANSWERS)
+
+    def scores(prompt: ParsedPrompt) -> Any:
+        return {"scores": [[item.number, 9] for item in prompt.lines("options")]}
+
+    answer, _ = ask(VOTING, {**replies, "rank.texts": scores}, passages=2, ranker="llm")
+    assert answer["answers"] == ["18"]
+    assert answer["usage"]["roles"]["rank.texts"]["calls"] == 1
+
+
+def test_ablations() -> None:
+    def roles(**settings: Any) -> Counter[str]:
+        return Counter(role.split(".")[1] for role in ask(TWO_HOPS, script(), **settings)[1].roles)
+
+    alone = [{"key": ["?land", "highest point", "Baru"], "of": [1]}]
+    answer, model = ask(TWO_HOPS, script(keys=alone, answers={TWO_HOPS: ["Panama"]}), decompose=False)
+    assert Counter(model.roles) == {"coggrag.local_keys": 1, "coggrag.reason": 1, "coggrag.verify": 1}
+    assert len(answer["trace"]["lines"]) == 1
+    assert roles(global_keys=False) == {"decompose": 1, "local_keys": 1, "reason": 3, "verify": 3}
+    assert roles(verify=False) == {"decompose": 1, "local_keys": 1, "global_keys": 1, "reason": 3}
+    answer, _ = ask(TWO_HOPS, script(), verify=False)
+    assert (answer["status"], outline(answer)[0]) == ("grounded", f"{TWO_HOPS} → Panama City")
+
+
+def test_the_paper_preset_turns_every_departure_back() -> None:
+    paper = resolve_settings(CogGragSettings, {"preset": "paper"})
+    assert paper.model_dump(include={"epsilon", "whole_lists", "least", "open_tuples", "follow_answers"}) == {
+        "epsilon": 0.7,
+        "whole_lists": False,
+        "least": 0,
+        "open_tuples": False,
+        "follow_answers": False,
+    }
+    assert (paper.passages, paper.skip_settled, paper.own_knowledge) == (0, False, True)
+    assert resolve_settings(CogGragSettings, {"preset": "paper", "passages": 3}).passages == 3
+    _, model = ask("Capital of Panama?", script({}, [], {}), preset="paper")
+    assert model.roles.count("coggrag.global_keys") == 1
+
+
+@pytest.mark.parametrize("ceiling", range(1, 10))
+def test_a_ceiling_leaves_the_root_its_answer(ceiling: int) -> None:
+    answer, model = ask(TWO_HOPS, script(answers={**ANSWERS, TWO_HOPS: ["Panama"]}), max_calls=ceiling)
+    assert len(model.asked) <= ceiling
+    # The kept calls are the root's: from what there is it gives the best answer there is.
+    assert answer["answers"] == ["Panama"]
+    assert asked(model, "reason")[-1] == TWO_HOPS
+    assert answer["status"] in ({"partial"} if ceiling == 1 else {"grounded", "partial"})
+    assert (f"the ceiling of {ceiling} calls is reached" in answer["reason"]) == (ceiling < 9)
+
+
+def test_events_tell_how_far_the_map_is() -> None:
+    events = events_of(TWO_HOPS, script())
+    maps = [[line["text"] for line in event["lines"]] for event in events if event["type"] == "traced"]
+    assert [sum("→" in line for line in lines) for lines in maps] == [0, 1, 2]
+    verified = [event for event in events if event["type"] == "verified"]
+    assert [(event["node"], event["answers"], event["right"]) for event in verified] == [
+        ("0.1", ["Panama"], True),
+        ("0.2", ["Panama City"], True),
+        ("0", ["Panama City"], True),
+    ]
