@@ -10,10 +10,12 @@ from types import TracebackType
 from typing import NamedTuple, Self
 
 import numpy as np
+import numpy.typing as npt
 
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.graph_schema import ALIAS
+from thinkgraph.tools.graph_schema import ALIAS, ARRAYS
 from thinkgraph.tools.names import key_label
+from thinkgraph.tools.pages import PagedArray
 from thinkgraph.tools.sqlite_file import ReadOnlyFile
 from thinkgraph.tools.text_schema import VECTOR_TYPE
 
@@ -111,15 +113,23 @@ class KbRows:
                 yield NodeRow(number, key, shown, kind or "", description or "", aliases.get(number, []))
 
     def triples(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[TripleRow]:
-        """All triples, relation by relation."""
-        sql = (
-            "SELECT t.r, t.id, s.key, r.name, o.key, o.literal, q.pairs FROM triple t JOIN node s ON s.id = t.s "
-            "JOIN relation r ON r.id = t.r JOIN node o ON o.id = t.o LEFT JOIN qualifier q ON q.id = t.q "
-            "WHERE t.r > ?1 OR (t.r = ?1 AND t.id > ?2) ORDER BY t.r, t.id"
-        )
+        """All triples, relation by relation. Their numbers are held in memory, 12 bytes a triple."""
         with self._graph.connection() as db:
-            for relation, number, s, name, o, literal, pairs in db.execute(sql, after):
-                yield TripleRow((relation, number), s, name, o, bool(literal), json.loads(pairs) if pairs else [])
+            rows = _array(db, "triple")
+            relations = dict(db.execute("SELECT id, name FROM relation").fetchall())
+            order = np.argsort(rows[:, 1], kind="stable")
+            # A triple's number is its place, counted from 1.
+            later = (rows[order, 1] > after[0]) | ((rows[order, 1] == after[0]) & (order + 1 > after[1]))
+            order = order[later]
+            for at in range(0, len(order), _BATCH):
+                places = order[at : at + _BATCH]
+                ends = rows[places]
+                nodes = _nodes(db, np.unique(ends[:, (0, 2)]).tolist())
+                qualifiers = _qualifiers(db, places.tolist())
+                for place, (s, r, o) in zip(places.tolist(), ends.tolist(), strict=True):
+                    key, literal = nodes[o]
+                    pairs = qualifiers.get(place, [])
+                    yield TripleRow((r, place + 1), nodes[s][0], relations[r], key, bool(literal), pairs)
 
     def passages(self, *, after: int = 0) -> Iterator[PassageRow]:
         """All passages, in the order of their numbers."""
@@ -142,6 +152,32 @@ class KbRows:
             return 0
         with self._text.connection() as db:
             return int(_meta(db).get("dimensions", 0))
+
+
+_BATCH = 20_000
+
+
+def _array(db: sqlite3.Connection, name: str) -> npt.NDArray[np.int32]:
+    """A whole array of `graph.sqlite`, shape (entries, integers of one entry)."""
+    data = b"".join(page for (page,) in db.execute(f"SELECT data FROM {name} ORDER BY id"))
+    return np.frombuffer(data, "<i4").reshape(-1, ARRAYS[name])
+
+
+def _nodes(db: sqlite3.Connection, numbers: list[int]) -> dict[int, tuple[str, int]]:
+    sql = "SELECT n.id, n.key, n.literal FROM json_each(?) j CROSS JOIN node n ON n.id = j.value"
+    return {number: (key, literal) for number, key, literal in db.execute(sql, (json.dumps(numbers),))}
+
+
+def _qualifiers(db: sqlite3.Connection, places: list[int]) -> dict[int, list[list[str]]]:
+    """Qualifiers by place, of the triples that have any."""
+    sets = {
+        place: number
+        for place, (number,) in PagedArray("qualified", sparse=True).at(db, sorted(places)).items()
+        if number
+    }
+    sql = "SELECT q.id, q.pairs FROM json_each(?) j CROSS JOIN qualifier q ON q.id = j.value"
+    pairs = dict(db.execute(sql, (json.dumps(sorted(set(sets.values()))),)).fetchall())
+    return {place: json.loads(pairs[number]) for place, number in sets.items()}
 
 
 def _meta(db: sqlite3.Connection) -> dict[str, str]:
