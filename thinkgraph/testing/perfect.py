@@ -214,7 +214,7 @@ def _best_first(gold: Gold, shown: Shown, options: Sequence[Item]) -> list[int]:
     for item in options:
         new = {fact_key((t.subject, t.relation, t.object)) for t in item.triples} & places.keys() - known
         if new:
-            ranked.append((-len(new), -max(places[fact] for fact in new), item.number))
+            ranked.append((-max(places[fact] for fact in new), -len(new), item.number))
     return [number for *_, number in sorted(ranked)]
 
 

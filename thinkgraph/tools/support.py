@@ -11,6 +11,7 @@ from thinkgraph.prompts.lines import parse_item
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
+_LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
 _UNSPACED = re.compile(
     r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
 )
@@ -94,6 +95,8 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
     lines = list(lines)
     if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in _counts(lines):
         return True
+    # How many a list leaves out is no statement of the graph.
+    lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
         return any(_numbers(answer) & _numbers(line) for line in lines)
     shown = f" {fold(' '.join(lines))} "
