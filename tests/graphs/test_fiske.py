@@ -426,7 +426,17 @@ def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
     assert "did not fit (evidence_tokens)" in cut["reason"]
     assert full["reason"] == short["reason"] == "the evidence holds the answer"
     listed, _ = ask(["League", "member of"], kb=knowledge(members(200)), evidence_tokens=200)
-    assert "a list of the evidence did not fit whole (evidence_tokens)" in listed["reason"]
+    assert "1 of the lists of the evidence were cut to fit (evidence_tokens)" in listed["reason"]
+    # A long list gives way before any line does.
+    rows = [*members(200), ("League", "seat", "Osk"), ("League", "founded", "1911")]
+    answer, model = ask(
+        ["League", "what"],
+        *(("what", word) for word in ("member of", "seat", "founded")),
+        kb=knowledge(rows),
+        evidence_tokens=200,
+    )
+    assert len(asked(model, "answer")[0].lines("evidence")) == 3
+    assert {"Osk", "1911"} <= set(answer["answers"])
 
 
 def test_the_nodes_of_a_round_come_in_one_round_trip() -> None:
