@@ -116,20 +116,22 @@ def trace(state: Mapping[str, Any]) -> Trace:
             "outcome": outcome,
             "rounds": state["round"],
             "clues": table,
-            "branches": [_row(branch) for branch in shown],
+            "branches": [_row(branch, state["stopped"]) for branch in shown],
             "more": len(branches) - len(shown),
         },
     )
 
 
-def _row(branch: Branch) -> BranchRow:
+def _row(branch: Branch, stopped: str) -> BranchRow:
+    # A ceiling leaves branches in the midst of a round.
+    status, why = ("ended", stopped) if branch["status"] == "live" else (branch["status"], branch["why"])
     return BranchRow(
         id=branch["id"],
         entity=branch["entity"],
         label=branch["label"],
         round=branch["round"],
-        status=branch["status"],
-        why=branch["why"],
+        status=status,
+        why=why,
         explored=branch["explored"],
         remaining=branch["remaining"],
         came_from=[way["branch"] for way in branch["ways"]],

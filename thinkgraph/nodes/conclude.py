@@ -186,10 +186,13 @@ def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
     if not state["branches"] and not state["round"]:
         return "no entity of the knowledge base is named by a clue"
     if how in {"complete", "everything"}:
-        return f"the paths found in {state['round']} rounds do not hold the answer"
+        rounds = f"{state['round']} round{'s' if state['round'] != 1 else ''}"
+        return f"the paths found in {rounds} do not hold the answer"
     if state["stopped"]:
         return "the exploration failed"
     missing = unmapped(clues, list(state["branches"].values()))
+    if not missing and not any(branch["ways"] for branch in state["branches"].values()):
+        return "the clues name entities and nothing to look for at them"
     fault = f"and none maps clue {missing[0]}" if missing else "each maps only some"
     return f"the exploration failed: no path maps every clue, {fault}"
 

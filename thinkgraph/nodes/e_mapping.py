@@ -170,7 +170,10 @@ def told_by(step: Reach, node: str, found: Sequence[int], known: Mapping[tuple[s
 
 
 def answers_all(branch: Branch, mapped: Sequence[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
-    """The multi-answer rule: one clue is left and the relation maps it, so that every node it reaches is an answer."""
+    """The multi-answer rule: one clue is left and the relation maps it, so that every node it reaches is an answer.
+
+    It reads the record of mapped clues, as the ending flag does, also where mapping calls do not (`stateful` off).
+    """
     if not settings.multi_answer or len(branch["remaining"]) != 1:
         return False
     return branch["remaining"][0] in marked(clues, mapped, branch["explored"]).values()

@@ -54,18 +54,32 @@ def show_paths(
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
     if sum(map(_cost, (line for _, line in full))) <= tokens:
         return Shown([item for item, line in full if line], [line for _, line in full if line]), []
-    short = [(items[key], _alone(items[key], hop, texts, tokens)) for key, hop in hops.items()]
+    alone = {key: _alone(items[key], hop, texts) for key, hop in hops.items()}
+    level = _level([_cost(line) for line in alone.values()], tokens)
     kept: list[tuple[EvidenceItem, str]] = []
-    room = tokens
-    for item, line in short:
-        room -= _cost(line)
-        if line and (room >= 0 or not kept):
-            kept.append((item, line))
-    left_out = sum(1 for _, line in short if line) - len(kept)
-    notes = [f"{left_out} of {len(short)} evidence lines did not fit (evidence_tokens)"] if left_out else []
-    cut = any(item.get("total", 0) == len(item["tails"]) and ", ... and " in line[-40:] for item, line in kept)
-    notes += ["a list of the evidence did not fit whole (evidence_tokens)"] if cut else []
+    room, cut = tokens, 0
+    for key, whole_line in alone.items():
+        fits = _cost(whole_line) <= level
+        line = whole_line if fits else _shortened(items[key], hops[key], texts, level)
+        if line and (_cost(line) <= room or not kept):
+            kept.append((items[key], line))
+            room -= _cost(line)
+            cut += not fits
+    left_out = sum(1 for line in alone.values() if line) - len(kept)
+    notes = [f"{left_out} of {len(alone)} evidence lines did not fit (evidence_tokens)"] if left_out else []
+    notes += [f"{cut} of the lists of the evidence were cut to fit (evidence_tokens)"] if cut else []
     return Shown([item for item, _ in kept], [line for _, line in kept]), notes
+
+
+def _level(costs: Sequence[int], room: int) -> int:
+    """The most that one line may cost so that all fit: long lists are cut before any line is left out."""
+    left, lines = room, len(costs)
+    for cost in sorted(costs):
+        if cost > left // lines:
+            return left // lines
+        left -= cost
+        lines -= 1
+    return max(costs, default=0)
 
 
 def _cost(line: str) -> int:
@@ -118,12 +132,17 @@ def _item(hop: _Hop, branches: Mapping[str, Branch], number: int, whole: int) ->
     )
 
 
-def _alone(item: EvidenceItem, hop: _Hop, texts: Texts, tokens: int) -> str:
-    """The step without the path before it; its list is cut, and says so, where it is longer than the bound by itself."""
-    tails = item["tails"]
-    while True:
-        part = EvidenceItem({**item, "path": Path(start=hop.parent["entity"], triples=[]), "tails": tails})
-        line = evidence_line(part, texts)
-        if _cost(line) <= tokens or len(tails) <= 1:
-            return line
-        tails = tails[: max(1, int(len(tails) * 0.9 * tokens / _cost(line)))]
+def _alone(item: EvidenceItem, hop: _Hop, texts: Texts, most: int | None = None) -> str:
+    """The step without the path before it, with all its ends or the first so many."""
+    path = Path(start=hop.parent["entity"], triples=[])
+    return evidence_line(EvidenceItem({**item, "path": path, "tails": item["tails"][:most]}), texts)
+
+
+def _shortened(item: EvidenceItem, hop: _Hop, texts: Texts, tokens: int) -> str:
+    """The step with as many ends as fit; the line says how many are missing."""
+    most = len(item["tails"])
+    line = _alone(item, hop, texts)
+    while _cost(line) > tokens and most > 1:
+        most = max(1, min(most - 1, int(most * 0.95 * tokens / _cost(line))))
+        line = _alone(item, hop, texts, most)
+    return line

@@ -161,7 +161,9 @@ def _alike(one: str, other: str, similarity: Similarity) -> float:
 
 
 def key_phrases(question: str) -> list[str]:
-    """Names and phrases of a question: quoted text, capitalised runs, and what stands between little words."""
+    """Names and phrases of a question, each as often as it occurs: quoted text, capitalised runs, and what stands between
+    little words.
+    """
     found = re.findall(r"[\"\u201c]([^\"\u201d]+)[\"\u201d]", question)
     rest = re.sub(r"[\"\u201c][^\"\u201d]+[\"\u201d]", " | ", question)
     words = re.findall(r"[\w'\u2019-]+|[^\w\s]", rest)
@@ -176,7 +178,7 @@ def key_phrases(question: str) -> list[str]:
             continue
         found += [" ".join(run)] if run else []
         run = [word] if re.match(r"\w", word) and tokens(word) and tokens(word)[0] not in STOP else []
-    return list(dict.fromkeys(re.sub(r"['\u2019]s$", "", phrase) for phrase in found))
+    return [re.sub(r"['\u2019]s$", "", phrase) for phrase in found]
 
 
 def proper_names(question: str) -> list[str]:

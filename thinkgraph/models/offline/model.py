@@ -96,7 +96,7 @@ class OfflineChatModel(PlayedChatModel):
         question = one_line(call.prompt.text("question"))
         seen = {(str(one.get("entity")), bool(one.get("relations"))) for one in searched}
         if not searched:
-            names = [phrase for phrase in key_phrases(question) if not phrase[:1].islower()]
+            names = [phrase for phrase in dict.fromkeys(key_phrases(question)) if not phrase[:1].islower()]
             return {"search": [_look(name) for name in names[:_LOOKS]]} if names else self._judge(call, question)
         items = call.prompt.lines("evidence")
         if self._decide(call, question).answers or len(searched) >= _SEARCHES:
