@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Literal
 
 from typing_extensions import TypedDict
 
@@ -26,6 +27,20 @@ class Scores(TypedDict):
     """No answer was given."""
     wrong: float
     """Answers were given and none of them is gold."""
+
+
+Outcome = Literal["correct", "missing", "hallucinated"]
+
+
+def outcome(scores: Scores) -> Outcome:
+    """What became of a question, as CogGRAG's table 5 counts it; the three shares of a set of questions add up to 1.
+
+    Correct: the first answer given is gold, or none was given where there is none. Missing: "I don't know". Hallucinated: any
+    other answer.
+    """
+    if scores["hits1"]:
+        return "correct"
+    return "missing" if scores["unknown"] else "hallucinated"
 
 
 def normalise(text: str) -> str:
