@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 import pytest
-from memory_graph import small_world
+from memory_graph import MemoryGraph, small_world
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.gold import Gold, resolve_golds
@@ -72,6 +72,33 @@ def test_count_and_statements() -> None:
     assert gold([["Kenya", "shares_border_with"], ["count"]], ["2"]).operation == "count"
     statement = gold([["Kenya", "shares_border_with", "Panama"]], ["no"])
     assert (statement.operation, statement.other, len(statement.hops[0].facts)) == ("yesno", "Panama", 2)
+
+
+def test_a_count_that_needs_both_directions_is_walked_both_ways() -> None:
+    # Uganda borders Panama here, but it is written down at Panama alone.
+    rows = [("Uganda", "borders", "Kenya"), ("Panama", "borders", "Uganda"), ("Kenya", "population", "5")]
+    rows += [("Panama", "population", "9")]
+    graph = MemoryGraph(rows)
+
+    def of(path: list[list[str]], answer: str) -> Gold:
+        asked = Question(id="q", question="?", answers=(answer,), gold_path=tuple(map(tuple, path)))
+        return resolve_golds([asked], graph)[0]
+
+    found = of([["Uganda", "borders"], ["count"]], "2")
+    assert (found.finals, [hop.outgoing for hop in found.hops], ends(found)) == (
+        (0, 1),
+        [True, False],
+        {"Kenya", "Panama"},
+    )
+    assert len(of([["Uganda", "borders"], ["count"]], "1").hops) == 1
+    assert len(of([["Uganda", "borders"], ["count"]], "7").hops) == 1, "neither reading agrees: the path as it stands"
+    largest = of([["Uganda", "borders"], ["*", "population", "max"]], "Panama")
+    assert (largest.hops[2].takes, len(largest.hops)) == ((0, 1), 3)
+
+
+def test_a_branch_of_an_intersection_knows_all_that_it_reaches() -> None:
+    found = gold([["Kenya", "shares_border_with"], ["Uganda", "shares_border_with"]], ["Tanzania"])
+    assert {fact[2] for fact in found.hops[0].every} == {"Uganda", "Tanzania"}
 
 
 def test_text_hop_by_id_and_by_search() -> None:

@@ -415,7 +415,7 @@ def wrong_times(count: int, question: str) -> Any:
 def test_one_rejection_makes_one_rethink() -> None:
     answer, model = ask(TWO_HOPS, script(verify=wrong_times(1, "What is the capital of Panama?")))
     assert asked(model, "rethink") == ["What is the capital of Panama?"]
-    # The re-thought answer is final and was not verified; nor is what rests on it alone.
+    # The re-thought answer is final and was not verified.
     assert outline(answer)[2] == "#2 What is the capital of #1? → Panama City (unverified, 1 re-think)"
     attempts = answer["trace"]["data"]["nodes"][2]["attempts"]
     assert [(attempt["right"], attempt["judge"]) for attempt in attempts] == [(False, "verifier"), (None, "")]
@@ -659,6 +659,26 @@ def test_a_ceiling_leaves_the_root_its_answer(ceiling: int) -> None:
     assert asked(model, "reason")[-1] == TWO_HOPS
     assert answer["status"] in ({"partial"} if ceiling == 1 else {"grounded", "partial"})
     assert (f"the ceiling of {ceiling} calls is reached" in answer["reason"]) == (ceiling < 9)
+
+
+@pytest.mark.parametrize("ceiling", range(1, 9))
+def test_a_ceiling_amid_the_decomposition_still_retrieves(ceiling: int) -> None:
+    splits = {"Capital of Panama?": [("A?", ()), ("B?", ())], "A?": [("C?", ()), ("D?", ())], "C?": [("E?", ())]}
+    splits |= {"B?": [("F?", ()), ("G?", ())], "F?": [("H?", ())]}
+    keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}]
+    answer, model = ask(
+        "Capital of Panama?", script(splits, keys, {"Capital of Panama?": ["Panama City"]}), max_calls=ceiling
+    )
+    assert len(model.asked) <= ceiling
+    assert answer["answers"] == ["Panama City"]
+    assert f"the ceiling of {ceiling} calls is reached" in answer["reason"]
+
+
+def test_an_unverified_answer_far_below_is_not_forgotten() -> None:
+    answer, _ = ask(TWO_HOPS, script(verify=wrong_times(1, "Which country has the highest point Baru?")))
+    assert answer["answers"] == ["Panama City"]
+    assert answer["status"] == "partial"
+    assert "unverified answer to" in answer["reason"]
 
 
 def test_events_tell_how_far_the_map_is() -> None:

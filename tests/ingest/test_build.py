@@ -396,7 +396,7 @@ def test_opening_what_is_no_base(tmp_path, files):
     refuse(tmp_path / "none", "there is no knowledge base")
     refuse(tmp_path, "is not a knowledge base")
     refuse("", "empty")
-    refuse("neo4j://host", "neo4j:// is no kind")
+    refuse("gopher://host", "gopher:// is no kind")
     for version, advice in ((99, "update thinkgraph"), (0, "build it again")):
         copy = broken(f"v{version}")
         manifest = json.loads((copy / "kb.json").read_text())

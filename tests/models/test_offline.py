@@ -260,3 +260,23 @@ def test_small_parts() -> None:
     assert (is_literal("18 km"), is_literal("Panama")) == (True, False)
     assert key_phrases('Who wrote "Kde domov"?')[0] == "Kde domov"
     assert split_question("Who rules?") == [("Who rules?", [])]
+    assert split_question("How old must voters be in the country topped by Baru?") == [
+        ("Which country topped by Baru?", []),
+        ("How old must voters be in #1?", [1]),
+    ]
+
+
+def test_keys_are_names_with_the_other_words(model) -> None:
+    listed = ["Which country's highest point is Volcan Baru?", "What is the capital of ?1?", "who rules", "Since when?"]
+    shape = Shape(questions=4)
+    found = raw(model, "keys", f"## Question\nq\n\n## Questions\n{numbered(listed)}", shape)
+    assert [(one["key"], one["of"]) for one in found] == [
+        (["Volcan Baru", "country's highest point", "?1"], [1]),
+        (["?1", "capital", "?2"], [2]),
+        (["rules"], [3]),
+        (["Since"], [4]),
+    ]
+    linking = raw(
+        model, "keys", f"## Question\nq\n\n## Questions\n{numbered(listed)}", Shape(questions=4, triples=True)
+    )
+    assert [one["key"] for one in linking] == [["?1", "capital", "?2"]]

@@ -293,6 +293,13 @@ def test_references_are_put_into_words() -> None:
     solved = {"0.1": solution("Ann", "Bob", "Cy"), "0.2": solution()}
     assert put_in(nodes, "0.2", solved) == "Where was Ann, Bob and Cy born?"
     assert put_in(nodes, "0.3", solved) == "Who rules #2 and #7?"
+    # What is broken down says its references in words; below it they are put in all the same.
+    below, _ = grown(
+        {"0": [part("Who built it?"), part("Where was #1 born?", 1, is_open=True)]},
+        {"0.2": [part('Which town knows [the answer to "Who built it?"]?')]},
+    )
+    assert listed(below)[1][3] == "Which town knows ?2?"
+    assert put_in(below, "0.2.1", solved) == "Which town knows Ann, Bob and Cy?"
     many = {"0.1": solution(*(f"N{n}" for n in range(40)))}
     assert put_in(nodes, "0.2", many).endswith("N29 and 10 more born?")
 

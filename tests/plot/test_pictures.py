@@ -136,7 +136,7 @@ def test_a_community_that_nothing_cites_is_drawn_from_its_names() -> None:
     assert "… and 32 more" in texts(answer_of([], trace=many, status="unknown"))
 
 
-@pytest.mark.parametrize("name", sorted(CASES))
+@pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.status == "grounded"))
 def test_every_method_can_be_drawn(name: str, tmp_path: Path) -> None:
     case: Case = CASES[name]
     graph = tg.build(

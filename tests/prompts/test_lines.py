@@ -139,6 +139,7 @@ def test_a_relation_is_read_back_as_it_was(entity: str, name: str, direction: Di
 @given(LABELS, LABELS, LABELS)
 @example("(Panama", "x) -[capital]-> x1", "")
 @example("text | a | b | c", "", "")
+@example("asked | a | b", "", "")
 @example("", "about nothing", "")
 @example("United States -- History", "a subject heading", "")
 def test_an_entity_is_read_back_as_it_was(label: str, description: str, kind: str) -> None:
@@ -157,6 +158,18 @@ def test_a_passage_is_read_back_as_it_was(title: str, section: str, text: str) -
     assert (item.title, item.section) == tuple(part.replace("|", "/") for part in clean[:2])
     assert item.passage == clean[2]
     assert (item.label, item.step, item.hops) == ("", None, ())
+
+
+@given(LABELS, st.lists(LABELS, min_size=1, max_size=3))
+@example("Which | is it?", ["a; b", "c |"])
+@example("?", ["; ", "x"])
+def test_an_answered_question_is_read_back_as_it_was(question: str, answers: list[str]) -> None:
+    (item,) = prompt_of([lines.answer_line(question, answers)])
+    assert item.asked == lines.one_line(question).replace("|", "/")
+    told = [lines.one_line(answer).replace("|", "/").replace("; ", ", ").strip() for answer in answers]
+    assert (item.label, item.step, item.hops, item.passage) == ("", None, (), "")
+    if all(told) and not any(answer.endswith(";") or answer.startswith(";") for answer in told):
+        assert list(item.answers) == told
 
 
 @given(st.lists(LABELS, min_size=1, max_size=4), LABELS)

@@ -10,7 +10,7 @@ from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import Question
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary
-from thinkgraph.prompts.lines import entity_line, numbered, passage_line, path_line, relation_line
+from thinkgraph.prompts.lines import answer_line, entity_line, numbered, passage_line, path_line, relation_line
 from thinkgraph.state.knowledge import Step
 from thinkgraph.testing.perfect import PerfectChooser
 
@@ -223,6 +223,62 @@ def test_what_combines_branches_is_left_to_the_question_itself(model) -> None:
     # A branch is answered with all it reaches, the question with what is common.
     assert reason(model, nodes[0]["question"], lines[0])["answers"] == ["Uganda", "Tanzania"]
     assert reason(model, question, *lines)["answers"] == ["Tanzania"]
+
+
+def keys_of(model, question: str, *listed: str, triples: bool = False) -> Any:
+    shape = Shape(questions=len(listed), triples=triples)
+    found = raw(model, "keys", f"## Question\n{question}\n\n## Questions\n{numbered(listed)}", shape)
+    return [(tuple(one["key"]), one["of"]) for one in found]
+
+
+def test_keys_are_the_triples_of_the_path_with_numbers_for_what_is_unknown(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    listed = [question, "What is the export partner of Kenya?", "What is the capital of ?2?"]
+    expected = [(("Kenya", "export partner", "?2"), [2]), (("?2", "capital", "?3"), [3])]
+    assert keys_of(model, question, *listed) == expected
+    assert keys_of(model, question, *listed, triples=True) == expected, "both share what ?2 stands for"
+    assert keys_of(model, question, question) == [
+        (("Kenya", "export partner", "?step1"), [1]),
+        (("?step1", "capital", "?1"), [1]),
+    ]
+    assert keys_of(model, "does Kenya border Panama?", "does Kenya border Panama?") == [
+        (("Kenya", "shares border with", "Panama"), [1])
+    ]
+    voting = "voting age under Baru?"
+    assert keys_of(model, voting, voting, "What has Volcan Baru as its highest point?") == [
+        (("?2", "highest point", "Volcan Baru"), [2])
+    ]
+    assert keys_of(model, "mayor of Nairobi?", "mayor of Nairobi?") == []
+
+
+def test_an_answered_question_counts_as_what_it_tells(model) -> None:
+    question = "capital of the biggest buyer from Kenya?"
+    lines = [
+        answer_line("What is the export partner of Kenya?", ["Uganda"]),
+        answer_line("What is the capital of Uganda?", ["Kampala"]),
+    ]
+    found = reason(model, question, "noise", *lines)
+    assert (found["answers"], found["evidence"]) == (["Kampala"], [2, 3])
+    assert not reason(model, question, lines[0])["sufficient"]
+    assert not reason(model, question, lines[0], answer_line("What is the capital of Uganda?", ["Nairobi"]))[
+        "sufficient"
+    ]
+    voting = answer_line("What do texts on Voting of Panama tell of this: voting age under Baru?", ["18"])
+    found = reason(
+        model, "voting age under Baru?", path_line("Volcan Baru", hop("Volcan Baru", "highest_point", "in")), voting
+    )
+    assert (found["answers"], found["evidence"]) == (["18"], [1, 2])
+    # Of several values it is not told which is whose.
+    near = answer_line("What is the shares border with of Kenya?", ["Uganda", "Tanzania"])
+    values = answer_line("What is the population of Uganda and Tanzania?", ["48600000", "67400000"])
+    assert not reason(model, "largest neighbour of Kenya?", near, values)["sufficient"]
+
+
+def test_a_sub_question_is_known_by_what_it_is_about(model) -> None:
+    # "The capital of Uganda" is not that of Kenya's other neighbours, and an end of the walk is no start of it.
+    assert (
+        reason(model, "What is the capital of Kampala?", path_line("Uganda", hop("Uganda", "capital")))["answers"] == []
+    )
 
 
 def test_wrong_choices_are_reproducible_and_as_frequent_as_asked() -> None:

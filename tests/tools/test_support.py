@@ -62,6 +62,8 @@ def test_a_number_must_stand_in_the_evidence_or_count_it() -> None:
     assert holds("7", ["(Hub) -[member]-> (A), (B), ... and 5 more"])
     assert holds("3", [borders, "(Peru) -[borders]-> (Chile), (Colombia)"]), "what all lines list together"
     assert not holds("4", [borders])
+    assert holds("3", ["asked | Who borders Panama? | Colombia; Costa Rica; Peru"]), "what a question was answered with"
+    assert holds("3", ["asked | | Chile", borders])
     assert not holds("21", ["text | Panama | Voting | Citizens vote from the age of 18."])
 
 

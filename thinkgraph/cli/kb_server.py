@@ -137,7 +137,7 @@ def export(args: argparse.Namespace, progress: Progress) -> int:
 
     if is_server(args.folder):
         raise UsageError("kb export takes a knowledge base's folder; a server's data are where they should be")
-    if is_server(args.to) == bool(args.format):
+    if ("://" in args.to) == bool(args.format):
         raise UsageError(
             f"give --to neo4j://… for a running database, or --to FOLDER --format {CSV} for files for neo4j-admin"
         )

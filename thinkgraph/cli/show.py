@@ -36,7 +36,11 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
         return f"linked     {_labels(event['candidates'])}"
     if event["type"] == "pruned":
         dropped = f" (dropped {len(event['dropped'])})" if event["dropped"] else ""
-        return f"round {event['round']}    {event['what']}: {_labels(event['kept'])}{dropped}"
+        # What follows the reason itself is what a limit cut.
+        cut = one_line(event["reason"].partition("; ")[2])[:200]
+        return f"round {event['round']}    {event['what']}: {_labels(event['kept'])}{dropped}" + (
+            f"; {cut}" if cut else ""
+        )
     if event["type"] == "retrieved":
         best = one_line(event["best"][0])[:70] if event["best"] else "nothing"
         passages = f"{_count(event['passages'], 'passage')} and " if event["passages"] or event["ranked"] else ""

@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any
+from typing import Any, Literal
 
 from typing_extensions import TypedDict
 
@@ -44,6 +44,20 @@ class EvidenceScores(TypedDict):
     """Share of the cited triples and passages that are gold; 0.0 where nothing is cited."""
     recall: float
     """Share of the gold triples and passages that are cited."""
+
+
+Outcome = Literal["correct", "missing", "hallucinated"]
+
+
+def outcome(scores: Scores) -> Outcome:
+    """What became of a question, as CogGRAG's table 5 counts it; the three shares of a set of questions add up to 1.
+
+    Correct: the first answer given is gold, or none was given where there is none. Missing: "I don't know". Hallucinated: any
+    other answer.
+    """
+    if scores["hits1"]:
+        return "correct"
+    return "missing" if scores["unknown"] else "hallucinated"
 
 
 def normalise(text: str) -> str:

@@ -148,7 +148,6 @@ def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str]) -> Q
             answers=solved[at]["answers"],
             cited=solved[at]["cited"],
             held=solved[at]["held"],
-            verified=solved[at]["verified"],
         )
         for at in sees
         if at in solved and solved[at]["answers"]

@@ -8,7 +8,7 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.mind_map import ROOT, draw, in_order, plan
+from thinkgraph.nodes.mind_map import ROOT, draw, in_order, plan, references
 from thinkgraph.nodes.reason import UNDECIDED
 from thinkgraph.nodes.triple_retrieval import bounded
 from thinkgraph.state.answer import Draft, Trace
@@ -72,7 +72,7 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
     if not root["held"] or not cited:
         why = "the evidence does not hold the answer: it comes from the model's own knowledge"
         return {"draft": Draft(answers=root["answers"], status="memory", reason=_because(why, state), cited=[])}
-    shaky = [key for key in root["rests"] if state["solved"][key]["verified"] is False]
+    shaky = _shaky(state)
     if root["verified"] is False:
         why = "best effort: no verifier judged the answer right"
     elif shaky:
@@ -81,6 +81,18 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
         why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
         return {"draft": Draft(answers=root["answers"], status="grounded", reason=_because(why, state), cited=cited)}
     return {"draft": Draft(answers=root["answers"], status="partial", reason=_because(why, state), cited=cited)}
+
+
+def _shaky(state: Mapping[str, Any]) -> list[str]:
+    """Unverified answers that the root's rests on: cited, or put into a question whose answer is."""
+    solved: Mapping[str, Solution] = state["solved"]
+    queue, seen = list(solved[ROOT]["rests"]), set(solved[ROOT]["rests"])
+    while queue:
+        at = queue.pop()
+        new = {*solved[at]["rests"], *references(state["mind_map"], at)} - seen
+        seen |= new
+        queue += new
+    return in_order(key for key in seen if solved[key]["verified"] is False)
 
 
 def _because(why: str, state: Mapping[str, Any]) -> str:

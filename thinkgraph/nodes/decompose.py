@@ -51,7 +51,9 @@ def grow_map(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
     growth = grow(state["mind_map"], state["splits"], settings)
     lines = draw(growth.nodes, {}, {})["lines"]
     yield from ask.emit(Traced(type="traced", round=state["round"], title="mind map", lines=lines))
-    update: Update = {"mind_map": growth.nodes, "round": state["round"] + 1 if waiting(growth.nodes) else 0}
+    # Rounds count again from 0 once the map stands: then they are waves of answers.
+    done = state["stopped"] or not waiting(growth.nodes)
+    update: Update = {"mind_map": growth.nodes, "round": 0 if done else state["round"] + 1}
     if growth.notes:
         added = [node["question"] for key, node in growth.nodes.items() if key not in state["mind_map"]]
         yield from ask.emit(
@@ -61,7 +63,7 @@ def grow_map(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
                 round=state["round"],
                 kept=[Scored(label=text, score=1.0) for text in added],
                 dropped=[Scored(label=note, score=0.0) for note in growth.notes],
-                reason="; ".join(growth.notes),
+                reason="; ".join(["left out or changed", *growth.notes]),
             )
         )
         note = PrunedNote(

@@ -242,33 +242,45 @@ def ready(nodes: Nodes, solved: Mapping[str, Solution]) -> list[str]:
 # --- words ----------------------------------------------------------------------------------------------------------
 
 
-def _replaced(node: MindNode, by: Mapping[str, str]) -> str:
-    """The question with texts put in for references, by the id each refers to; what has none stays."""
-    return _REFERENCE.sub(lambda found: by.get(node["refers"].get(found[1], ""), found[0]), node["question"])
+def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
+    """The question with texts put in for references, its own and inherited ones, by the id each refers to.
+
+    What has no text stays as it is.
+    """
+    node = nodes[key]
+    text = _REFERENCE.sub(lambda found: by.get(node["refers"].get(found[1], ""), found[0]), node["question"])
+    for target in references(nodes, key):
+        if target in by:
+            text = text.replace(_in_words(nodes, target), by[target])
+    return text
+
+
+def _in_words(nodes: Nodes, target: str) -> str:
+    return f'[the answer to "{spelt_out(nodes, target)}"]'
 
 
 def spelt_out(nodes: Nodes, key: str) -> str:
     """The question as it is broken down: what it refers to is said in words, for `#k` will count siblings of its own."""
-    targets = set(nodes[key]["refers"].values())
-    said = {target: f'[the answer to "{spelt_out(nodes, target)}"]' for target in targets}
-    return _replaced(nodes[key], said)[: 2 * LONGEST]
+    node = nodes[key]
+    said = {number: _in_words(nodes, target) for number, target in node["refers"].items()}
+    return _REFERENCE.sub(lambda found: said.get(found[1], found[0]), node["question"])[: 2 * LONGEST]
 
 
 def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
     """All questions as keys are extracted from them: ids, and texts in which `?n` stands for the answer to number n."""
     ids = in_order(nodes)
     number = {key: f"?{at}" for at, key in enumerate(ids, start=1)}
-    return ids, [_replaced(nodes[key], number) for key in ids]
+    return ids, [_replaced(nodes, key, number) for key in ids]
 
 
 def put_in(nodes: Nodes, key: str, solved: Mapping[str, Solution]) -> str:
     """The question with the answers to its references put in; where there is none, `#k` stays."""
     said = {
         target: joined(solved[target]["answers"])
-        for target in nodes[key]["refers"].values()
+        for target in references(nodes, key)
         if target in solved and solved[target]["answers"]
     }
-    return _replaced(nodes[key], said)
+    return _replaced(nodes, key, said)
 
 
 def joined(answers: Sequence[str]) -> str:

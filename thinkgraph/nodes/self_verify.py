@@ -86,11 +86,12 @@ class _Trial:
 def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
     """Answer one question of the mind map; the state is the payload of one Send.
 
-    Reasoning, verifying and re-thinking are calls of one task, each with a key of its own, not nodes of their own. As nodes they would
-    be supersteps: every question of a wave would wait for the slowest answer before any is verified, and again before any is
-    re-thought, at two supersteps more for each (the fan-out and its join). As one task a question goes at its own pace, and a wave
-    takes as long as its slowest question. What a crash repeats is the same: replies are journalled as they come,
-    so only calls in flight are asked again.
+    Reasoning, verifying and re-thinking are calls of one task, each with a key of its own, not nodes of their own. As nodes they
+    would be supersteps: every question of a wave would wait for the slowest answer before any is verified, and again before any
+    is re-thought, at two supersteps more each time (a fan-out and its join). As one task each question goes at its own pace and
+    a wave takes as long as its slowest question. What a kill repeats is the same as long as there is a journal (the command
+    line's, a server's): replies are kept as they come, so only calls in flight are asked again. Without one it costs the calls
+    of the questions that were being worked on.
     """
     unmet, root = state["unmet"], state["node"]["id"] == ROOT
     honest = settings.skip_settled and not settings.own_knowledge

@@ -204,7 +204,6 @@ class Known(TypedDict):
     answers: list[str]
     cited: list[str]
     held: bool
-    verified: bool | None
 
 
 class QuestionTask(TaskState):
