@@ -49,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="CODE[,CODE]",
         type=_languages,
         default=[],
-        help="of names and texts in RDF and dumps, the best first (default en; if given, values in others are left out)",
+        help="of names and texts in RDF and dumps, the best first (default en; if given, RDF values in others are left out)",
     )
     build.add_argument(
         "--passages",

@@ -83,7 +83,7 @@ def build_kb(
             Turtle), plain, gzip or bzip2.
         wikidata: JSON dumps of Wikidata, whole or in part.
         languages: of the labels, aliases and descriptions in RDF and Wikidata, the best first; where any is given,
-            values in other languages are left out. By default English, and all values.
+            values of RDF in other languages are left out. By default English, and all values.
         passages: JSON Lines files of texts about the entities.
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
