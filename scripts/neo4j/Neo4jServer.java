@@ -1,7 +1,7 @@
 // A Neo4j community server on 127.0.0.1, from its jars alone: java -cp 'lib/*' Neo4jServer.java DIR PORT [SCRIPT…]
 // Serves the database "neo4j" in DIR over Bolt until its standard input ends; prints "ready" once it answers. The Cypher
-// scripts are run first if the database is empty. From the environment: SERVER_PASSWORD (the user is then "neo4j"; without
-// one nobody is asked who they are), SERVER_READ_ONLY (refuse every write), SERVER_PAGE_CACHE_MB.
+// scripts are run first if the database is empty. From the environment: SERVER_PASSWORD (of the user "neo4j" of a new folder;
+// without one nobody is asked who they are), SERVER_READ_ONLY (refuse every write), SERVER_PAGE_CACHE_MB.
 
 import java.nio.file.Files;
 import java.nio.file.Path;
@@ -25,6 +25,7 @@ public class Neo4jServer {
     private static void serve(String[] words) throws Exception {
         var address = new SocketAddress("127.0.0.1", Integer.parseInt(words[1]));
         var password = environment("SERVER_PASSWORD", "");
+        var known = Files.exists(Path.of(words[0], "data", "databases", "system"));
         var readOnly = !environment("SERVER_READ_ONLY", "").isEmpty();
         var service = new DatabaseManagementServiceBuilder(Path.of(words[0]))
                 .setConfig(BoltConnector.enabled, true)
@@ -38,7 +39,7 @@ public class Neo4jServer {
                 .setConfig(GraphDatabaseSettings.keep_logical_logs, "1 files")
                 .setConfig(GraphDatabaseSettings.logical_log_rotation_threshold, 16L << 20)
                 .build();
-        if (!password.isEmpty()) {
+        if (!password.isEmpty() && !known) {
             var quoted = password.replace("\\", "\\\\").replace("'", "\\'");
             service.database("system").executeTransactionally(
                     "ALTER USER neo4j SET PASSWORD '" + quoted + "' CHANGE NOT REQUIRED");

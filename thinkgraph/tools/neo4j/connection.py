@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 OLDEST = (5, 6)
 _PINNED = (5, 26)
 _CONNECT_SECONDS = 10.0
-_POOL_SECONDS = 30.0
+_POOL_SECONDS = 15.0
 _IDLE_SECONDS = 60.0
 _RETRY_SECONDS = 10.0
 _ROWS_AT_ONCE = 10_000
@@ -157,7 +157,8 @@ class Connection:
         import neo4j
 
         failure: Neo4jError | DriverError | OSError | None = None
-        for _ in range(_ATTEMPTS):
+        # Before there was an answer no connection can have gone stale: what fails is not there.
+        for _ in range(_ATTEMPTS if self.edition else 1):
             if self._closed:
                 raise StoreError(f"the Neo4j database at {self.address.place} is closed; open the knowledge base again")
             try:
@@ -231,11 +232,14 @@ def _cleaned(value: Any) -> Any:
 
 
 def _causes(error: BaseException) -> Sequence[BaseException]:
+    """An error, what caused it, and what a group of errors holds."""
     found: list[BaseException] = []
-    seen: BaseException | None = error
-    while seen is not None and seen not in found:
-        found.append(seen)
-        seen = seen.__cause__ or seen.__context__
+    open_: list[BaseException | None] = [error]
+    while open_:
+        one = open_.pop(0)
+        if one is not None and one not in found:
+            found.append(one)
+            open_ += [*getattr(one, "exceptions", ()), one.__cause__ or one.__context__]
     return found
 
 
