@@ -76,6 +76,8 @@ def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Text
     triples: dict[str, Triple] = {}
     paths: list[CitedPath] = []
     passages: list[CitedPassage] = []
+    wanted = {fold(text) for text in answers}
+    seen: set[str] = set()
     for item in items:
         lead = [_known(texts.triples, key, "triple") for key in (item["path"]["triples"] if "path" in item else ())]
         if item["kind"] == "chunk":
@@ -101,12 +103,13 @@ def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Text
             continue
         else:
             every = [_known(texts.triples, key, "triple") for key in item["tails"]]
-            tails = _meant(every, answers) or every[:MAX_TAILS]
+            tails = _meant(every, wanted) or every[:MAX_TAILS]
         walked = [*lead, *tails]
         triples.update({triple["id"]: triple for triple in walked})
         if walked:
             line = path_line(item["path"]["start"], lead, tails, total=item.get("total", 0) if tails else 0)
-            if not any(known["text"] == line for known in paths):
+            if line not in seen:
+                seen.add(line)
                 ids = [triple["id"] for triple in walked]
                 paths.append(CitedPath(text=line, triples=ids, score=item["score"]))
     return Evidence(triples=list(triples.values()), passages=passages, paths=paths)
@@ -120,7 +123,6 @@ def _known(found: Mapping[str, Any], key: str, what: str) -> Any:
     return found[key]
 
 
-def _meant(tails: Sequence[Triple], answers: Sequence[str]) -> list[Triple]:
-    """The tails that are answers themselves."""
-    wanted = {fold(text) for text in answers}
+def _meant(tails: Sequence[Triple], wanted: set[str]) -> list[Triple]:
+    """The tails that are answers themselves (folded)."""
     return [tail for tail in tails if wanted & {fold(tail["object_label"]), fold(tail["subject_label"])}]

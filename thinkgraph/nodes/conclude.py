@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.found_paths import show_paths
 from thinkgraph.nodes.reason import UNDECIDED, supporting
@@ -57,9 +57,12 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]
     notes = [*state["notes"], *left_out]
     # Without the ending flag nobody knows that an exploration failed: there is no turning to memory.
     from_memory = settings.own_knowledge and not shown.lines and settings.ending_flag
+    left = remaining(settings, state["calls"], state["work"])["calls"]
+    # The last call is the closing one's, not the IO answer's.
+    io = settings.io and (not shown.lines or left is None or left > 1)
     asked = [
         _caught(_from_paths(shown, how, state, settings)) if shown.lines else _nothing(),
-        _caught(_from_memory(state, settings)) if from_memory or settings.io else _nothing(),
+        _caught(_from_memory(state, settings)) if from_memory or io else _nothing(),
     ]
     (judged, spent), (remembered, spent_too) = yield from ask.together(asked)
     stopped = state["stopped"] or spent or spent_too

@@ -50,6 +50,8 @@ ENOUGH = 0.6
 
 def fold(text: str) -> str:
     """Text for comparison: compatibility form, no accents, no case, words separated by one space."""
+    if text.isascii():
+        return " ".join(_WORD.findall(text.lower()))
     plain = unicodedata.normalize("NFKD", text)
     plain = "".join(character for character in plain if not unicodedata.combining(character))
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
@@ -87,19 +89,23 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
     Yes, no and the labels of fact verification are conclusions and stand on their citation alone. A small number may also be
     the count of what a path line lists.
     """
+    lines = list(lines)
+    return _holds(answer, lines, f" {fold(' '.join(lines))} ")
+
+
+def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
+    """As `holds`; `shown` is the lines folded, between spaces."""
     wanted = fold(answer)
     if not wanted:
         return False
     if wanted in _DERIVED:
         return True
-    lines = list(lines)
     if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in _counts(lines):
         return True
     # How many a list leaves out is no statement of the graph.
     lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
         return any(_numbers(answer) & _numbers(line) for line in lines)
-    shown = f" {fold(' '.join(lines))} "
     if f" {wanted} " in shown or (_UNSPACED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     words = [word for word in wanted.split() if word not in _SMALL]
@@ -109,4 +115,5 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
 
 def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether every answer is held. Raises nothing; no answers means False."""
-    return bool(answers) and all(holds(answer, lines) for answer in answers)
+    shown = f" {fold(' '.join(lines))} "
+    return bool(answers) and all(_holds(answer, lines, shown) for answer in answers)
