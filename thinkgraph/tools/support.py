@@ -63,16 +63,18 @@ def _numbers(text: str) -> set[str]:
 
 
 def _counts(lines: Sequence[str]) -> set[int]:
-    """How many ends the path and community lines list: each list alone, and what several lines list together."""
+    """How many ends the path and community lines say there are: in each list alone, and in several together."""
     items = [item for item in (parse_item(0, line) for line in lines) if item.hops]
-    lists = [listed for item in items for listed in item.lists]
     together: dict[tuple[object, ...], set[str]] = {}
     for item in items:
         for listed in item.lists:
-            # A community's lists are of several relations, which nobody would count together.
-            sort = (listed.relation, listed.outgoing) if item.community else ()
-            together.setdefault(sort, set()).update(listed.ends)
-    return {len(listed.ends) + listed.more for listed in lists} | {len(ends) for ends in together.values()}
+            if not item.community:
+                together.setdefault((), set()).update(listed.ends)
+            elif not listed.more:
+                # A community's lists are of several relations, which nobody would count together.
+                together.setdefault((listed.relation, listed.outgoing), set()).update(listed.ends)
+    alone = {len(listed.ends) + listed.more for item in items for listed in item.lists}
+    return alone | {len(ends) for ends in together.values()}
 
 
 def holds(answer: str, lines: Iterable[str]) -> bool:

@@ -12,6 +12,7 @@ from thinkgraph.prompts.lines import Item, ShownHop
 _MATCH = 0.62
 _ENOUGH_PAIR = 0.6
 _BEST = 10.0
+_MOST_ENCODED = 64
 
 
 def pick_topics(question_text: str, options: Sequence[Item], similarity: Similarity) -> list[int]:
@@ -105,18 +106,23 @@ def _direction(question: QuestionWords, entity: str, name: str, *, outgoing: boo
 
 
 def text_scores(question_text: str, query: str, options: Sequence[Item], similarity: Similarity) -> dict[int, float]:
-    """Score of each text option against the question and what is looked for."""
+    """Score of each text option against the question and what is looked for. Of very many only those that share most words
+    are encoded.
+    """
     wanted = f"{question_text} {query}".strip()
     words = [word for word in dict.fromkeys(tokens(wanted)) if word not in STOP]
     texts = {item.number: as_text(item) for item in options}
-    similarity.warm([wanted, *texts.values()])
     total = sum(weight(word) for word in words) or 1.0
-    scores: dict[int, float] = {}
+    shared: dict[int, float] = {}
     for number, text in texts.items():
         inside = [w for w in tokens(text) if w not in STOP]
-        shared = sum(weight(w) * max((nearness(w, other) for other in inside), default=0.0) for w in words) / total
-        scores[number] = _BEST * (0.5 * shared + 0.5 * max(similarity.cosine(wanted, text), 0.0))
-    return scores
+        shared[number] = (
+            sum(weight(w) * max((nearness(w, other) for other in inside), default=0.0) for w in words) / total
+        )
+    encoded = sorted(texts, key=lambda number: (-shared[number], number))[:_MOST_ENCODED]
+    similarity.warm([wanted, *(texts[number] for number in encoded)])
+    near = {number: max(similarity.cosine(wanted, texts[number]), 0.0) for number in encoded}
+    return {number: _BEST * (0.5 * shared[number] + 0.5 * near.get(number, 0.0)) for number in texts}
 
 
 def as_text(item: Item) -> str:
