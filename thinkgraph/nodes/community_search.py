@@ -230,6 +230,8 @@ def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> St
 
 
 def _told(found: Sequence[Found], number: int) -> Steps[None]:
+    if not any(one.nodes for one in found):
+        return
     best = [_label(cell) for one in found for cell in one.cells[:3]]
     yield from ask.emit(
         Retrieved(

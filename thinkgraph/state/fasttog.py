@@ -59,6 +59,12 @@ class FastTogSettings(RunSettings):
         "modularity", description="Coarse prune: by modularity, at random (the control), or none."
     )
     candidates: int = Field(200, ge=1, le=400, description="k: communities that the coarse prune keeps.")
+    option_tokens: int = Field(
+        24_000,
+        ge=200,
+        le=1_000_000,
+        description="Bound on the candidates in one prompt, in tokens: beyond it those of the lowest modularity go.",
+    )
     community_text: str = Field(
         "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
     )
