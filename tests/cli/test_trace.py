@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from thinkgraph.cli.show import outline, render_answer, show_progress
 from thinkgraph.state.answer import Answer, Evidence, Trace, TraceLine
 from thinkgraph.state.events import Traced
@@ -40,5 +42,11 @@ def test_an_answer_shows_its_trace_only_where_it_has_one() -> None:
         method="coggrag",
         model="offline",
     )
+    assert "generated" not in render_answer(answer)
+    written = render_answer({**answer, "usage": {**answer["usage"], "generated_texts": 3}})
+    assert "0 texts encoded, 3 texts generated, 0.0 s" in written
+    # An answer that an older release kept has no such count.
+    older: Any = {name: value for name, value in answer["usage"].items() if name != "generated_texts"}
+    assert render_answer({**answer, "usage": older}) == render_answer(answer)
     assert "\nmind map\n          Who rules?\n" in render_answer(answer)
     assert "mind map" not in render_answer({**answer, "trace": Trace(title="", lines=[], data={})})

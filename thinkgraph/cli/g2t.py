@@ -103,8 +103,11 @@ def _train(args: argparse.Namespace) -> int:
         save_every=args.save_every,
     )
     progress = LineProgress(sys.stderr)
+    learnt = False
 
     def each(row: EpochRow) -> None:
+        nonlocal learnt
+        learnt = True
         progress.close()
         _say(f"epoch {row['epoch']}: {_figures(row)}")
 
@@ -116,6 +119,8 @@ def _train(args: argparse.Namespace) -> int:
         return INTERRUPTED
     finally:
         progress.close()
+    if not learnt:
+        _say(f"{args.out} is trained already with these settings and data; its report:")
     if args.json:
         write_json(report)
     else:

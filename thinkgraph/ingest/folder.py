@@ -154,7 +154,7 @@ class BuildFolder:
             self.resumed = True
             return
         if self.work.exists():
-            if self.kind.precious and not self._replace and state is not None:
+            if self.kind.precious and not self._replace and isinstance(state, dict) and state.get("stages"):
                 raise KnowledgeError(
                     f"{self.work} holds unfinished work with other settings or data: give the same command to go on with "
                     "it, or --replace to give it up"

@@ -317,9 +317,10 @@ class _ByChains(_Drawing):
             box.nodes.append(key)
         self._inside(community["triples"], [box])
         linked = self._inside(community["joining"], [box, *reversed(before)])
-        if not linked and before[-1].nodes:
+        last = next((other.nodes[0] for other in reversed(before) if other.nodes), None)
+        if not linked and last is not None and box.nodes:
             # What joins it is not cited: the chain is shown all the same.
-            self.made.edges.append(Edge(before[-1].nodes[0], box.nodes[0], forward=None))
+            self.made.edges.append(Edge(last, box.nodes[0], forward=None))
         return box
 
     def _inside(self, ids: Sequence[str] | Mapping[str, Triple], boxes: Sequence[Box]) -> bool:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import secrets
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -31,10 +30,18 @@ def check_target(path: str | Path) -> Path:
         raise UsageError(f"{folder} is a file, not a folder for the picture {file.name}")
     if file.is_dir():
         raise UsageError(f"{file} is a folder; name a file for the picture")
-    # A file of its own is written beside it first, so the folder is what counts.
-    if not os.access(folder, os.W_OK | os.X_OK):
-        raise UsageError(f"no picture can be written to {folder}: permission denied")
+    probe = _beside(file)
+    try:
+        # Rights alone do not tell: a file system may be read-only or full.
+        probe.touch()
+        probe.unlink()
+    except OSError as error:
+        raise UsageError(f"no picture can be written to {folder}: {error.strerror or error}") from error
     return file
+
+
+def _beside(file: Path) -> Path:
+    return file.with_name(f".{secrets.token_hex(6)}.part")
 
 
 def plot_answer(answer: Answer, path: str | Path) -> Path:
@@ -61,7 +68,7 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
             f"there is nothing to draw: the answer ({answer['status']}) cites no triple and no passage; {file} was not written"
         )
     draw = svg_of if file.suffix.lower() == ".svg" else page_of
-    part = file.with_name(f".{file.name[:100]}.{secrets.token_hex(4)}.part")
+    part = _beside(file)
     try:
         part.write_text(draw(answer, picture), "utf-8")
         part.replace(file)

@@ -18,7 +18,7 @@ ELLIPSIS = "…"
 
 def plain(text: str) -> str:
     """The text on one line without anything that steers a terminal, a browser or the direction of writing."""
-    return _ILLEGAL.sub("", one_line(text))
+    return one_line(_ILLEGAL.sub("", text))
 
 
 def escaped(text: str) -> str:

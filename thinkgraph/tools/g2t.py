@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import Lock, RLock
@@ -34,6 +35,8 @@ _BATCH_TEXTS = 32
 _REMEMBERED = 4096
 _TRAIN = "train one with `thinkgraph g2t train`"
 _WEIGHTS = (".safetensors", ".bin")
+_TOKENISERS = ("tokenizer*", "*.model", "*.spm", "vocab*")
+"""Files of a tokeniser, at least one of which stands beside the weights."""
 
 
 class Written(NamedTuple):
@@ -103,7 +106,6 @@ class GraphToText:
                 # Another thread may have written them while this one waited.
                 found |= self._recall(wanted)
                 fresh = dict(_generate(loaded, [line for line in wanted if line not in found], self.source))
-                count_generated(sum(bool(written.text) for written in fresh.values()))
                 self._remember(fresh)
             found |= fresh
         return [found[well_formed(line)] if line else Written("", "") for line in lines]
@@ -166,11 +168,12 @@ def load_checkpoint(source: str) -> Checkpoint:
     """
     what = "graph-to-text checkpoint"
     folder = Path(source)
-    if folder.is_dir() and not (folder / "config.json").is_file():
-        raise ModelError(f"{source} holds no checkpoint (there is no config.json in it); {_TRAIN}")
+    if folder.is_dir():
+        _check_folder(folder)
     try:
         with quiet_libraries():
             import torch
+            from safetensors import SafetensorError
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 
         hub = partial(load_from_hub, model=source, otherwise=_TRAIN)
@@ -181,24 +184,27 @@ def load_checkpoint(source: str) -> Checkpoint:
                 "graph-to-text takes T5, BART and their like"
             )
         tokenizer = hub(AutoTokenizer.from_pretrained, what=f"tokeniser of the {what}")
-        model, report = hub(partial(AutoModelForSeq2SeqLM.from_pretrained, output_loading_info=True), what=what)
+        # What does not fit is counted and refused below, in words of our own.
+        load = partial(AutoModelForSeq2SeqLM.from_pretrained, output_loading_info=True, ignore_mismatched_sizes=True)
+        try:
+            model, report = hub(load, what=what)
+        except SafetensorError as error:
+            raise ModelError(
+                f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
+            ) from error
     except KnowledgeError as error:
         raise ModelError(str(error)) from error
     except ImportError as error:
         raise ModelError(f"the {what} {source} needs a library that is missing: {one_line(error)}") from error
+    if wrong := len(report["missing_keys"]) + len(report["mismatched_keys"]):
+        raise ModelError(f"{source}: {wrong} weights that its config.json asks for are missing or of another size")
     rows = model.get_input_embeddings().num_embeddings
-    if not _reads(tokenizer):
-        raise ModelError(
-            f"{source} has no tokeniser that can be used: save the one it was trained with beside the weights"
-        )
     if len(tokenizer) > rows:
         raise ModelError(
             f"{source}: its tokeniser has {len(tokenizer)} tokens, its weights only {rows}: they do not belong together"
         )
-    if report["missing_keys"]:
-        raise ModelError(
-            f"{source} lacks weights of a {config.model_type} model ({len(report['missing_keys'])} are missing)"
-        )
+    if not _reads(tokenizer):
+        raise ModelError(_no_tokenizer(source))
     device = "cuda" if torch.cuda.is_available() else "cpu"
     positions = getattr(config, "max_position_embeddings", None) or MAX_INPUT
     return Checkpoint(
@@ -206,11 +212,22 @@ def load_checkpoint(source: str) -> Checkpoint:
     )
 
 
+def _check_folder(folder: Path) -> None:
+    names = [file.name for file in folder.iterdir()]
+    if "config.json" not in names:
+        raise ModelError(f"{folder} holds no checkpoint (there is no config.json in it); {_TRAIN}")
+    if not any(fnmatch(name, pattern) for name in names for pattern in _TOKENISERS):
+        raise ModelError(_no_tokenizer(str(folder)))
+
+
+def _no_tokenizer(source: str) -> str:
+    return f"{source} has no tokeniser: save the one it was trained with beside the weights"
+
+
 def _reads(tokenizer: Any) -> bool:
-    """Whether a tokeniser knows anything: one is made even where its files are missing, with an empty vocabulary."""
-    unknown = tokenizer.unk_token_id
+    """Whether a tokeniser knows anything: one is made even where its files are missing, with next to no vocabulary."""
     ids = tokenizer("Panama borders Colombia", add_special_tokens=False)["input_ids"]
-    return any(piece != unknown for piece in ids)
+    return any(map(str.isalpha, tokenizer.decode(ids, skip_special_tokens=True)))
 
 
 def _generate(loaded: Checkpoint, lines: Sequence[str], source: str) -> Iterator[tuple[str, Written]]:
@@ -238,21 +255,23 @@ def _batch(loaded: Checkpoint, pieces: Sequence[list[int]], source: str) -> list
     real = torch.arange(width, device=loaded.device) < torch.tensor(
         [[len(row)] for row in pieces], device=loaded.device
     )
-    # A text is about as long as its triples; a model that does not find an end must not write on for ever.
-    room = min(2 * width + 32, loaded.max_output)
+    # A text is about as long as its triples; a model that does not find an end must not write on for ever. Each text has room of
+    # its own, so that it does not hang on what else is in the batch.
+    rooms = [min(2 * len(row) + 32, loaded.max_output) for row in pieces]
     try:
         with quiet_libraries(), torch.inference_mode():
             out = loaded.model.generate(
-                input_ids=ids, attention_mask=real.long(), max_length=None, max_new_tokens=room, do_sample=False
+                input_ids=ids, attention_mask=real.long(), max_length=None, max_new_tokens=max(rooms), do_sample=False
             )
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"the graph-to-text checkpoint {source} failed: {one_line(error)}") from error
+    count_generated(len(pieces))
     ends = loaded.model.generation_config.eos_token_id
     known = set(ends) if isinstance(ends, list) else {ends}
-    texts = loaded.tokenizer.batch_decode(out, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    # The first token is where every text starts.
+    rows = [row[1 : 1 + room].tolist() for row, room in zip(out, rooms, strict=True)]
+    texts = loaded.tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     return [
-        Written(
-            " ".join(text.split()), "" if known & set(row[1:].tolist()) else f"unfinished: no end after {room} tokens"
-        )
-        for text, row in zip(texts, out, strict=True)
+        Written(" ".join(text.split()), "" if known & set(row) else f"unfinished: no end after {room} tokens")
+        for text, row, room in zip(texts, rows, rooms, strict=True)
     ]

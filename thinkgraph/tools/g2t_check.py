@@ -203,17 +203,35 @@ class _Checker:
     def _reach(self, at: int, variant: Sequence[Word]) -> tuple[int, int]:
         """How many words of a label stand together from a word on, in any order, and the last of them."""
         left = list(variant)
-        last = at
+        last, skip = at, 0
         for place in range(at, len(self.words)):
             word = self.words[place]
+            if skip:
+                skip -= 1
+                continue
             hit = next((number for number, held in enumerate(left) if same_word(held, word)), None)
             run = spelt_out(word, left) if hit is None else (hit, hit + 1)
+            if run is None and (spelling := self._spelling(place, left)) is not None:
+                # The label has the acronym, the text its words.
+                run, skip = spelling
             if run is not None:
                 del left[run[0] : run[1]]
-                last = place
+                last = place + skip
             elif not word.stop or place - last > _MOST_BETWEEN:
                 break
         return len(variant) - len(left), last
+
+    def _spelling(self, place: int, left: Sequence[Word]) -> tuple[tuple[int, int], int] | None:
+        """Which acronym of a label the words from `place` on spell out, and how many words follow the first of them."""
+        if not self.words[place].capital:
+            return None
+        for number, held in enumerate(left):
+            if held.acronym:
+                span = range(place, min(place + 2 * len(held.form), len(self.words)))
+                told = [at for at in span if not self.words[at].stop][: len(held.form)]
+                if len(told) > 1 and spelt_out(held, [self.words[at] for at in told]) == (0, len(told)):
+                    return (number, number + 1), told[-1] - place
+        return None
 
     def _nested(self) -> Iterator[str]:
         """Labels that stand whole inside a longer name: Denmark in "Aarhus, Denmark"."""

@@ -15,6 +15,7 @@ _NUMBER = re.compile(
     r"\d{1,3}(?:[,'\u2019\u00a0\u2009\u202f]\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,3}\b)?|(?<![\w.])\.\d+"
 )
 _AFTER_NUMBER = re.compile(r"(?:st|nd|rd|th|s)\b", re.IGNORECASE)
+_UNIT_POWER = re.compile(r"[23\u00b2\u00b3](?!\w)")
 _ISO_DATE = re.compile(r"(?<!\d)\d{4}-(\d{2})-\d{2}(?!\d)")
 _SPAN_OF_YEARS = re.compile(r"(?<!\d)(\d{2})(\d{2})[-/\u2013](\d{2})(?![\d-])")
 _DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_](?!\w)\.?")
@@ -35,6 +36,7 @@ _INFLECTED = frozenset(
 _BARE = frozenset(("", "a", "o", "y", "e", "ia", "s", "es", "ly", "al"))
 _LEAST_STEM = 4
 _MOST_ENDING = 3
+_MOST_CASE = 2
 
 
 @dataclass(frozen=True)
@@ -97,6 +99,9 @@ def _scan(text: str, iso: dict[int, int], ends: dict[int, float]) -> Iterator[Wo
             while end < len(text) and _letter(text[end]) and not UNSPACED.match(text, end):
                 end += 1
             yield _word(text, at, end)
+            if text[end - 1].islower() and (unit := _UNIT_POWER.match(text, end)):
+                # km2 is no number.
+                end = unit.end()
             tail = _POSSESSIVE.match(text, end)
             at = tail.end() if tail else end
         else:
@@ -174,8 +179,12 @@ def _inflected(held: str, said: str) -> bool:
         if one != other:
             break
         shared += 1
-    if shared == len(held) >= _LEAST_STEM and not held.isascii():
-        return len(said) - shared <= _MOST_ENDING + 1
+    if not (held.isascii() and said.isascii()) and shared >= _LEAST_STEM:
+        # Languages that decline their names: Китай, Китая; Helsinki, Helsingin would be too far apart.
+        if max(len(held), len(said)) - shared <= _MOST_CASE:
+            return True
+        if shared == len(held):
+            return len(said) - shared <= _MOST_ENDING + 1
     # The stem may end a letter before the forms part: Tex-as, Tex-an.
     return any(
         (held[cut:] in _BARE and said[cut:] in _INFLECTED) or (held[cut:] in _INFLECTED and said[cut:] in _BARE)

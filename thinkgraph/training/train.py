@@ -35,6 +35,8 @@ REPORT = "g2t.json"
 FORMAT = 1
 _STATE = "state.pt"
 _CLIP = 1.0
+_AT_A_TIME = 256
+"""Validation texts between two reports of progress."""
 _SORTED = 16
 """Batches that are filled from one stretch of shuffled pairs, sorted by length: little padding, and still shuffled."""
 
@@ -137,10 +139,9 @@ def train(
         return known
     try:
         with BuildFolder(out, key, replace=replace, kind=KIND) as place:
-            place.finished("begun", result=True)
             report = place.stage("trained")
             if report is None:
-                report = _run(_Training(settings, key, place.work, progress, each), pairs)
+                report = _run(_Training(settings, key, place, progress, each), pairs)
                 place.finished("trained", report)
             _put_in_place(place.work, report)
             place.commit()
@@ -155,7 +156,7 @@ def _run(training: _Training, pairs: Split) -> TrainReport:
     with quiet_libraries():
         import torch
     # The caller's own random numbers stay what they were.
-    with torch.random.fork_rng():
+    with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
         return training.run(pairs)
 
 
@@ -215,7 +216,7 @@ class _Training:
         self,
         settings: TrainSettings,
         key: str,
-        work: Path,
+        place: BuildFolder,
         progress: Progress,
         each: Callable[[EpochRow], None],
     ) -> None:
@@ -224,7 +225,8 @@ class _Training:
         self._torch = torch
         self._settings = settings
         self._key = key
-        self._work = work
+        self._place = place
+        self._work = place.work
         self._tell = progress
         self._each = each
         self._at = _Progress()
@@ -365,8 +367,13 @@ class _Training:
             for start in range(0, len(examples), size):
                 batch = examples[start : start + size]
                 losses.append(float(self._model(**self._tensors(iter(batch))).loss) * len(batch))
-                self._tell("validation", start, len(examples))
-        texts = write_texts(self._checkpoint(), [pair.line for pair in self._validation])
+                self._tell("validation, loss", start + len(batch), len(examples))
+        made = GraphToText("the model in training", loaded=self._checkpoint())
+        texts: list[str] = []
+        for start in range(0, len(self._validation), _AT_A_TIME):
+            part = self._validation[start : start + _AT_A_TIME]
+            texts += [written.text for written in made.texts([pair.line for pair in part])]
+            self._tell("validation, texts", len(texts), len(self._validation))
         loss = round(sum(losses) / len(examples), 4) if examples else None
         return loss, score_texts(self._validation, texts)
 
@@ -394,6 +401,8 @@ class _Training:
             "random": torch.get_rng_state(),
             "cuda": torch.cuda.get_rng_state() if self._device == "cuda" else None,
         }
+        # From now on there is something to go on with.
+        self._place.finished("begun", result=True)
         with part.open("wb") as stream:
             torch.save(state, stream)
             stream.flush()
@@ -427,9 +436,3 @@ def _start(settings: TrainSettings, pairs: Sequence[Pair]) -> tuple[Any, Any]:
         return from_checkpoint(writer(settings.base).source, settings.dropout)
     texts = (text for pair in pairs for text in (pair.line, *pair.texts))
     return from_scratch(settings.scratch, texts, settings.dropout)
-
-
-def write_texts(loaded: Checkpoint, lines: Sequence[str]) -> list[str]:
-    """What a model in memory writes for T2T lines; empty where one is too long for it."""
-    made = GraphToText("this model", loaded=loaded)
-    return [written.text for written in made.texts(lines)]

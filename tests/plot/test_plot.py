@@ -1,0 +1,364 @@
+"""Pictures of answers: whole, legible, harmless, for every method."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter
+from html.parser import HTMLParser
+from itertools import combinations
+from pathlib import Path
+from typing import Any
+from xml.etree import ElementTree as ET
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import CASES, Case
+from hypothesis import given
+from hypothesis import strategies as st
+from plot.answers import answer_of, chains, community, passage, path, triple
+
+import thinkgraph as tg
+from thinkgraph.errors import UsageError
+from thinkgraph.plot import check_target, plot_answer
+from thinkgraph.plot.graph import MOST_ANSWERS, MOST_ENDS, picture_of
+from thinkgraph.plot.layout import LABEL_SIZE, lay_out
+from thinkgraph.plot.page import page_of
+from thinkgraph.plot.svg import svg_of
+from thinkgraph.plot.text import plain, width, wrap
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.knowledge import Triple
+
+SVG = "{http://www.w3.org/2000/svg}"
+PANAMA = [
+    triple("Baru", "located in", "Panama"),
+    triple("Panama", "capital", "Panama City"),
+    triple("Panama", "borders", "Colombia", length_km="339"),
+    triple("Costa Rica", "borders", "Panama"),
+    triple("Panama", "population", "4500000", literal=True),
+]
+WALK = answer_of(
+    ["Panama City"],
+    [path("Baru", PANAMA[:2]), path("Panama", [PANAMA[2]]), path("Panama", [PANAMA[3]]), path("Panama", [PANAMA[4]])],
+    PANAMA,
+)
+INSIDE = [triple("Panama", "capital", "Panama City"), triple("Panama City", "mayor", "Mayer")]
+JOIN = [triple("Baru", "located in", "Panama"), triple("Colombia", "borders", "Panama")]
+LATER = [triple("Colombia", "capital", "Bogota")]
+STRAY = [triple("Baru", "kind of", "volcano"), triple("volcano", "made of", "rock"), triple("x", "y", "z")]
+CHAINS = answer_of(
+    ["Bogota"],
+    triples=[*INSIDE, *JOIN, *LATER, *STRAY],
+    trace=chains(
+        ["Baru"],
+        [
+            community("a", 0, ["Panama", "Panama City", "Mayer"], INSIDE, JOIN[:1]),
+            community("b", 1, ["Colombia", "Bogota"], LATER, JOIN[1:]),
+        ],
+        [community("c", 0, ["Lava", "Panama"], [triple("not", "cited", "here")], JOIN[:1])],
+    ),
+)
+
+
+def parsed(document: str) -> ET.Element:
+    return ET.fromstring(document)  # noqa: S314 - our own document
+
+
+def tree(answer: Answer) -> ET.Element:
+    return parsed(svg_of(answer, picture_of(answer)))
+
+
+def drawn(answer: Answer) -> Counter[str]:
+    """How often each triple is drawn."""
+    found: Counter[str] = Counter()
+    for group in tree(answer).iter(f"{SVG}g"):
+        found.update(json.loads(group.get("data-triples", "[]")))
+    return found
+
+
+def texts(answer: Answer) -> list[str]:
+    return [element.text or "" for element in tree(answer).iter(f"{SVG}text")]
+
+
+def classes(answer: Answer, kind: str) -> list[str]:
+    """What stands in the nodes of a kind."""
+    found = [group for group in tree(answer).iter(f"{SVG}g") if kind in group.get("class", "").split()]
+    return [" ".join(text.text or "" for text in group.findall(f"{SVG}text")) for group in found]
+
+
+@pytest.mark.parametrize("answer", [WALK, CHAINS], ids=["paths", "chains"])
+def test_every_cited_triple_is_drawn_once(answer: Answer) -> None:
+    assert drawn(answer) == Counter({t["id"]: 1 for t in answer["evidence"]["triples"]})
+
+
+def test_a_walk_runs_from_its_start_to_the_answer() -> None:
+    layout = lay_out(picture_of(WALK))
+    x = {placed.node.label: placed.x for placed in layout.nodes}
+    assert x["Baru"] < x["Panama"] < x["Panama City"] == x["Colombia"] == x["Costa Rica"] == x["4500000"]
+    assert classes(WALK, "start") == ["Baru", "Panama"]
+    assert classes(WALK, "answer") == ["Panama City"]
+    assert classes(WALK, "literal") == ["4500000"]
+    assert {"located in", "capital", "borders", "borders {length km=339}"} <= set(texts(WALK))
+    forward = {route.edge.label: route.edge.forward for route in layout.routes}
+    assert forward["capital"]
+    assert not forward["borders"], "Costa Rica borders Panama: the arrow points back to Panama"
+
+
+def test_question_status_and_answer_stand_above() -> None:
+    assert {"Which?", "grounded", "Panama City"} <= set(texts(WALK))
+
+
+def test_chains_of_communities_are_boxes_in_rows_and_columns() -> None:
+    layout = lay_out(picture_of(CHAINS))
+    frames = {frame.box.title: frame for frame in layout.frames}
+    assert list(frames) == ["chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited", "also cited"][
+        :4
+    ] or set(frames) == {"chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited"}
+    first, second, other = (frames[f"chain {name}"] for name in ("1 · header", "1 · round 1", "2 · header"))
+    assert first.x + first.w < second.x
+    assert first.y + first.h < other.y
+    for frame in layout.frames:
+        inside = [placed for placed in layout.nodes if placed.node.key in frame.box.nodes]
+        assert inside
+        assert all(frame.x <= p.x and p.x + p.w <= frame.x + frame.w for p in inside)
+        assert all(frame.y <= p.y and p.y + p.h <= frame.y + frame.h for p in inside)
+    # Panama is in both header communities, and drawn in each.
+    assert sorted(placed.node.label for placed in layout.nodes).count("Panama") == 2
+    assert "Lava" in texts(CHAINS)
+
+
+def test_a_community_that_nothing_cites_is_drawn_from_its_names() -> None:
+    trace = chains(["Baru"], [community("a", 0, ["Panama", "David"], INSIDE, JOIN[:1])])
+    answer = answer_of([], trace=trace, status="unknown")
+    assert not drawn(answer)
+    assert {"Baru", "Panama", "David", "unknown", "chain 1 · header"} <= set(texts(answer))
+    many = chains(["Baru"], [community("a", 0, [f"n{n}" for n in range(40)], [], [])])
+    assert "… and 32 more" in texts(answer_of([], trace=many, status="unknown"))
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_method_can_be_drawn(name: str, tmp_path: Path) -> None:
+    case: Case = CASES[name]
+    graph = tg.build(
+        case.method, model=FakeModel(case.replies), knowledge=case.knowledge(), settings=dict(case.settings)
+    )
+    answer = graph.invoke({"question": case.question})["answer"]
+    for suffix in (".svg", ".html"):
+        file = tg.plot_answer(answer, tmp_path / f"picture{suffix}")
+        assert all(text in file.read_text("utf-8") for text in answer["answers"])
+    assert drawn(answer) == Counter({t["id"]: 1 for t in answer["evidence"]["triples"]})
+
+
+def test_long_lists_are_folded_and_nothing_of_them_is_lost() -> None:
+    tails = [triple("Hub", "links to", f"leaf {n}") for n in range(60)]
+    more = [triple("leaf 3", "has", f"thing {n}") for n in range(2)]
+    answers = [f"leaf {n}" for n in range(50, 60)]
+    answer = answer_of(answers, [path("Hub", [], tails), path("Hub", [tails[3]], more)], [*tails, *more])
+    assert drawn(answer) == Counter({t["id"]: 1 for t in [*tails, *more]})
+    # leaf 3 leads on, so it is not at the end of anything.
+    assert f"… and {60 - 1 - (MOST_ANSWERS - 1)} more" in texts(answer)
+    assert len(classes(answer, "answer")) == 10
+    plain_list = answer_of(["x"], [path("Hub", [], tails)], tails)
+    assert f"… and {60 - (MOST_ENDS - 1)} more" in texts(plain_list)
+    few = answer_of(["x"], [path("Hub", [], tails[:MOST_ENDS])], tails[:MOST_ENDS])
+    assert not [text for text in texts(few) if "more" in text]
+
+
+def test_passages_are_notes_beside_their_node_and_lead_to_an_answer_that_only_they_hold() -> None:
+    about = [
+        passage("p1", "Panama", "x " * 200 + "one may vote from the age of 18 there"),
+        passage("p2", "Elsewhere", "…"),
+    ]
+    answer = answer_of(["18"], [path("Baru", PANAMA[:1])], PANAMA[:1], about)
+    layout = lay_out(picture_of(answer))
+    place = {placed.node.label[:9]: placed for placed in layout.nodes}
+    assert place["Panama"].x < place["Panama: …"].x < place["18"].x
+    links = [(route.edge.left, route.edge.right) for route in layout.routes if route.edge.forward is None]
+    assert len(links) == 2
+    assert any("18" in text for text in classes(answer, "passage")), "the note shows where the answer stands"
+    assert classes(answer, "answer") == ["18"]
+    # Nothing but a passage is a picture too.
+    only = answer_of(["18"], passages=about[:1])
+    assert classes(only, "answer") == ["18"]
+
+
+def test_loops_and_several_edges_between_two_nodes() -> None:
+    edges = [triple("a", "eats", "a"), triple("a", "r1", "b"), triple("a", "r2", "b"), triple("b", "r3", "a")]
+    answer = answer_of(["b"], [path("a", [edge]) for edge in edges[1:]], edges)
+    assert drawn(answer) == Counter({edge["id"]: 1 for edge in edges})
+    heights = [route.points[-1][1] for route in lay_out(picture_of(answer)).routes]
+    assert len(set(heights)) == 3
+    alone = answer_of(["a"], [path("a", edges[:1])], edges[:1])
+    assert drawn(alone) == Counter({edges[0]["id"]: 1})
+
+
+HOSTILE = [
+    "<script>alert(1)</script>", 'x" onload="alert(1)', "a\x1b[31mred", "\u202eevil", "]]>", "&lt;", "\x00\ud800\ufffe", "", " ",
+    "'quote'", "x" * 3000, "日本 " * 60, "שלום עולם", "नमस्ते", "🧑‍🚀 emoji", "(a) -[b]-> (c)", "| x; y",
+]  # fmt: skip
+
+
+def overlaps(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
+    (x0, y0, w0, h0), (x1, y1, w1, h1) = one, other
+    return x0 < x1 + w1 and x1 < x0 + w0 and y0 < y1 + h1 and y1 < y0 + h0
+
+
+def check_geometry(answer: Answer) -> None:
+    """No two nodes, and no two labels, lie on each other; no label on a node; edges run from left to right; all is inside."""
+    layout = lay_out(picture_of(answer))
+    nodes = [(p.x, p.y, p.w, p.h) for p in layout.nodes]
+    labels = []
+    for route in layout.routes:
+        (left, y), (right, end) = route.points[-2:]
+        assert y == end
+        wide = width(route.label, LABEL_SIZE)
+        assert right - left >= wide
+        if route.label:
+            labels.append((right - wide - 15, y - LABEL_SIZE / 2, wide, LABEL_SIZE))
+        xs = [x for x, _ in route.points]
+        assert xs == sorted(xs)
+    assert not [pair for pair in combinations(nodes, 2) if overlaps(*pair)]
+    assert not [pair for pair in combinations(labels, 2) if overlaps(*pair)]
+    assert not [(label, node) for label in labels for node in nodes if overlaps(label, node)]
+    assert not [pair for pair in combinations([(f.x, f.y, f.w, f.h) for f in layout.frames], 2) if overlaps(*pair)]
+    for x, y, w, h in nodes:
+        assert 0 <= x <= x + w <= layout.w
+        assert 0 <= y <= y + h <= layout.h
+    assert all(0 <= y <= layout.h for route in layout.routes for _, y in route.points)
+
+
+def harmless(document: str) -> None:
+    assert not re.search("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]", document)
+    assert "<script" not in document
+    assert not re.search(r"<[^>]*\son\w+=", document)
+
+
+names = st.one_of(st.sampled_from(HOSTILE), st.sampled_from([f"node {n}" for n in range(12)]), st.text(max_size=12))
+
+
+@st.composite
+def answers(draw: st.DrawFn) -> Answer:
+    """Any answer: triples of all shapes, paths through them, passages, chains of communities."""
+    rows = draw(st.lists(st.tuples(names, names, names, st.booleans()), min_size=1, max_size=14))
+    made: dict[str, Triple] = {}
+    for at, (subject, relation, obj, literal) in enumerate(rows):
+        found = triple(subject, relation, obj, literal=literal)
+        made[f"t{at}"] = {**found, "id": f"t{at}"}
+    every = list(made.values())
+    paths = [path(t["subject"] if draw(st.booleans()) else t["object"], [t]) for t in every if draw(st.booleans())]
+    passages = [passage(f"p{n}", draw(names), draw(names)) for n in range(draw(st.integers(0, 3)))]
+    trace = tg_trace(draw, every) if draw(st.booleans()) else None
+    options: Any = {"trace": trace} if trace else {}
+    return answer_of([draw(names)], paths, every, passages, question=draw(names), **options)
+
+
+def tg_trace(draw: st.DrawFn, every: list[Triple]) -> Any:
+    listed = []
+    for _ in range(draw(st.integers(1, 3))):
+        chain = []
+        for number in range(draw(st.integers(1, 3))):
+            inside = draw(st.lists(st.sampled_from(every), max_size=3))
+            joining = draw(st.lists(st.sampled_from(every), max_size=2))
+            nodes = dict.fromkeys(
+                [*(t["subject"] for t in inside), *(t["object"] for t in inside), *draw(st.lists(names, max_size=3))]
+            )
+            chain.append(community("c", number, list(nodes), inside, joining))
+        listed.append(chain)
+    return chains(draw(st.lists(names, min_size=1, max_size=2, unique=True)), *listed)
+
+
+@given(answers())
+def test_any_answer_makes_a_whole_legible_and_harmless_picture(answer: Answer) -> None:
+    assert drawn(answer) == Counter({t["id"]: 1 for t in answer["evidence"]["triples"]})
+    check_geometry(answer)
+    picture = picture_of(answer)
+    harmless(svg_of(answer, picture))
+    harmless(page_of(answer, picture))
+
+
+@pytest.mark.parametrize("answer", [WALK, CHAINS], ids=["paths", "chains"])
+def test_usual_pictures_are_legible(answer: Answer) -> None:
+    check_geometry(answer)
+
+
+def test_a_crowd_is_drawn_in_no_time() -> None:
+    every = [triple(f"a{n % 40}", f"r{n % 7}", f"b{n}") for n in range(4000)]
+    answer = answer_of(["b7"], [path(t["subject"], [t]) for t in every], every)
+    assert sum(drawn(answer).values()) == 4000
+    assert len(picture_of(answer).nodes) < 2000
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: list[str] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+
+
+def test_the_page_needs_nothing_and_runs_nothing() -> None:
+    evil = "<script src=http://x/>"
+    answer = answer_of([evil], [path("Baru", PANAMA[:1])], PANAMA[:1], [passage(evil, evil, evil)], question=evil)
+    page = page_of(answer, picture_of(answer))
+    parser = Tags()
+    parser.feed(page)
+    assert not {"script", "img", "link", "iframe", "object"} & set(parser.tags)
+    assert "default-src 'none'" in page
+    assert page.count("&lt;script src=http://x/&gt;") >= 4
+    svg = re.search(r"<svg.*</svg>", page, re.DOTALL)
+    assert svg
+    parsed(svg[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "words"),
+    [
+        ("a.png", "a picture is written as .svg or .html, not as 'a.png'"),
+        ("a", "a picture is written as .svg or .html, not as 'a'"),
+        ("nowhere/a.svg", "there is no folder"),
+        ("file/a.svg", "is a file, not a folder"),
+        ("folder.svg", "is a folder; name a file"),
+    ],
+)
+def test_targets_that_cannot_be_written(tmp_path: Path, name: str, words: str) -> None:
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "folder.svg").mkdir()
+    for attempt in (check_target, lambda file: plot_answer(WALK, file)):
+        with pytest.raises(UsageError, match=re.escape(words)):
+            attempt(tmp_path / name)
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.svg"]
+
+
+def test_a_folder_that_takes_no_file() -> None:
+    with pytest.raises(UsageError, match="no picture can be written to /proc"):
+        check_target("/proc/a.svg")
+
+
+def test_an_older_picture_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = tmp_path / "a.SVG"
+    file.write_text("old")
+    with pytest.raises(UsageError, match=r"nothing to draw: the answer \(unknown\) cites no triple and no passage"):
+        plot_answer(answer_of([], status="unknown"), file)
+
+    def full(*_: Any) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(Path, "write_text", full)
+    with pytest.raises(UsageError, match="No space left on device"):
+        plot_answer(WALK, file)
+    monkeypatch.undo()
+    assert file.read_text() == "old"
+    assert plot_answer(WALK, str(file)) == file
+    assert file.read_text("utf-8").startswith("<svg")
+    assert [path.name for path in tmp_path.iterdir()] == ["a.SVG"]
+
+
+def test_text_is_measured_and_broken() -> None:
+    assert wrap("", 10, 50, 3) == [""]
+    assert wrap("one two three", 10, 45, 3) == ["one two", "three"]
+    assert wrap("abcdefghijklmnop", 10, 40, 2)[-1].endswith("…")
+    assert all(width(line, 10) <= 60 for line in wrap("漢字 " * 30 + "word " * 30, 10, 60, 4))
+    assert len(wrap("word " * 100, 10, 60, 4)) == 4
+    assert width("漢", 10) > width("a", 10) > width("i", 10) > width("\u0301", 10) == 0
+    assert plain("a\x1b[0m\u202e\ufffe b") == "a [0m b"

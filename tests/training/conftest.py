@@ -1,0 +1,19 @@
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from training.sample import write_rows
+
+from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.training.pairs import Pair, Split, read_pairs, split
+
+
+@pytest.fixture
+def pairs(tmp_path: Path) -> list[Pair]:
+    return read_pairs([write_rows(tmp_path / "pairs.jsonl")], Rejects())
+
+
+@pytest.fixture
+def halves(pairs: list[Pair]) -> Split:
+    return split(pairs, 0.25, 0)
