@@ -13,6 +13,7 @@ _MATCH = 0.62
 _ENOUGH_PAIR = 0.6
 _BEST = 10.0
 _MOST_ENCODED = 64
+_FURTHER = 0.7
 
 
 def pick_topics(question_text: str, options: Sequence[Item], similarity: Similarity) -> list[int]:
@@ -81,6 +82,50 @@ def relation_scores(question_text: str, options: Sequence[Item], similarity: Sim
             # The thing's own name may say the relation that leads to it: the Swiss franc is somebody's currency.
             called = max(called, similarity.cosine(entity, name))
         scores[number] = _BEST * called + _direction(question, entity, name, outgoing=outgoing)
+    return scores
+
+
+def triple_scores(
+    question_text: str,
+    starts: Sequence[Item],
+    evidence: Sequence[Item],
+    options: Sequence[Item],
+    similarity: Similarity,
+) -> dict[int, float]:
+    """Score of each option that is made of triples: how far the question still calls for the relation of its best triple.
+
+    Triples at things that are known already count in full, those further out less; words that a relation at a named thing
+    has said are no longer called for.
+    """
+    question = QuestionWords(question_text)
+    ends = [end for item in (*evidence, *options) for hop in item.triples for end in (hop.subject, hop.object)]
+    named = {label: places for label in dict.fromkeys(ends) if (places := question.places(label))}
+    said = {
+        word
+        for item in evidence
+        for hop in item.triples
+        if hop.subject in named or hop.object in named
+        for word in question.words
+        for part in tokens(hop.relation)
+        if nearness(word, part) >= 1
+    }
+    inside = {place for places in named.values() for place in places}
+    words = [w for n, w in enumerate(question.words) if n not in inside and w not in STOP and w not in said]
+    rest = " ".join(words)
+    relations = list(dict.fromkeys(hop.relation for item in options for hop in item.triples))
+    similarity.warm([rest, *relations, *words, *(part for name in relations for part in tokens(name))])
+    called = {name: called_for(words, rest, name, similarity) for name in relations}
+    known = {item.label for item in starts} | {
+        e for i in evidence for hop in i.triples for e in (hop.subject, hop.object)
+    }
+    scores: dict[int, float] = {}
+    for item in options:
+        values = [
+            called[hop.relation] * (1.0 if hop.subject in known or hop.object in known else _FURTHER)
+            for hop in item.triples
+        ]
+        met = any(end in named and end not in known for hop in item.triples for end in (hop.subject, hop.object))
+        scores[item.number] = _BEST * max(values, default=0.0) + met
     return scores
 
 
