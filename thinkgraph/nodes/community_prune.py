@@ -6,13 +6,14 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.budget import estimate_tokens
-from thinkgraph.nodes.chains import fetch_triples, growing, in_words, start_lines, traced
+from thinkgraph.nodes.chains import community_of, fetch_triples, growing, in_words, start_lines, traced
 from thinkgraph.nodes.driver import Update
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored
-from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, PruneTask
+from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer, PruneTask
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.lexical import overlap
@@ -23,12 +24,12 @@ _MOST_LINE = 4_000
 """Characters of one option; what multi-edges between hubs add beyond it is not needed to choose."""
 
 
-def _options(offer: Sequence[Community], triples: Mapping[str, Triple], tokens: int) -> list[str]:
+def _options(offer: Sequence[Offer], triples: Mapping[str, Triple], tokens: int) -> list[str]:
     """The candidates as lines, the first ones that fit the bound (one at least): a prefix of the offer."""
     lines: list[str] = []
     room = tokens
-    for community in offer:
-        line = in_words(community, triples)[:_MOST_LINE]
+    for candidate in offer:
+        line = (candidate["prose"] or community_line(_triples(candidate, triples)))[:_MOST_LINE]
         room -= estimate_tokens(len(line)) + 2
         if lines and room < 0:
             break
@@ -45,9 +46,20 @@ def _likest(question: str, lines: Sequence[str], most: int) -> list[int]:
     return [number for _, number in sorted(likeness)[:most]]
 
 
+def _triples(candidate: Offer, triples: Mapping[str, Triple]) -> list[Triple]:
+    return [triples[key] for key in candidate["triples"] if key in triples]
+
+
+def _chosen(
+    numbers: Sequence[int], offer: Sequence[Offer], triples: Mapping[str, Triple], number: int
+) -> list[Community]:
+    """The communities behind option numbers."""
+    return [community_of(o["nodes"], _triples(o, triples), number, o["prose"]) for o in (offer[n - 1] for n in numbers)]
+
+
 def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     """Choose up to W header communities, each of which begins a chain; there may be none."""
-    offer: list[Community] = state["_offer"]
+    offer: list[Offer] = state["_offer"]
     lines = _options(offer, state["_triples"], settings.option_tokens)
     if len(lines) <= 1:
         numbers = [1][: len(lines)]
@@ -64,12 +76,12 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
             fallback=_likest(state["question"], lines, settings.width),
             spare=1,
         )
-    chosen = [offer[number - 1] for number in numbers[: settings.width]]
+    chosen = _chosen(numbers[: settings.width], offer, state["_triples"], 0)
     chains = [
         Chain(number=number, starts=state["_starts"][community["id"]], communities=[community], ended="")
         for number, community in enumerate(chosen, start=1)
     ]
-    note = yield from _told(chosen, offer, 0)
+    note = yield from _told(chosen, offer, state["_triples"], 0)
     update: Update = {
         "chains": chains,
         "pruned": note,
@@ -82,7 +94,7 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
 def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update]:
     """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send."""
     chain, offer = state["chain"], state["offer"]
-    triples = yield from fetch_triples([*chain["communities"], *offer])
+    triples = yield from fetch_triples(chain["communities"], offer)
     lines = _options(offer, triples, settings.option_tokens)
     numbers = yield from ask.pick(
         "fasttog.prune",
@@ -97,8 +109,8 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update
         key=state["part"],
     )
     # Asked for one; of several the first is the one named first.
-    chosen = [offer[number - 1] for number in numbers[:1]]
-    note = yield from _told(chosen, offer, state["round"])
+    chosen = _chosen(numbers[:1], offer, triples, state["round"])
+    note = yield from _told(chosen, offer, triples, state["round"])
     choice = Choice(
         round=state["round"],
         chain=chain["number"],
@@ -143,10 +155,13 @@ def is_final(state: Mapping[str, Any], settings: FastTogSettings) -> bool:
     return bool(state["round"] >= settings.depth or not growing(state["chains"]) or state["stopped"])
 
 
-def _told(chosen: Sequence[Community], offer: Sequence[Community], number: int) -> Steps[list[PrunedNote]]:
+def _told(
+    chosen: Sequence[Community], offer: Sequence[Offer], triples: Mapping[str, Triple], number: int
+) -> Steps[list[PrunedNote]]:
     """Tell what was chosen, and note it."""
     kept = {community["id"] for community in chosen}
-    left = [", ".join(community["labels"]) for community in offer if community["id"] not in kept]
+    every = _chosen(range(1, len(offer) + 1), offer, triples, number)
+    left = [", ".join(community["labels"]) for community in every if community["id"] not in kept]
     yield from ask.emit(
         Pruned(
             type="pruned",

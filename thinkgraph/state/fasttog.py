@@ -119,6 +119,16 @@ class Community(TypedDict):
     """Its text where it is not put into words by rule; empty otherwise."""
 
 
+class Offer(TypedDict):
+    """A candidate community, as small as it can be: a round may have hundreds, and each step's state is kept."""
+
+    nodes: list[str]
+    triples: list[str]
+    """Ids of what joins it to its chain and of what is inside."""
+    prose: str
+    """Its text where candidates are offered in prose; empty otherwise."""
+
+
 class Chain(TypedDict):
     """A reasoning chain: communities one next to the other, from a header community onward."""
 
@@ -157,7 +167,7 @@ class FastTogState(RunState):
     chains: list[Chain]
     history: list[str]
     """H: ids of the communities of all chains, starts and headers included."""
-    offers: dict[str, list[Community]]
+    offers: dict[str, list[Offer]]
     """By chain, the candidates of the round under way."""
     choices: Annotated[dict[str, Choice], merge_records]
     samples: Annotated[dict[str, Sample], merge_records]
@@ -170,7 +180,7 @@ class PruneTask(TaskState):
 
     subjects: list[Subject]
     chain: Chain
-    offer: list[Community]
+    offer: list[Offer]
 
 
 class FallbackTask(TaskState):
