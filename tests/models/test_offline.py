@@ -13,6 +13,7 @@ from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.offline.choices import key_phrases, split_question
 from thinkgraph.models.offline.words import Similarity, nearness, stem
 from thinkgraph.models.played import estimate_tokens
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import entity_line, numbered, passage_line, path_line, relation_line
@@ -55,6 +56,45 @@ def listed(entity: str, relation: str, direction: str = "out", total: int = 0) -
 def reason(model: OfflineChatModel, question: str, *lines: str) -> Any:
     shape = Shape(evidence=len(lines), fields=("clues", "query"))
     return ask(model, "tog2.reason", shape, question=question, evidence=numbered(lines))
+
+
+def test_names_are_what_is_written_as_one(model) -> None:
+    question = 'Who wrote "the long way" about the Osk, and when did Lindow Hall open?'
+    assert raw(model, "names", f"## Question\n{question}") == ["the long way", "Osk", "Lindow Hall"]
+    assert raw(model, "names", "## Question\nWhat is the capital of the largest country?") == []
+    for odd in ("日本の首都は？", "ما هي عاصمة مصر؟", "", "???"):
+        assert raw(model, "names", f"## Question\n{odd}") == []
+
+
+def test_communities_are_chosen_read_and_put_into_words(model) -> None:
+    line = community_line([*hop("Uganda", "capital"), *hop("Kenya", "shares_border_with")])
+    other = community_line(hop("Niger (river)", "length_km"))
+    assert raw(
+        model, "pick", f"## Question\nWhich is the capital of Uganda?\n\n## Options\n{numbered([other, line])}"
+    ) == [2]
+    found = raw(
+        model, "judge", f"## Question\nWhat is the capital of Uganda?\n\n## Evidence\n{numbered([other, line])}"
+    )
+    assert (found["answers"], found["evidence"]) == (["Kampala"], [2])
+    texts = raw(model, "texts", f"## Options\n{numbered([line, other])}", Shape(options=2))
+    assert "Uganda capital Kampala" in texts[0]
+
+
+def test_of_very_many_options_only_the_likest_are_encoded() -> None:
+    encoded: list[str] = []
+
+    def embed(texts: Any) -> Any:
+        encoded.extend(texts)
+        return HashEmbedder().embed(texts)
+
+    options = [path_line("Kenya", hop("Kenya", "shares_border_with")[:1])] * 3 + [f"word{n} other" for n in range(300)]
+    raw(
+        OfflineChatModel(embed),
+        "score",
+        f"## Question\nWhat borders Kenya?\n\n## Options\n{numbered(options)}",
+        Shape(options=303),
+    )
+    assert 0 < len(encoded) <= 64 + 4, "and words of the question"
 
 
 def test_topics_named_in_the_question(model) -> None:

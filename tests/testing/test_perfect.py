@@ -8,11 +8,13 @@ from memory_graph import small_world
 
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import Question
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import answer_line, entity_line, numbered, passage_line, path_line, relation_line
 from thinkgraph.state.knowledge import Step
 from thinkgraph.testing.perfect import PerfectChooser
+from thinkgraph.tools.support import all_hold
 
 QUESTIONS = {
     "capital of the biggest buyer from Kenya?": ([["Kenya", "export_partner"], ["Uganda", "capital"]], ["Kampala"]),
@@ -115,6 +117,67 @@ def test_counts_need_the_whole_list(model) -> None:
     assert reason(model, question, path_line("Kenya", [], near))["answers"] == ["2"]
     assert not reason(model, question, path_line("Kenya", [], near, total=3))["sufficient"]
     assert not reason(model, question, *(path_line("Kenya", [triple]) for triple in near))["sufficient"]
+
+
+def communities(*groups: Any) -> list[str]:
+    return [community_line(group, {("Kenya", "shares_border_with", "out"): 2}) for group in groups]
+
+
+def test_a_list_may_be_shared_out_among_communities(model) -> None:
+    """Each says how many more there are; together they show as many as there are."""
+    near = hop("Kenya", "shares_border_with")
+    question = "how many neighbours has Kenya?"
+    both = communities([near[0], *hop("Uganda", "capital")], near[1:])
+    assert both[0].startswith("(Uganda) <-"), "where the list stands backwards it says nothing of its length"
+    assert "and 1 more" in both[1]
+    assert reason(model, question, *both) == reason(model, question, *both) | {"answers": ["2"], "evidence": [1, 2]}
+    assert not reason(model, question, both[0])["sufficient"]
+    assert not reason(model, question, both[1])["sufficient"]
+    assert all_hold(["2"], both)
+    assert not all_hold(["3"], both)
+
+
+def test_communities_are_chosen_by_what_they_add(model) -> None:
+    """Those with a gold statement, the nearest to the answer first; what the evidence shows already adds nothing."""
+    first, second = hop("Kenya", "export_partner")[:1], hop("Uganda", "capital")
+    question = "capital of the biggest buyer from Kenya?"
+    options = [
+        community_line(group) for group in (hop("Kenya", "shares_border_with"), first, second, [*first, *second])
+    ]
+    user = f"## Question\n{question}\n\n## Options\n{numbered(options)}"
+    assert raw(model, "pick", user) == [4, 3, 2]
+    shown = f"\n\n## Evidence\n{numbered([options[1]])}"
+    assert raw(model, "pick", user + shown) == [3, 4]
+    prose = "\n\n## Evidence\n[1] The export partner of Kenya is Uganda."
+    assert raw(model, "pick", user + prose) == [3, 4]
+    assert raw(model, "pick", user + f"\n\n## Evidence\n{numbered([options[3]])}") == []
+
+
+def test_likely_answers_where_they_are_asked_for(model) -> None:
+    """Ends that shown statements lead to from the start."""
+    line = path_line("Kenya", hop("Kenya", "export_partner")[:1] + hop("Uganda", "capital"))
+    question = "neighbours' capitals?"
+    facts = [hop("Kenya", "shares_border_with"), hop("Uganda", "capital"), hop("Tanzania", "capital")]
+    path = [["Kenya", "shares_border_with"], ["*", "capital"]]
+    asked = Question(id="x", question=question, answers=("Kampala", "Dodoma"), gold_path=tuple(map(tuple, path)))
+    chooser = PerfectChooser({question: resolve_golds([asked], GRAPH, TEXTS)[0]})
+    partly = numbered([community_line([*facts[0], *facts[1]]), line])
+    user = f"## Question\n{question}\n\n## Evidence\n{partly}"
+    assert raw(chooser, "judge", user)["answers"] == []
+    likely = raw(chooser, "judge", user, Shape(evidence=2, likely=True))
+    assert (likely["sufficient"], likely["answers"], likely["evidence"]) == (False, ["Kampala"], [1])
+    # A capital without the way to it is none.
+    lost = f"## Question\n{question}\n\n## Evidence\n{numbered([community_line(facts[2])])}"
+    assert raw(chooser, "judge", lost, Shape(evidence=1, likely=True))["answers"] == []
+
+
+def test_names_and_texts(model) -> None:
+    assert raw(model, "names", "## Question\nlargest neighbour of Kenya?") == ["Kenya"]
+    assert raw(model, "names", "## Question\ndoes Kenya border Panama?") == ["Kenya", "Panama"]
+    assert raw(model, "names", "## Question\nmayor of Nairobi?") == []
+    line = community_line(hop("Kenya", "shares_border_with"))
+    texts = raw(model, "texts", f"## Options\n{numbered([line, 'plain'])}", Shape(options=2))
+    assert texts == ["Kenya shares border with Uganda. Kenya shares border with Tanzania.", "plain"]
 
 
 def test_yes_and_no(model) -> None:

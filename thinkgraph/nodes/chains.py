@@ -5,14 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from thinkgraph.prompts.communities import Place, community_line
+from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import entity_line, numbered
 from thinkgraph.state.answer import Trace, TraceLine
 from thinkgraph.state.events import Traced
 from thinkgraph.state.evidence import EvidenceItem, ListLength
-from thinkgraph.state.fasttog import Chain, Community, Subject
+from thinkgraph.state.fasttog import Chain, Community, Offer, Subject
 from thinkgraph.state.knowledge import Entity, Relation, Triple
 from thinkgraph.tools import requests as ask
+from thinkgraph.tools.communities import membership
 from thinkgraph.tools.requests import Steps
 
 TITLE = "chains of communities"
@@ -28,14 +29,40 @@ def start_lines(subjects: Sequence[Subject]) -> str:
     )
 
 
+def community_of(nodes: Sequence[str], triples: Sequence[Triple], number: int, prose: str = "") -> Community:
+    """A community of these nodes, found in round `number`: triples with both ends among them are inside, others join it."""
+    members = set(nodes)
+    labels: dict[str, str] = {}
+    literals: set[str] = set()
+    inside: list[str] = []
+    joining: list[str] = []
+    for triple in triples:
+        labels[triple["subject"]] = triple["subject_label"]
+        labels[triple["object"]] = triple["object_label"]
+        literals |= {triple["object"]} if triple["literal"] else set()
+        within = triple["subject"] in members and triple["object"] in members
+        (inside if within else joining).append(triple["id"])
+    return Community(
+        id=membership(nodes),
+        nodes=list(nodes),
+        labels=[labels.get(node, node) for node in nodes],
+        literals=[node for node in nodes if node in literals],
+        triples=inside,
+        joining=joining,
+        round=number,
+        prose=prose,
+    )
+
+
 def triple_ids(community: Community) -> list[str]:
     """Ids of all triples of a community's text: what joins it to the chain, then what is inside."""
     return [*community["joining"], *community["triples"]]
 
 
-def fetch_triples(communities: Iterable[Community]) -> Steps[dict[str, Triple]]:
-    """The triples of communities, by id: one round trip."""
-    wanted = list(dict.fromkeys(key for community in communities for key in triple_ids(community)))
+def fetch_triples(communities: Iterable[Community], offers: Iterable[Offer] = ()) -> Steps[dict[str, Triple]]:
+    """The triples of communities and candidates, by id: one round trip."""
+    ids = [key for community in communities for key in triple_ids(community)]
+    wanted = list(dict.fromkeys([*ids, *(key for offer in offers for key in offer["triples"])]))
     found = yield from ask.triples(wanted)
     return {triple["id"]: triple for triple in found if triple is not None}
 
@@ -50,22 +77,13 @@ def in_words(community: Community, triples: Mapping[str, Triple], totals: Mappin
     return community["prose"] or by_rule(community, triples, totals)
 
 
-def evidence_of(
-    community: Community, triples: Mapping[str, Triple], relations: Mapping[tuple[str, str, str], int]
-) -> EvidenceItem:
+def evidence_of(community: Community, triples: Mapping[str, Triple], relations: Mapping[Place, int]) -> EvidenceItem:
     """A community as evidence, with the lengths of the lists that it shows in part."""
     shown = [triples[key] for key in triple_ids(community) if key in triples]
-    places: dict[tuple[str, str, str], int] = {}
-    for triple in shown:
-        for place in (
-            (triple["subject"], triple["relation"], "out"),
-            (triple["object"], triple["relation"], "in"),
-        ):
-            places[place] = places.get(place, 0) + 1
     totals = [
-        ListLength(entity=entity, relation=relation, direction="out" if way == "out" else "in", total=total)
-        for (entity, relation, way), count in places.items()
-        if (total := relations.get((entity, relation, way), 0)) > count
+        ListLength(entity=place[0], relation=place[1], direction=place[2], total=relations[place])
+        for place, count in list_lengths(shown).items()
+        if relations.get(place, 0) > count
     ]
     return EvidenceItem(
         id=community["id"],
@@ -77,7 +95,7 @@ def evidence_of(
     )
 
 
-def counted(edges: Iterable[Relation]) -> dict[tuple[str, str, str], int]:
+def counted(edges: Iterable[Relation]) -> dict[Place, int]:
     """How many triples there are at each (entity, relation, direction)."""
     return {(edge["entity"], edge["name"], edge["direction"]): edge["count"] for edge in edges}
 

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgraph.nodes.chains import fetch_triples, growing, in_words, start_lines, traced
+from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.nodes.chains import community_of, fetch_triples, growing, in_words, start_lines, traced
 from thinkgraph.nodes.driver import Update
+from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored
-from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, PruneTask
+from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer, PruneTask
+from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.lexical import overlap
 from thinkgraph.tools.requests import Steps
@@ -18,6 +22,19 @@ from thinkgraph.tools.requests import Steps
 NONE_FITS = "none of the communities next to it fits the question"
 _MOST_LINE = 4_000
 """Characters of one option; what multi-edges between hubs add beyond it is not needed to choose."""
+
+
+def _options(offer: Sequence[Offer], triples: Mapping[str, Triple], tokens: int) -> list[str]:
+    """The candidates as lines, the first ones that fit the bound (one at least): a prefix of the offer."""
+    lines: list[str] = []
+    room = tokens
+    for candidate in offer:
+        line = (candidate["prose"] or community_line(_triples(candidate, triples)))[:_MOST_LINE]
+        room -= estimate_tokens(len(line)) + 2
+        if lines and room < 0:
+            break
+        lines.append(line)
+    return lines
 
 
 def _likest(question: str, lines: Sequence[str], most: int) -> list[int]:
@@ -29,12 +46,23 @@ def _likest(question: str, lines: Sequence[str], most: int) -> list[int]:
     return [number for _, number in sorted(likeness)[:most]]
 
 
+def _triples(candidate: Offer, triples: Mapping[str, Triple]) -> list[Triple]:
+    return [triples[key] for key in candidate["triples"] if key in triples]
+
+
+def _chosen(
+    numbers: Sequence[int], offer: Sequence[Offer], triples: Mapping[str, Triple], number: int
+) -> list[Community]:
+    """The communities behind option numbers."""
+    return [community_of(o["nodes"], _triples(o, triples), number, o["prose"]) for o in (offer[n - 1] for n in numbers)]
+
+
 def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     """Choose up to W header communities, each of which begins a chain; there may be none."""
-    offer: list[Community] = state["_offer"]
-    lines = [in_words(community, state["_triples"])[:_MOST_LINE] for community in offer]
-    if len(offer) <= 1:
-        numbers = [1][: len(offer)]
+    offer: list[Offer] = state["_offer"]
+    lines = _options(offer, state["_triples"], settings.option_tokens)
+    if len(lines) <= 1:
+        numbers = [1][: len(lines)]
     else:
         numbers = yield from ask.pick(
             "fasttog.headers",
@@ -44,18 +72,19 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
                 "options": numbered(lines),
                 "most": str(settings.width),
             },
-            shape=Shape(options=len(offer), explain=settings.explain),
+            shape=Shape(options=len(lines), explain=settings.explain),
             fallback=_likest(state["question"], lines, settings.width),
             spare=1,
         )
-    chosen = [offer[number - 1] for number in numbers[: settings.width]]
+    chosen = _chosen(numbers[: settings.width], offer, state["_triples"], 0)
     chains = [
         Chain(number=number, starts=state["_starts"][community["id"]], communities=[community], ended="")
         for number, community in enumerate(chosen, start=1)
     ]
-    yield from _told(chosen, offer, 0)
+    note = yield from _told(chosen, offer, state["_triples"], 0)
     update: Update = {
         "chains": chains,
+        "pruned": note,
         "history": [*state["history"], *(community["id"] for community in chosen)],
     }
     yield from traced({**state, **update})
@@ -65,8 +94,8 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
 def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update]:
     """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send."""
     chain, offer = state["chain"], state["offer"]
-    triples = yield from fetch_triples([*chain["communities"], *offer])
-    lines = [in_words(community, triples)[:_MOST_LINE] for community in offer]
+    triples = yield from fetch_triples(chain["communities"], offer)
+    lines = _options(offer, triples, settings.option_tokens)
     numbers = yield from ask.pick(
         "fasttog.prune",
         {
@@ -75,20 +104,20 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update
             "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
             "options": numbered(lines),
         },
-        shape=Shape(options=len(offer), explain=settings.explain),
+        shape=Shape(options=len(lines), explain=settings.explain),
         fallback=_likest(state["question"], lines, 1),
         key=state["part"],
     )
     # Asked for one; of several the first is the one named first.
-    chosen = [offer[number - 1] for number in numbers[:1]]
-    yield from _told(chosen, offer, state["round"])
+    chosen = _chosen(numbers[:1], offer, triples, state["round"])
+    note = yield from _told(chosen, offer, triples, state["round"])
     choice = Choice(
         round=state["round"],
         chain=chain["number"],
         community=chosen[0] if chosen else None,
         ended="" if chosen else NONE_FITS,
     )
-    return {"choices": {state["part"]: choice}}
+    return {"choices": {state["part"]: choice}, "pruned": note}
 
 
 def grow(state: Mapping[str, Any], _settings: FastTogSettings) -> Steps[Update]:
@@ -126,19 +155,21 @@ def is_final(state: Mapping[str, Any], settings: FastTogSettings) -> bool:
     return bool(state["round"] >= settings.depth or not growing(state["chains"]) or state["stopped"])
 
 
-def _told(chosen: Sequence[Community], offer: Sequence[Community], number: int) -> Steps[None]:
+def _told(
+    chosen: Sequence[Community], offer: Sequence[Offer], triples: Mapping[str, Triple], number: int
+) -> Steps[list[PrunedNote]]:
+    """Tell what was chosen, and note it."""
     kept = {community["id"] for community in chosen}
+    every = _chosen(range(1, len(offer) + 1), offer, triples, number)
+    left = [", ".join(community["labels"]) for community in every if community["id"] not in kept]
     yield from ask.emit(
         Pruned(
             type="pruned",
             what="communities",
             round=number,
             kept=[Scored(label=", ".join(community["labels"]), score=1.0) for community in chosen],
-            dropped=[
-                Scored(label=", ".join(community["labels"]), score=0.0)
-                for community in offer
-                if community["id"] not in kept
-            ],
+            dropped=[Scored(label=label, score=0.0) for label in left],
             reason="not chosen for the question",
         )
     )
+    return [PrunedNote(round=number, what="communities", kept=len(kept), dropped=len(left), examples=left[:5])]

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from thinkgraph.nodes.chains import growing
+from thinkgraph.nodes.chains import community_of, growing
 from thinkgraph.nodes.describe import in_prose, tally
 from thinkgraph.nodes.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Retrieved, Scored
-from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings
+from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.communities import Cell, Local, LocalGraph, coarse_prune, membership, share_of_hop
@@ -102,24 +102,9 @@ def _prose_of(cells: Sequence[Cell], settings: FastTogSettings) -> Steps[list[st
     return (yield from in_prose([[*cell.joining, *cell.triples] for cell in cells], settings))
 
 
-def community_of(cell: Cell, number: int, prose: str = "") -> Community:
-    """A candidate as state holds it."""
-    labels: dict[str, str] = {}
-    literals: set[str] = set()
-    for triple in (*cell.triples, *cell.joining):
-        labels[triple["subject"]] = triple["subject_label"]
-        labels[triple["object"]] = triple["object_label"]
-        literals |= {triple["object"]} if triple["literal"] else set()
-    return Community(
-        id=cell.id,
-        nodes=list(cell.nodes),
-        labels=[labels[node] for node in cell.nodes],
-        literals=[node for node in cell.nodes if node in literals],
-        triples=[triple["id"] for triple in cell.triples],
-        joining=[triple["id"] for triple in cell.joining],
-        round=number,
-        prose=prose,
-    )
+def offer_of(cell: Cell, prose: str = "") -> Offer:
+    """A candidate as state holds it while it is one."""
+    return Offer(nodes=list(cell.nodes), triples=[t["id"] for t in (*cell.joining, *cell.triples)], prose=prose)
 
 
 def start_stands(state: Mapping[str, Any]) -> list[Stand]:
@@ -154,7 +139,7 @@ def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
     }
     offered = list(cells.values())[:MAX_OPTIONS]
     prose = yield from _prose_of(offered, settings)
-    offer = [community_of(cell, 0, text) for cell, text in zip(offered, prose, strict=True)]
+    offer = [offer_of(cell, text) for cell, text in zip(offered, prose, strict=True)]
     yield from _told(found, 0)
     return {
         "start": _start(ids, state, among) if among else None,
@@ -190,18 +175,16 @@ def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
     # One pass for all chains of the round.
     prose = yield from _prose_of([cell for cells in offered for cell in cells], settings)
     texts = iter(prose)
-    offers: dict[str, list[Community]] = {}
+    offers: dict[str, list[Offer]] = {}
     choices: dict[str, Choice] = {}
     for chain, cells in zip(chains, offered, strict=True):
-        offer = [community_of(cell, number, next(texts)) for cell in cells]
         key = str(chain["number"])
-        if len(offer) > 1:
-            offers[key] = offer
-        else:
-            only = offer[0] if offer else None
-            choices[key] = Choice(
-                round=number, chain=chain["number"], community=only, ended="" if offer else NOTHING_NEAR
-            )
+        told = [next(texts) for _ in cells]
+        if len(cells) > 1:
+            offers[key] = [offer_of(cell, text) for cell, text in zip(cells, told, strict=True)]
+            continue
+        only = community_of(cells[0].nodes, (*cells[0].joining, *cells[0].triples), number, told[0]) if cells else None
+        choices[key] = Choice(round=number, chain=chain["number"], community=only, ended="" if only else NOTHING_NEAR)
     yield from _told(found, number)
     return {
         "offers": offers,
@@ -230,6 +213,8 @@ def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> St
 
 
 def _told(found: Sequence[Found], number: int) -> Steps[None]:
+    if not any(one.nodes for one in found):
+        return
     best = [_label(cell) for one in found for cell in one.cells[:3]]
     yield from ask.emit(
         Retrieved(
@@ -261,4 +246,4 @@ def _notes(found: Sequence[Found], number: int) -> list[PrunedNote]:
 
 
 def _label(cell: Cell) -> str:
-    return ", ".join(community_of(cell, 0)["labels"])
+    return ", ".join(community_of(cell.nodes, (*cell.joining, *cell.triples), 0)["labels"])

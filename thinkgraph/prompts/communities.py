@@ -9,7 +9,7 @@ is written once. `parse_item` reads every triple back, with its direction and it
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from thinkgraph.prompts.lines import qualifier_text, safe_label
 from thinkgraph.state.knowledge import Direction, Triple, other_end
@@ -28,15 +28,34 @@ def community_line(triples: Sequence[Triple], totals: Mapping[Place, int] | None
     Returns:
         The line; empty without triples.
     """
-    left = list({triple["id"]: triple for triple in triples}.values())
-    shown = _places(left)
-    groups = []
+    every = list({triple["id"]: triple for triple in triples}.values())
+    shown = _places(every)
+    return " | ".join(_group(head, group, shown, totals or {}) for head, group in _groups(every))
+
+
+def list_lengths(triples: Sequence[Triple]) -> dict[Place, int]:
+    """For every list that the line of these triples writes, how many of them it stands for."""
+    every = list({triple["id"]: triple for triple in triples}.values())
+    shown = _places(every)
+    return {place: shown[place] for head, group in _groups(every) for place in _lists(head, group)}
+
+
+def _groups(triples: Sequence[Triple]) -> Iterator[tuple[str, list[Triple]]]:
+    """The triples by the node under which they are written: the one that most of those left touch, again and again."""
+    left = list(triples)
     while left:
         head = _head(left)
-        group = [triple for triple in left if head in {triple["subject"], triple["object"]}]
+        yield head, [triple for triple in left if head in {triple["subject"], triple["object"]}]
         left = [triple for triple in left if head not in {triple["subject"], triple["object"]}]
-        groups.append(_group(head, group, shown, totals or {}))
-    return " | ".join(groups)
+
+
+def _lists(head: str, triples: Sequence[Triple]) -> dict[Place, list[Triple]]:
+    """A group's triples by relation and direction; a loop goes out."""
+    lists: dict[Place, list[Triple]] = {}
+    for triple in triples:
+        direction: Direction = "out" if triple["subject"] == head else "in"
+        lists.setdefault((head, triple["relation"], direction), []).append(triple)
+    return lists
 
 
 def _places(triples: Sequence[Triple]) -> Counter[Place]:
@@ -61,12 +80,8 @@ def _head(triples: Sequence[Triple]) -> str:
 
 
 def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: Mapping[Place, int]) -> str:
-    lists: dict[Place, list[Triple]] = {}
-    for triple in triples:
-        direction: Direction = "out" if triple["subject"] == head else "in"
-        lists.setdefault((head, triple["relation"], direction), []).append(triple)
     parts = []
-    for place, members in lists.items():
+    for place, members in _lists(head, triples).items():
         name = safe_label(members[0]["relation_label"])
         arrow = f"-[{name}]->" if place[2] == "out" else f"<-[{name}]-"
         ends = ", ".join(f"({safe_label(_end_label(triple, head))}){qualifier_text(triple)}" for triple in members)

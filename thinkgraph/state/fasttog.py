@@ -59,6 +59,12 @@ class FastTogSettings(RunSettings):
         "modularity", description="Coarse prune: by modularity, at random (the control), or none."
     )
     candidates: int = Field(200, ge=1, le=400, description="k: communities that the coarse prune keeps.")
+    option_tokens: int = Field(
+        24_000,
+        ge=200,
+        le=1_000_000,
+        description="Bound on the candidates in one prompt, in tokens: beyond it those of the lowest modularity go.",
+    )
     community_text: str = Field(
         "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
     )
@@ -113,6 +119,16 @@ class Community(TypedDict):
     """Its text where it is not put into words by rule; empty otherwise."""
 
 
+class Offer(TypedDict):
+    """A candidate community, as small as it can be: a round may have hundreds, and each step's state is kept."""
+
+    nodes: list[str]
+    triples: list[str]
+    """Ids of what joins it to its chain and of what is inside."""
+    prose: str
+    """Its text where candidates are offered in prose; empty otherwise."""
+
+
 class Chain(TypedDict):
     """A reasoning chain: communities one next to the other, from a header community onward."""
 
@@ -151,7 +167,7 @@ class FastTogState(RunState):
     chains: list[Chain]
     history: list[str]
     """H: ids of the communities of all chains, starts and headers included."""
-    offers: dict[str, list[Community]]
+    offers: dict[str, list[Offer]]
     """By chain, the candidates of the round under way."""
     choices: Annotated[dict[str, Choice], merge_records]
     samples: Annotated[dict[str, Sample], merge_records]
@@ -164,7 +180,7 @@ class PruneTask(TaskState):
 
     subjects: list[Subject]
     chain: Chain
-    offer: list[Community]
+    offer: list[Offer]
 
 
 class FallbackTask(TaskState):

@@ -100,9 +100,19 @@ class Shown:
         if alone:
             return [alone]
         # Several lines may share the list out: they are all of it if together they show just as many as one says there are.
-        union = frozenset[str]().union(*(listed.ends for listed in found))
+        place = (key(source), key(hop.relation))
+        union = {
+            fact[2] if hop.outgoing else fact[0] for fact in self.facts if _place(fact, outgoing=hop.outgoing) == place
+        }
+        union = union.union(*(listed.ends for listed in found))
         total = max((len(listed.ends) + listed.more for listed in found), default=0)
+        lines = {self.facts[fact] for fact in self.facts if _place(fact, outgoing=hop.outgoing) == place}
+        found = [*found, *(Listed(line, frozenset(), 0) for line in sorted(lines - {listed.line for listed in found}))]
         return found if ends and ends <= union and len(union) == total else []
+
+
+def _place(fact: Fact, *, outgoing: bool) -> tuple[str, str]:
+    return (fact[0] if outgoing else fact[2]), fact[1]
 
 
 Told = tuple[int, tuple[str, ...]]

@@ -77,6 +77,8 @@ def _counts(lines: Sequence[str]) -> set[int]:
             together.setdefault((), set()).update(item.answers)
         for listed in item.lists if item.hops else ():
             counts.add(len(listed.ends) + listed.more)
+            if item.community and listed.more:
+                continue
             # A community's lists are of several relations, which nobody would count together.
             sort = (listed.relation, listed.outgoing) if item.community else ()
             together.setdefault(sort, set()).update(listed.ends)

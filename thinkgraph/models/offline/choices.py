@@ -12,6 +12,8 @@ from thinkgraph.prompts.lines import Item, ShownHop
 _MATCH = 0.62
 _ENOUGH_PAIR = 0.6
 _BEST = 10.0
+_MOST_ENCODED = 64
+_FURTHER = 0.7
 
 
 def pick_topics(question_text: str, options: Sequence[Item], similarity: Similarity) -> list[int]:
@@ -83,6 +85,50 @@ def relation_scores(question_text: str, options: Sequence[Item], similarity: Sim
     return scores
 
 
+def triple_scores(
+    question_text: str,
+    starts: Sequence[Item],
+    evidence: Sequence[Item],
+    options: Sequence[Item],
+    similarity: Similarity,
+) -> dict[int, float]:
+    """Score of each option that is made of triples: how far the question still calls for the relation of its best triple.
+
+    Triples at things that are known already count in full, those further out less; words that a relation at a named thing
+    has said are no longer called for.
+    """
+    question = QuestionWords(question_text)
+    ends = [end for item in (*evidence, *options) for hop in item.triples for end in (hop.subject, hop.object)]
+    named = {label: places for label in dict.fromkeys(ends) if (places := question.places(label))}
+    said = {
+        word
+        for item in evidence
+        for hop in item.triples
+        if hop.subject in named or hop.object in named
+        for word in question.words
+        for part in tokens(hop.relation)
+        if nearness(word, part) >= 1
+    }
+    inside = {place for places in named.values() for place in places}
+    words = [w for n, w in enumerate(question.words) if n not in inside and w not in STOP and w not in said]
+    rest = " ".join(words)
+    relations = list(dict.fromkeys(hop.relation for item in options for hop in item.triples))
+    similarity.warm([rest, *relations, *words, *(part for name in relations for part in tokens(name))])
+    called = {name: called_for(words, rest, name, similarity) for name in relations}
+    known = {item.label for item in starts} | {
+        e for i in evidence for hop in i.triples for e in (hop.subject, hop.object)
+    }
+    scores: dict[int, float] = {}
+    for item in options:
+        values = [
+            called[hop.relation] * (1.0 if hop.subject in known or hop.object in known else _FURTHER)
+            for hop in item.triples
+        ]
+        met = any(end in named and end not in known for hop in item.triples for end in (hop.subject, hop.object))
+        scores[item.number] = _BEST * max(values, default=0.0) + met
+    return scores
+
+
 def called_for(words: Sequence[str], rest: str, name: str, similarity: Similarity) -> float:
     """How far a question's words call for a relation: the best word, the share of the name that is said, the whole."""
     fits = [similarity.word(word, name) * max(weight(word), 0.6) for word in words]
@@ -105,18 +151,23 @@ def _direction(question: QuestionWords, entity: str, name: str, *, outgoing: boo
 
 
 def text_scores(question_text: str, query: str, options: Sequence[Item], similarity: Similarity) -> dict[int, float]:
-    """Score of each text option against the question and what is looked for."""
+    """Score of each text option against the question and what is looked for. Of very many only those that share most words
+    are encoded.
+    """
     wanted = f"{question_text} {query}".strip()
     words = [word for word in dict.fromkeys(tokens(wanted)) if word not in STOP]
     texts = {item.number: as_text(item) for item in options}
-    similarity.warm([wanted, *texts.values()])
     total = sum(weight(word) for word in words) or 1.0
-    scores: dict[int, float] = {}
+    shared: dict[int, float] = {}
     for number, text in texts.items():
         inside = [w for w in tokens(text) if w not in STOP]
-        shared = sum(weight(w) * max((nearness(w, other) for other in inside), default=0.0) for w in words) / total
-        scores[number] = _BEST * (0.5 * shared + 0.5 * max(similarity.cosine(wanted, text), 0.0))
-    return scores
+        shared[number] = (
+            sum(weight(w) * max((nearness(w, other) for other in inside), default=0.0) for w in words) / total
+        )
+    encoded = sorted(texts, key=lambda number: (-shared[number], number))[:_MOST_ENCODED]
+    similarity.warm([wanted, *(texts[number] for number in encoded)])
+    near = {number: max(similarity.cosine(wanted, texts[number]), 0.0) for number in encoded}
+    return {number: _BEST * (0.5 * shared[number] + 0.5 * near.get(number, 0.0)) for number in texts}
 
 
 def as_text(item: Item) -> str:

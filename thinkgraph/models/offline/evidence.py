@@ -25,6 +25,8 @@ class Ends:
     """End to the words among its qualifiers (a title, a role)."""
     full: int | None = None
     """The line that lists all ends, if one does."""
+    cut: bool = False
+    """Whether a line says that it leaves ends out, and none lists them all."""
 
 
 @dataclass
@@ -73,8 +75,11 @@ class Shown:
                 # The same statement can be walked from its other end; what else that end reaches is not known.
                 self.edges[there][hop.relation, not hop.outgoing].lines[here].add(item.number)
         for listed in item.lists:
+            ends = self.edges[listed.source][listed.relation, listed.outgoing]
             if listed.more == 0 and len(listed.ends) > 1:
-                self.edges[listed.source][listed.relation, listed.outgoing].full = item.number
+                ends.full = item.number
+            # Several lines may share a list out.
+            ends.cut = len(ends.lines) < len(set(listed.ends)) + listed.more
 
     @property
     def relations(self) -> list[str]:

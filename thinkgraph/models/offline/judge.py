@@ -32,6 +32,8 @@ class Decision:
     clues: str = ""
     query: str = ""
     score: float = 0.0
+    likely: list[str] = field(default_factory=list)
+    """What a list holds of which more is known to be left out: an answer, but perhaps not all of it."""
 
 
 def decide(question_text: str, items: Sequence[Item], similarity: Similarity) -> Decision:
@@ -51,7 +53,7 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
             if span and span.score >= (ENOUGH_TEXT if shown.edges else ENOUGH_TEXT_ALONE):
                 return Decision([span.text], span.path.lines | {span.line}, score=span.score)
     if found and enough:
-        return found
+        return Decision(lines=found.lines, clues="", score=found.score, likely=found.likely) if found.likely else found
     return _open_end(finder, paths)
 
 
@@ -70,7 +72,16 @@ def _single(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
             if counted:
                 yield counted
             continue
+        if not question.is_count and _cut(finder, path):
+            yield Decision([], path.lines, score=path.score, likely=ends)
+            continue
         yield Decision(ends, path.lines, score=path.score)
+
+
+def _cut(finder: PathFinder, path: Path) -> bool:
+    """Whether the last hop's lists are known to go on beyond what is shown."""
+    nodes = dict.fromkeys(node for node, _ in path.before)
+    return bool(path.edges) and any(finder.shown.edges[node][path.edges[-1]].cut for node in nodes)
 
 
 def _extreme_used(finder: PathFinder, path: Path) -> bool:

@@ -17,6 +17,7 @@ from thinkgraph.models.offline.choices import (
     relation_scores,
     split_question,
     text_scores,
+    triple_scores,
 )
 from thinkgraph.models.offline.judge import Decision, decide
 from thinkgraph.models.offline.words import Embed, Similarity, tokens
@@ -118,11 +119,11 @@ class OfflineChatModel(PlayedChatModel):
         return {"search": [_look(end) for end in ends[:_LOOKS]]} if ends else self._judge(call, question)
 
     def _pick(self, call: Call, question: str, options: tuple[Item, ...]) -> list[int]:
+        if options and all(item.hops for item in options):
+            starts, evidence = call.prompt.lines("entities"), call.prompt.lines("evidence")
+            return _best(triple_scores(question, starts, evidence, options, self._similarity))
         if any(item.hops or item.step or item.passage for item in options) or call.prompt.lines("evidence"):
-            scores = self._scores(call, question, options)
-            best = max(scores.values(), default=0.0)
-            ranked = sorted(scores, key=lambda number: (-scores[number], number))
-            return [n for n in ranked[:_PICK] if scores[n] >= max(_LEAST_SCORE, best / 2)]
+            return _best(self._scores(call, question, options))
         return pick_topics(question, options, self._similarity)
 
     def _scores(self, call: Call, question: str, options: tuple[Item, ...]) -> dict[int, float]:
@@ -147,7 +148,8 @@ class OfflineChatModel(PlayedChatModel):
         answers = _labelled(found.answers, call.labels) if call.labels else found.answers
         # What was known before stays known where this evidence adds nothing.
         clues = found.clues or one_line(call.prompt.text("clues so far"))
-        return judgement(call, answers, sorted(found.lines), clues=clues, query=found.query)
+        likely = _labelled(found.likely, call.labels) if call.labels else found.likely
+        return judgement(call, answers, sorted(found.lines), clues=clues, query=found.query, likely=likely)
 
     def _verdict(self, call: Call, question: str) -> bool:
         name = next((name for name in call.prompt.sections if name.endswith("answer")), "")
@@ -166,6 +168,13 @@ class OfflineChatModel(PlayedChatModel):
 
 def _look(name: str) -> dict[str, Any]:
     return {"entity": name, "direction": "both", "relations": []}
+
+
+def _best(scores: dict[int, float]) -> list[int]:
+    """The few best options that come near the best one."""
+    best = max(scores.values(), default=0.0)
+    ranked = sorted(scores, key=lambda number: (-scores[number], number))
+    return [n for n in ranked[:_PICK] if scores[n] >= max(_LEAST_SCORE, best / 2)]
 
 
 def _clues(call: Call) -> tuple[Item, ...]:
