@@ -117,6 +117,10 @@ def outline(state: Mapping[str, Any]) -> list[TraceLine]:
         for community in chain["communities"]:
             what = "header" if community["round"] == 0 else f"round {community['round']}"
             lines.append(TraceLine(level=1, text=f"{what}: {', '.join(community['labels'])}"))
+    texts: Mapping[str, int] = state.get("texts") or {}
+    if texts:
+        told = f"{texts['asked']} communities put into prose, {texts['fell_back']} of them shown as T2T after all"
+        lines.append(TraceLine(level=0, text=told))
     return lines
 
 
