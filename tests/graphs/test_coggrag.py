@@ -691,3 +691,15 @@ def test_events_tell_how_far_the_map_is() -> None:
         ("0.2", ["Panama City"], True),
         ("0", ["Panama City"], True),
     ]
+
+
+def test_a_small_bound_on_evidence_keeps_what_the_question_is_about() -> None:
+    rows = [*ROWS, *(("Panama", f"capital x{n}", f"Thing {n}") for n in range(40))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    keys = [*KEYS, {"key": ["Panama", "capital"], "of": [1]}]
+    answer, model = ask(TWO_HOPS, script(keys=keys), knowledge, evidence_tokens=100, epsilon=0.3)
+    assert answer["answers"] == ["Panama City"]
+    first = next(prompt for prompt in model.asked if prompt.role == "coggrag.reason")
+    # The first question is about Baru, though Panama's triples are as near to the keys and many more.
+    assert "(Baru) <-[highest point]- (Panama)" in [item.text for item in first.lines("evidence")]
+    assert sum(len(item.text) for item in first.lines("evidence")) < 3 * 100
