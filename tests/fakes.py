@@ -14,6 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
+from thinkgraph.models.played import conversation, tool_calls
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
 Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]
@@ -38,15 +39,23 @@ class FakeModel(BaseChatModel):
         return "fake"
 
     def _reply(self, messages: list[BaseMessage]) -> ChatResult:
-        parsed = parse_prompt(str(messages[0].content), str(messages[-1].content))
+        repair = messages[-1].type == "human" and len(messages) > 1 and "## Question" not in str(messages[-1].content)
+        user = str(messages[-1].content) if repair else conversation(messages)[1]
+        parsed = parse_prompt(str(messages[0].content), user)
         self.asked.append(parsed)
         script = self.replies[parsed.role]
         value = script(parsed) if callable(script) else script
-        text = value if isinstance(value, str) else json.dumps(value)
+        searches = value.get("search", ()) if isinstance(value, dict) else ()
+        text = "" if searches else value if isinstance(value, str) else json.dumps(value)
         message = AIMessage(
-            content=text, usage_metadata={"input_tokens": 100, "output_tokens": 10, "total_tokens": 110}
+            content=text,
+            tool_calls=tool_calls(searches, messages),
+            usage_metadata={"input_tokens": 100, "output_tokens": 10, "total_tokens": 110},
         )
         return ChatResult(generations=[ChatGeneration(message=message)])
+
+    def bind_tools(self, tools: Any, **_: Any) -> Any:
+        return self.bind(tools=tools)
 
     def _enter(self) -> None:
         with self._lock:

@@ -80,10 +80,18 @@ def test_bench_over_the_bundled_world(cli: Run, tmp_path: Path) -> None:
     assert rows[-1]["n"] == 6
     assert rows[-1]["wrong"] == 0
     assert len(out.read_text("utf-8").splitlines()) == 6
-    again = cli(*words, "--out", str(out))
-    assert again.code == 2
-    assert "exists already" in again.line
-    assert len(out.read_text("utf-8").splitlines()) == 6
+    kept = out.read_bytes()
+    again = cli(*words, "--json", "--out", str(out))
+    assert (again.code, again.out) == (0, done.out), "the same bench goes on, and there is nothing left to ask"
+    assert out.read_bytes() == kept
+    other = cli(*words, "--set", "width=5", "--out", str(out))
+    assert other.code == 2
+    assert "holds other results (they differ in methods)" in other.line
+    (tmp_path / "notes.jsonl").write_text("mine\n", "utf-8")
+    foreign = cli(*words, "--out", str(tmp_path / "notes.jsonl"))
+    assert foreign.code == 2
+    assert "exists already and was not begun by this command" in foreign.line
+    assert (tmp_path / "notes.jsonl").read_text("utf-8") == "mine\n"
 
 
 @pytest.mark.parametrize(
@@ -128,6 +136,11 @@ def test_bench_with_a_wrong_or_half_file(cli: Run, tmp_path: Path, kb: str, line
         (("--model", "nope"), 2, "must be named provider:name"),
         (("--kb", "/nowhere"), 3, "there is no knowledge base /nowhere"),
         (("--out", "/nowhere/x"), 2, "there is no folder /nowhere"),
+        (("--concurrency", "0"), 2, "--concurrency must be from 1"),
+        (("--rate", "0"), 2, "--rate must be a number"),
+        (("--gold-entities", "yes"), 2, "no question of this file names its topic entities"),
+        (("--report", "/dev/null"), 2, "leave --out out"),
+        (("--data", "webqsp"), 2, "needs its file (webqsp:FILE)"),
     ],
 )
 def test_bench_refuses(cli: Run, tmp_path: Path, kb: str, words: tuple[str, ...], code: int, said: str) -> None:

@@ -63,6 +63,8 @@ class Case:
     busy: Mapping[str, Any] = field(default_factory=dict)
     """Settings that make `other_question` fan out, for kills and concurrency."""
     knowledge: Callable[[], Knowledge] = small_knowledge
+    status: str = "grounded"
+    """Of the answer; `memory` for a method without evidence."""
 
 
 def _tog2_relations(prompt: ParsedPrompt) -> Any:
@@ -101,6 +103,29 @@ def _coggrag_reason(prompt: ParsedPrompt) -> Any:
     return {"sufficient": False, "answers": [], "evidence": []}
 
 
+def _from_memory(prompt: ParsedPrompt) -> Any:
+    known = ["18"] if "vote" in prompt.text("question") else []
+    return {"why": "Everybody knows.", "sufficient": bool(known), "answers": known, "evidence": []}
+
+
+def _capital(prompt: ParsedPrompt) -> Any:
+    for item in prompt.lines("evidence") if "capital" in prompt.text("question") else ():
+        if any(hop.relation == "capital" and hop.subject == "Panama" for hop in item.triples):
+            return {"sufficient": True, "answers": ["Panama City"], "evidence": [item.number]}
+    return {"sufficient": False, "answers": [], "evidence": []}
+
+
+def _searching(prompt: ParsedPrompt) -> Any:
+    start = "Panama" if "Panama" in prompt.text("question") else "Baru"
+    shown = [hop for item in prompt.lines("evidence") for hop in item.triples]
+    if not prompt.lines("evidence"):
+        return {"search": [{"entity": start, "direction": "both", "relations": []}]}
+    if not shown:
+        wanted = "capital" if start == "Panama" else "highest point"
+        return {"search": [{"entity": start, "direction": "both", "relations": [wanted]}]}
+    return _capital(prompt)
+
+
 CASES: dict[str, Case] = {
     "coggrag": Case(
         method="coggrag",
@@ -133,5 +158,67 @@ CASES: dict[str, Case] = {
         other_question="Which queen visited Baru?",
         settings={"ranker": "bm25"},
         busy={"combined": False, "fused": False},
+    ),
+    **{
+        name: Case(
+            method=name,
+            question="From which age may one vote in Panama?",
+            answers=["18"],
+            replies={f"recall.{name}": _from_memory},
+            calls=1,
+            other_question="Which queen visited Baru?",
+            status="memory",
+        )
+        for name in ("direct", "cot")
+    },
+    "cot_sc": Case(
+        method="cot_sc",
+        question="From which age may one vote in Panama?",
+        answers=["18"],
+        replies={"recall.cot": _from_memory},
+        calls=4,
+        other_question="Which queen visited Baru?",
+        settings={"samples": 4},
+        status="memory",
+    ),
+    "rag": Case(
+        method="rag",
+        question="From which age may one vote in Panama?",
+        answers=["18"],
+        replies={"rag.answer": _tog2_reason},
+        calls=1,
+        other_question="Which queen visited Panama?",
+        settings={"ranker": "bm25"},
+    ),
+    "kg_rag": Case(
+        method="kg_rag",
+        question="What is the capital of Panama?",
+        answers=["Panama City"],
+        replies={"kg_rag.answer": _capital},
+        calls=1,
+        other_question="Which queen visited Panama?",
+        settings={"ranker": "bm25"},
+    ),
+    "search_agent": Case(
+        method="search_agent",
+        question="What is the capital of Panama?",
+        answers=["Panama City"],
+        replies={"search_agent.search": _searching},
+        calls=3,
+        other_question="Which queen visited Baru?",
+    ),
+    "tog": Case(
+        method="tog",
+        question="What is the capital of the country whose highest point is Baru?",
+        answers=["Panama City"],
+        replies={
+            "tog2.topic_prune": {"numbers": [1]},
+            "tog2.relation_prune": _tog2_relations,
+            "tog.entity_prune": lambda prompt: {"scores": [[item.number, 5] for item in prompt.lines("options")]},
+            "tog2.reason": _capital,
+        },
+        calls=5,
+        other_question="Which queen visited Panama?",
+        busy={"depth": 2},
     ),
 }

@@ -60,7 +60,7 @@ def test_answer_is_grounded_and_plain_json(case: Case) -> None:
     graph, model = make(case)
     answer = graph.invoke({"question": case.question})["answer"]
     assert answer["answers"] == case.answers
-    assert answer["status"] == "grounded"
+    assert answer["status"] == case.status
     assert answer["usage"]["total"]["calls"] == len(model.asked) == case.calls
     assert answer["usage"]["total"]["input_tokens"] == 100 * case.calls
     assert answer["method"] == case.method
@@ -97,7 +97,7 @@ def test_every_cited_id_exists_in_the_stores(case: Case) -> None:
     knowledge = case.knowledge()
     graph, _ = make(case, knowledge=knowledge)
     evidence = graph.invoke({"question": case.question})["answer"]["evidence"]
-    assert evidence["triples"] or evidence["passages"]
+    assert bool(evidence["triples"] or evidence["passages"]) == (case.status == "grounded")
     assert None not in knowledge.graph.triples([triple["id"] for triple in evidence["triples"]])
     ids = {triple["id"] for triple in evidence["triples"]}
     assert all(set(path["triples"]) <= ids for path in evidence["paths"])
@@ -124,7 +124,7 @@ def test_the_ceiling_on_calls_is_never_passed(case: Case, ceiling: int) -> None:
     assert len(model.asked) <= ceiling
     assert answer["usage"]["total"]["calls"] == len(model.asked)
     assert answer["status"] == "unknown"
-    if ceiling == 1:
+    if ceiling == 1 and case.calls > 1:
         assert "ceiling of 1 calls" in answer["reason"]
 
 

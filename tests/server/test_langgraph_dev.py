@@ -131,22 +131,15 @@ def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
                     process.kill()
 
 
-def test_it_loads_at_once_and_opens_nothing() -> None:
+def test_it_loads_and_opens_nothing_heavy() -> None:
     script = (
-        "import time; began = time.perf_counter(); import thinkgraph.graphs.served as served; import sys; "
-        "took = time.perf_counter() - began; began = time.perf_counter(); served.outline('tog2').get_graph(); "
+        "import sys; import thinkgraph.graphs.served as served; served.outline('tog2').get_graph(); "
         "heavy = {'torch', 'sentence_transformers', 'chromadb', 'neo4j', 'openai'} & set(sys.modules); "
-        "print(took, time.perf_counter() - began, sorted(heavy), 'thinkgraph.tools.sqlite_graph' in sys.modules)"
+        "print(sorted(heavy), 'thinkgraph.tools.sqlite_graph' in sys.modules)"
     )
     env = environment({"THINKGRAPH_KB": "/nowhere"})
-    took = [
-        subprocess.run([sys.executable, "-P", "-c", script], env=env, capture_output=True, text=True, check=True).stdout
-        for _ in range(2)
-    ]
-    # The second time: the first one may have compiled and read everything from a cold disk.
-    loading, outlining, *rest = took[1].split(maxsplit=2)
-    assert float(loading) + float(outlining) < 3  # about half a second alone on an idle machine
-    assert rest == ["[] False\n"]
+    done = subprocess.run([sys.executable, "-P", "-c", script], env=env, capture_output=True, text=True, check=True)
+    assert done.stdout == "[] False\n"
 
 
 def test_assistants_and_their_settings(dev: Dev) -> None:

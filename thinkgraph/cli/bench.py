@@ -1,20 +1,35 @@
-"""`thinkgraph bench`: a question file over one or several methods, as a table."""
+"""`thinkgraph bench`: a question file over one or several methods, as a table and as a report."""
 
 from __future__ import annotations
 
 import argparse
 import sys
+from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import add_kb, model_name, parse_settings
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
+if TYPE_CHECKING:
+    from langchain_core.rate_limiters import BaseRateLimiter
+
+    from thinkgraph.eval.questions import Question
+
+MAX_CONCURRENCY = 512
+
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench`."""
-    parser.add_argument("--data", required=True, metavar="FILE", help="'world', or a JSONL file of questions")
+    parser.add_argument(
+        "--data",
+        required=True,
+        metavar="DATA",
+        help="'world', a JSONL file of questions, or NAME:FILE for a published benchmark (metaqa:qa_dev.txt); "
+        "--data list names them all and says where to get each",
+    )
     add_kb(parser)
     parser.add_argument("--methods", default="tog2", metavar="NAME[,NAME]", help="default tog2")
     parser.add_argument(
@@ -31,66 +46,152 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME=VALUE",
         help="a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated",
     )
+    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
+    parser.add_argument(
+        "--rate", type=float, metavar="R", help="at most R requests to models a second, over all questions"
+    )
+    parser.add_argument(
+        "--gold-entities",
+        choices=("yes", "no"),
+        default="no",
+        help="start from the topic entities that the data gives instead of linking them (default no)",
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples, wrong choices and intervals (0)")
     parser.add_argument("--prices", metavar="FILE", help="YAML price table")
-    parser.add_argument("--out", metavar="FILE", help="write one JSON line per question, with the whole answer")
+    parser.add_argument(
+        "--out",
+        metavar="FILE",
+        help="one JSON line per question, with the whole answer; the same bench started again goes on where it was",
+    )
+    parser.add_argument(
+        "--report", metavar="DIR", help="results, report.md, report.html and plots; goes on as --out does"
+    )
     parser.add_argument("--json", action="store_true", help='print {"rows": [...]} instead of the table')
 
 
 def run(args: argparse.Namespace) -> int:
     """Run the bench."""
-    from thinkgraph.eval.bench import (
-        Plan,
-        append_line,
-        bench_model,
-        load_questions,
-        render,
-        run_bench,
-        settings_by_method,
-        table,
-    )
+    from thinkgraph.eval import bench
+    from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import method
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be at least 1")
-    methods = [name.strip() for name in args.methods.split(",") if name.strip()]
+    if args.data == "list":
+        return _list()
+    _check_numbers(args)
+    methods = list(dict.fromkeys(name.strip() for name in args.methods.split(",") if name.strip()))
     if not methods:
         raise UsageError("--methods names no method")
     chosen = {name: method(name) for name in methods}
-    settings = settings_by_method(methods, parse_settings(args.set))
+    dataset, questions = read_dataset(args.data)
+    settings = bench.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
     for name, found in chosen.items():
+        if args.seed and "seed" in found.settings.model_fields:
+            settings[name].setdefault("seed", args.seed)
         resolve_settings(found.settings, settings[name])
-    questions = load_questions(args.data)
-    if args.type:
-        questions = [question for question in questions if question.type in args.type]
-        if not questions:
-            raise UsageError(f"{args.data} has no question of type {', '.join(args.type)}")
-    if args.limit is not None and args.limit < len(questions):
-        questions = [questions[at * len(questions) // args.limit] for at in range(args.limit)]
-    out = Path(args.out) if args.out else None
-    if out and out.exists():
-        raise UsageError(f"{out} exists already; name another file")
-    if out and not out.parent.is_dir():
-        raise UsageError(f"there is no folder {out.parent} for {out.name}")
-    done = f"; what was answered is in {out}" if out else ""
-    with Knowledge.open(args.kb) as knowledge, leaving_at_once(f"interrupted{done}"):
+    questions = bench.spread(_of_type(questions, args), args.limit)
+    folder = Path(args.report).expanduser() if args.report else None
+    out = _results_path(args.out, folder)
+    kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
+    with Knowledge.open(args.kb) as knowledge, leaving_at_once(f"interrupted{kept}"):
         name = model_name(args.model)
-        plan = Plan(
+        plan = bench.Plan(
             questions=questions,
-            knowledge=knowledge,
+            knowledge=bench.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,
             methods=settings,
-            model=bench_model(name, questions, knowledge),
+            model=bench.bench_model(name, questions, knowledge, seed=args.seed),
             prices=load_prices(args.prices) if args.prices else None,
+            golds=bench.known_golds(questions, knowledge),
+            concurrency=args.concurrency,
+            rate_limiter=limiter(args.rate),
         )
-        sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}\n")
-        rows = table(run_bench(plan, progress=_progress, keep=append_line(out) if out else None))
+        record = bench.plan_record(
+            plan, model=name, seed=args.seed, gold_entities=args.gold_entities == "yes", data=_data_name(args.data)
+        )
+        if folder:
+            _make(folder)
+        with RecordFile(out, record) if out else nullcontext() as file:
+            done = bench.kept_results(file) if file else []
+            again = f", {len(done)} answered before" if done else ""
+            sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{again}\n")
+            results = bench.run_bench(plan, progress=_progress, keep=file.keep if file else None, done=done)
+    rows = bench.table(results, seed=args.seed)
+    if folder:
+        from thinkgraph.eval.report import write_report
+
+        write_report(folder, results, record)
+        sys.stderr.write(f"report: {folder / 'report.md'} and report.html\n")
     if args.json:
         write_json({"rows": rows})
     else:
-        write_line(render(rows))
+        write_line(bench.render(rows))
     return 0
+
+
+def _list() -> int:
+    from thinkgraph.eval.datasets import DATASETS
+
+    for entry in DATASETS.values():
+        write_line(f"{entry.name:12} {entry.title:20} {entry.where}")
+    return 0
+
+
+def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Question]:
+    if not args.type:
+        return questions
+    chosen = [question for question in questions if question.type in args.type]
+    if not chosen:
+        raise UsageError(f"{args.data} has no question of type {', '.join(args.type)}")
+    return chosen
+
+
+def _check_numbers(args: argparse.Namespace) -> None:
+    if args.limit is not None and args.limit < 1:
+        raise UsageError("--limit must be at least 1")
+    if not 1 <= args.concurrency <= MAX_CONCURRENCY:
+        raise UsageError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}")
+    if args.rate is not None and not 0 < args.rate < float("inf"):
+        raise UsageError("--rate must be a number of requests a second above 0")
+    if args.out and args.report:
+        raise UsageError("--report keeps the results in its folder: leave --out out")
+
+
+def _results_path(out: str | None, folder: Path | None) -> Path | None:
+    if folder:
+        if folder.exists() and not folder.is_dir():
+            raise UsageError(f"--report {folder} is no folder")
+        return folder / "results.jsonl"
+    if not out:
+        return None
+    path = Path(out).expanduser()
+    if not path.parent.is_dir():
+        raise UsageError(f"there is no folder {path.parent} for {path.name}")
+    return path
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None
+
+
+def _data_name(data: str) -> str:
+    """What the report calls the data: never a path of the machine it ran on."""
+    name, colon, file = data.partition(":")
+    return f"{name}:{Path(file).name}" if colon else Path(data).name
+
+
+def limiter(rate: float | None) -> BaseRateLimiter | None:
+    """What holds requests to a rate a second; None: nothing does."""
+    if rate is None:
+        return None
+    from langchain_core.rate_limiters import InMemoryRateLimiter
+
+    return InMemoryRateLimiter(requests_per_second=rate, check_every_n_seconds=0.01, max_bucket_size=max(1.0, rate))
 
 
 def _progress(stage: str, done: int, total: int | None) -> None:

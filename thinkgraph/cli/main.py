@@ -22,6 +22,8 @@ COMMANDS = {
     "runs": "list, remove, prune or export runs",
     "kb": "build a knowledge base from files, or look at one",
     "doctor": "check the installation, a knowledge base and a model",
+    "compare": "ask one question with all methods, side by side",
+    "batch": "answer a file of questions, resumable, here or on a server",
     "bench": "run a question file over methods and print a table",
 }
 INTERNAL_ERROR = 70

@@ -1,61 +1,55 @@
-"""Questions through methods, with the same knowledge and the same model: the table and what it is made of."""
+"""Questions through methods, with the same knowledge, the same model and the same linked entities."""
 
 from __future__ import annotations
 
+import asyncio
+import hashlib
 import json
-import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
-from typing_extensions import TypedDict
+from langchain_core.rate_limiters import BaseRateLimiter
 
-from thinkgraph.errors import UsageError
-from thinkgraph.eval.gold import resolve_golds
-from thinkgraph.eval.metrics import Scores, score
-from thinkgraph.eval.questions import Question, read_questions
-from thinkgraph.graphs.build import build
+from thinkgraph.errors import ThinkGraphError, UsageError
+from thinkgraph.eval.datasets import Style, read_dataset
+from thinkgraph.eval.gold import Gold, resolve_golds
+from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
+from thinkgraph.eval.questions import Question
+from thinkgraph.eval.record import RecordFile
+from thinkgraph.eval.results import Result, Row, render, table
+from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.models.client import client_for
 from thinkgraph.models.prices import Prices
+from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.state.answer import Answer
-from thinkgraph.tools.knowledge import WORLD, Knowledge
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.version import VERSION
+
+__all__ = [
+    "Plan",
+    "Result",
+    "Row",
+    "arun_bench",
+    "bench_model",
+    "gold_knowledge",
+    "kept_results",
+    "known_golds",
+    "load_questions",
+    "plan_record",
+    "render",
+    "run_bench",
+    "settings_by_method",
+    "spread",
+    "table",
+]
 
 PERFECT = "perfect"
-
-
-class Row(TypedDict):
-    """One line of the table: a method over the questions of one type ("all": over all)."""
-
-    method: str
-    type: str
-    n: int
-    hits1: float
-    em: float
-    complete: float
-    unknown: float
-    wrong: float
-    calls_mean: float
-    calls_max: int
-    rank_calls_mean: float
-    """Calls of an LLM ranker, which the methods' bounds count apart; not in `calls_mean`."""
-    seconds_mean: float
-
-
-class Result(TypedDict):
-    """One question answered by one method."""
-
-    id: str
-    type: str
-    method: str
-    gold: list[str]
-    scores: Scores
-    calls: int
-    rank_calls: int
-    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -68,29 +62,43 @@ class Plan:
     """Settings by method."""
     model: str | BaseChatModel
     prices: Prices | None = None
+    golds: Mapping[str, Gold] | None = None
+    """By question id, for the scores of evidence; None: they are not scored."""
+    concurrency: int = 1
+    """Questions asked at a time."""
+    rate_limiter: BaseRateLimiter | None = None
+    """Holds all requests to models, whatever the method and question, to one rate."""
 
 
 def load_questions(data: str, limit: int | None = None) -> list[Question]:
-    """The questions of "world", or of a JSONL file; at most `limit`, spread evenly over the file."""
-    if data == WORLD:
-        from importlib.resources import as_file, files
+    """The questions of "world", of a JSON Lines file or of `NAME:FILE`; at most `limit`, spread evenly over the file."""
+    return spread(read_dataset(data)[1], limit)
 
-        with as_file(files("thinkgraph").joinpath("data", WORLD, "questions.jsonl")) as path:
-            questions = read_questions(path)
-    else:
-        questions = read_questions(data)
+
+def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
+    """At most `limit` questions, evenly over the list."""
     if limit is None or limit >= len(questions):
-        return questions
+        return list(questions)
     return [questions[at * len(questions) // limit] for at in range(limit)]
 
 
-def settings_by_method(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def settings_by_method(
+    methods: Sequence[str], settings: Mapping[str, Any], *, style: Style = "question"
+) -> dict[str, dict[str, Any]]:
     """Share settings out: `name` goes to every method that has it, `method.name` to one.
+
+    Args:
+        methods: the methods of the bench.
+        settings: the settings given.
+        style: the data's style of task, for the methods that have the setting `task`.
 
     Raises:
         UsageError: no method has the setting.
     """
-    shared: dict[str, dict[str, Any]] = {method: {} for method in methods}
+    shared: dict[str, dict[str, Any]] = {
+        method: {"task": style} if style != "question" and "task" in find_method(method).settings.model_fields else {}
+        for method in methods
+    }
     for name, value in settings.items():
         target, dot, own = name.partition(".")
         chosen = [target] if dot else list(methods)
@@ -105,14 +113,39 @@ def settings_by_method(methods: Sequence[str], settings: Mapping[str, Any]) -> d
     return shared
 
 
-def bench_model(name: str, questions: Sequence[Question], knowledge: Knowledge) -> str | BaseChatModel:
-    """The model of a bench: "perfect" or "perfect:SHARE" (of wrong choices), or any model name.
+def gold_knowledge(knowledge: Knowledge, questions: Sequence[Question]) -> Knowledge:
+    """The same knowledge with the questions' given topics in the place of entity linking.
 
     Raises:
-        UsageError: the share is not a number from 0 to 1, or a gold path does not fit the knowledge.
+        UsageError: no question names its topics.
+    """
+    from thinkgraph.eval.topics import TopicLinker
+
+    if not any(question.topic for question in questions):
+        raise UsageError("--gold-entities yes: no question of this file names its topic entities")
+    return knowledge.with_linker(lambda: TopicLinker(questions, knowledge.graph, knowledge.linker))
+
+
+def bench_model(
+    name: str, questions: Sequence[Question], knowledge: Knowledge, *, seed: int = 0
+) -> str | BaseChatModel:
+    """The model of a bench: "perfect" or "perfect:SHARE" (of wrong choices), or any model name.
+
+    Args:
+        name: the name.
+        questions: what the perfect chooser must know.
+        knowledge: where their gold paths lie.
+        seed: of the wrong choices.
+
+    Raises:
+        UsageError: the name has no known form, the share is not a number from 0 to 1, or a gold path does not fit the
+            knowledge.
     """
     head, _, share = name.partition(":")
     if head != PERFECT:
+        if name != OFFLINE:
+            # A malformed name is refused now, not after files were opened.
+            client_for(name)
         return name
     from thinkgraph.testing.perfect import PerfectChooser
 
@@ -124,99 +157,156 @@ def bench_model(name: str, questions: Sequence[Question], knowledge: Knowledge) 
         raise UsageError(f"model '{name}': the share of wrong choices must be a number from 0 to 1")
     golds = resolve_golds(questions, knowledge.graph, knowledge.text)
     return PerfectChooser(
-        {question.question: gold for question, gold in zip(questions, golds, strict=True)}, wrong=wrong
+        {question.question: gold for question, gold in zip(questions, golds, strict=True)}, wrong=wrong, seed=seed
     )
 
 
+def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, Gold]:
+    """Gold evidence by question id; a question whose path does not fit the knowledge has none."""
+    try:
+        golds = resolve_golds(questions, knowledge.graph, knowledge.text)
+        return {question.id: gold for question, gold in zip(questions, golds, strict=True)}
+    except UsageError:
+        # One wrong path must not cost all the others: they are resolved one by one.
+        pass
+    found: dict[str, Gold] = {}
+    for question in questions:
+        try:
+            found[question.id] = resolve_golds([question], knowledge.graph, knowledge.text)[0]
+        except UsageError:
+            continue
+    return found
+
+
+def plan_record(plan: Plan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
+    """What a bench runs as plain JSON: two benches with the same record may share their results."""
+    digest = hashlib.sha256(
+        json.dumps([[q.id, q.question, q.answers, q.aliases, q.gold_path] for q in plan.questions]).encode()
+    ).hexdigest()[:16]
+    return {
+        "version": VERSION,
+        "data": data,
+        "questions": len(plan.questions),
+        "questions_digest": digest,
+        "knowledge": plan.knowledge.name,
+        "fingerprint": plan.knowledge.fingerprint,
+        "model": model,
+        "seed": seed,
+        "gold_entities": gold_entities,
+        "methods": {
+            name: resolve_settings(find_method(name).settings, settings).model_dump(mode="json")
+            for name, settings in plan.methods.items()
+        },
+    }
+
+
+def kept_results(file: RecordFile) -> list[Result]:
+    """What an earlier run of the same bench answered.
+
+    Raises:
+        UsageError: a line is no result of a bench.
+    """
+    found = list(file.records())
+    for number, record in enumerate(found, start=1):
+        if not {"id", "method", "scores", "answer"} <= record.keys():
+            raise UsageError(f"{file.path}, line {number}: not a result of a bench; is the file damaged?")
+    return cast("list[Result]", found)
+
+
 def run_bench(
-    plan: Plan, *, progress: Progress = no_progress, keep: Callable[[Result], None] | None = None
+    plan: Plan,
+    *,
+    progress: Progress = no_progress,
+    keep: Callable[[Result], None] | None = None,
+    done: Collection[Result] = (),
 ) -> list[Result]:
-    """Ask every question with every method.
+    """Ask every question with every method; see `arun_bench`. Not for use inside an event loop."""
+    return asyncio.run(arun_bench(plan, progress=progress, keep=keep, done=done))
+
+
+async def arun_bench(
+    plan: Plan,
+    *,
+    progress: Progress = no_progress,
+    keep: Callable[[Result], None] | None = None,
+    done: Collection[Result] = (),
+) -> list[Result]:
+    """Ask every question with every method, `plan.concurrency` at a time.
 
     Args:
         plan: what to run.
         progress: told after every question.
         keep: given every result as it comes.
+        done: results of an earlier run: their questions are not asked again.
+
+    Returns:
+        All results, those of `done` included, by method and question in the plan's order.
+
+    Raises:
+        ThinkGraphError: the first error of a question; those already running are finished and kept first.
     """
-    results: list[Result] = []
+    have = {(result["method"], result["id"]): result for result in done}
     total = len(plan.questions) * len(plan.methods)
-    for method, settings in plan.methods.items():
-        graph = build(method, knowledge=plan.knowledge, model=plan.model, settings=settings, prices=plan.prices)
-        for question in plan.questions:
-            answer: Answer = graph.invoke({"question": question.question})["answer"]
-            ranked = answer["usage"]["roles"].get(RANK_ROLE)
-            rank_calls = ranked["calls"] if ranked else 0
-            result = Result(
-                id=question.id,
-                type=question.type,
-                method=method,
-                gold=list(question.answers),
-                scores=score(answer["answers"], question.answers),
-                calls=answer["usage"]["total"]["calls"] - rank_calls,
-                rank_calls=rank_calls,
-                answer=answer,
-            )
-            results.append(result)
+    graphs: dict[str, Graph] = {}
+    waiting = [
+        (method, question)
+        for method in plan.methods
+        for question in plan.questions
+        if (method, question.id) not in have
+    ]
+    todo = iter(waiting)
+    models = Models(
+        plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
+    )
+    failed: list[BaseException] = []
+
+    async def work() -> None:
+        for method, question in todo:
+            if failed:
+                return
+            if method not in graphs:
+                graphs[method] = build(
+                    method,
+                    knowledge=plan.knowledge,
+                    model=models,
+                    settings=plan.methods[method],
+                )
+            try:
+                answer: Answer = (await graphs[method].ainvoke({"question": question.question}))["answer"]
+            except ThinkGraphError as error:
+                failed.append(error)
+                return
+            result = _result(method, question, answer, plan.golds)
+            have[method, question.id] = result
             if keep:
                 keep(result)
-            progress(method, len(results), total)
-    return results
+            progress(method, len(have), total)
+
+    try:
+        await asyncio.gather(*(work() for _ in range(max(1, min(plan.concurrency, len(waiting))))))
+    finally:
+        await models.aclose()
+    if failed:
+        raise failed[0]
+    return [have[method, question.id] for method in plan.methods for question in plan.questions]
 
 
-def table(results: Iterable[Result]) -> list[Row]:
-    """Means per method and type, and per method over all."""
-    groups: dict[tuple[str, str], list[Result]] = {}
-    for result in results:
-        groups.setdefault((result["method"], result["type"] or "untyped"), []).append(result)
-        groups.setdefault((result["method"], "all"), []).append(result)
-    rows = [_row(method, kind, members) for (method, kind), members in groups.items()]
-    return sorted(rows, key=lambda row: (row["method"], row["type"] == "all", row["type"]))
-
-
-def _row(method: str, kind: str, members: Sequence[Result]) -> Row:
-    count = len(members)
-
-    def mean(values: Iterable[float]) -> float:
-        return round(sum(values) / count, 4)
-
-    return Row(
+def _result(method: str, question: Question, answer: Answer, golds: Mapping[str, Gold] | None) -> Result:
+    ranked = answer["usage"]["roles"].get(RANK_ROLE)
+    rank_calls = ranked["calls"] if ranked else 0
+    try:
+        rouge: float | None = rouge_l(answer["answers"], question.answers, question.aliases)
+    except ImportError:
+        rouge = None
+    return Result(
+        id=question.id,
+        type=question.type,
         method=method,
-        type=kind,
-        n=count,
-        hits1=mean(member["scores"]["hits1"] for member in members),
-        em=mean(member["scores"]["em"] for member in members),
-        complete=mean(member["scores"]["complete"] for member in members),
-        unknown=mean(member["scores"]["unknown"] for member in members),
-        wrong=mean(member["scores"]["wrong"] for member in members),
-        calls_mean=mean(member["calls"] for member in members),
-        calls_max=max(member["calls"] for member in members),
-        rank_calls_mean=mean(member["rank_calls"] for member in members),
-        seconds_mean=mean(member["answer"]["usage"]["seconds"] for member in members),
+        gold=list(question.answers),
+        scores=score(answer["answers"], question.answers, question.aliases),
+        rouge_l=rouge,
+        evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
+        calls=answer["usage"]["total"]["calls"] - rank_calls,
+        rank_calls=rank_calls,
+        answer=answer,
     )
-
-
-def render(rows: Sequence[Row]) -> str:
-    """The table as text."""
-    columns = list(Row.__annotations__)
-    cells = [columns, *([_cell(row[column]) for column in columns] for row in rows)]  # type: ignore[literal-required]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
-    names = ("method", "type")
-
-    def pad(column: str, cell: str, width: int) -> str:
-        return cell.ljust(width) if column in names else cell.rjust(width)
-
-    return "\n".join("  ".join(map(pad, columns, line, widths)).rstrip() for line in cells)
-
-
-def _cell(value: object) -> str:
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
-
-
-def append_line(path: Path) -> Callable[[Result], None]:
-    """Writes each result as one JSON line, flushed, so that a killed bench loses none."""
-
-    def keep(result: Result) -> None:
-        with path.open("a", encoding="utf-8") as file:
-            file.write(json.dumps({**result, "at": time.time()}, ensure_ascii=False) + "\n")
-
-    return keep

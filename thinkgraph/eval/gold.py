@@ -4,6 +4,7 @@ A gold path is a list of hops:
 
     [entity, relation]          walk the relation; "-relation" walks it backwards; "a|b" walks either
     [entity, relation, "max"]   of the values reached, the entity with the largest (or "min") is the answer
+    [entity, relation, "new"]   what is reached never counts if the path started there ("other films of its actors")
     [entity, relation, other]   a statement: is `other` reached? (yes or no)
     [entity, "text:SECTION"]    the answer stands in a passage with this section about the entity
     ["count"]                   how many things the hop before reached
@@ -35,6 +36,7 @@ Fact = tuple[str, str, str]
 
 _MANY = 100_000
 _TEXT = "text:"
+_NEW = "new"
 _BRANCHED = frozenset({"intersection", "comparison"})
 _LARGER = re.compile(
     r"\b(?:high|larg|great|bigg|long|more|most|old|tall|deep|wid|heav|lat|fast|rich)\w*\b", re.IGNORECASE
@@ -280,13 +282,13 @@ def _walk(question: Question, *, branched: bool) -> _Resolver:
         extra = hop[2] if len(hop) > 2 else ""  # noqa: PLR2004 - the third part
         if extra in {"max", "min"}:
             walk.operation = "max" if extra == "max" else "min"
-        elif extra:
+        elif extra and extra != _NEW:
             walk.operation, walk.other = "yesno", extra
         sources, takes = yield from _sources(walk, number, hop)
         if hop[1].startswith(_TEXT):
             yield from _text_hop(walk, number, sources, takes, hop[1].removeprefix(_TEXT))
         else:
-            yield from _graph_hop(walk, number, sources, takes, hop[1])
+            yield from _graph_hop(walk, number, sources, takes, hop[1], new=extra == _NEW)
     if walk.other:
         named = yield "named", [walk.other]
         walk.other = named[0][0]["label"] if named[0] else walk.other
@@ -345,7 +347,7 @@ def _fact(triple: Triple) -> Fact:
 
 
 def _graph_hop(
-    walk: _Walk, number: int, sources: dict[str, str], takes: list[int], relation: str
+    walk: _Walk, number: int, sources: dict[str, str], takes: list[int], relation: str, *, new: bool = False
 ) -> Generator[Need, Any, None]:
     walk.entities.update(sources)
     edges: list[list[Relation]] = yield "relations", list(sources)
@@ -360,6 +362,9 @@ def _graph_hop(
     found = yield "steps", steps
     outgoing = not relation.startswith("-")
     triples = [triple for neighbours in found for triple in neighbours["triples"]]
+    every = len(triples)
+    if new:
+        triples = [t for t in triples if t["object" if outgoing else "subject"] not in walk.starts]
     by_id: dict[str, list[tuple[str, Triple]]] = defaultdict(list)
     ends: dict[str, str] = {}
     for triple in triples:
@@ -377,6 +382,7 @@ def _graph_hop(
             sources=tuple(sources.values()),
             ends=tuple(dict.fromkeys(ends.values())),
             takes=tuple(takes),
+            complete=len(triples) == every,
         )
     )
     walk.by_id.append(by_id)

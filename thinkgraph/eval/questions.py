@@ -28,6 +28,8 @@ class Question:
     gold_passages: tuple[str, ...] = ()
     """Ids of the passages that hold the answer."""
     paraphrases: tuple[str, ...] = ()
+    aliases: tuple[tuple[str, ...], ...] = ()
+    """For each answer its other accepted forms; empty where there are none."""
     """Other wordings with the same answers."""
 
 
@@ -83,6 +85,7 @@ def _question(row: Mapping[str, Any], where: str) -> Question:
         gold_path=_path(row, where),
         gold_passages=_strings(row, "gold_passages", where),
         paraphrases=_strings(row, "paraphrases", where),
+        aliases=_aliases(row, where),
     )
 
 
@@ -106,6 +109,18 @@ def _strings(row: Mapping[str, Any], name: str, where: str, *, needed: bool = Fa
     if not isinstance(value, list) or not all(isinstance(entry, str) and entry.strip() for entry in value):
         raise UsageError(f'{where}: field "{name}" must be a list of texts')
     return tuple(value)
+
+
+def _aliases(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], ...]:
+    value = row.get("answer_aliases")
+    if value is None:
+        return ()
+    fits = isinstance(value, list) and all(
+        isinstance(group, list) and all(isinstance(entry, str) for entry in group) for group in value
+    )
+    if not fits or len(value) != len(row["answers"]):
+        raise UsageError(f'{where}: field "answer_aliases" must hold one list of texts for each answer')
+    return tuple(tuple(group) for group in value)
 
 
 def _path(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], ...]:

@@ -32,7 +32,7 @@ def build(
     method: str,
     *,
     knowledge: Knowledge | str | Path = "world",
-    model: ModelSpec = OFFLINE,
+    model: ModelSpec | Models = OFFLINE,
     settings: Mapping[str, Any] | RunSettings | None = None,
     ranker: Ranker | None = None,
     prompts: str | Path | None = None,
@@ -47,7 +47,7 @@ def build(
         method: a registered name ("tog2").
         knowledge: opened knowledge, or what `Knowledge.open` takes.
         model: "offline" (no weights, no key, no network), "provider:name", a LangChain chat model, or a mapping by role,
-            stage or "default". No other model is ever chosen for you, whatever keys the environment holds.
+            stage or "default"; or `Models`, made once for several graphs (its prices count). No other model is ever chosen for you, whatever keys the environment holds.
         settings: defaults of this graph; a run's `context=` overrides them.
         ranker: an object of your own instead of the setting `ranker`.
         prompts: folder with files that override built-in prompts.
@@ -68,7 +68,7 @@ def build(
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
-        models=Models(model, offline=offline_model(opened), prices=prices),
+        models=model if isinstance(model, Models) else Models(model, offline=offline_model(opened), prices=prices),
         prompts=PromptLibrary(prompts),
         journal=journal,
         own_ranker=ranker,

@@ -7,7 +7,9 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, ToolCall
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
@@ -41,6 +43,8 @@ class Ask:
     """Calls that must remain possible after this one."""
     temperature: float | None = None
     """Overrides the stage's temperature."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools the model may call instead of replying; see `turn`."""
 
 
 @dataclass(frozen=True)
@@ -116,6 +120,51 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
     return Asked(request.fallback, fell_back=True)
 
 
+def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
+    """One turn of a conversation with tools: the tools the model wants called, or its reply in the role's kind.
+
+    As `ask`, with one repair; a reply that cannot be read even then becomes the fallback, as JSON.
+
+    Args:
+        request: role, shape, fallback (a dict in the form of the kind) and tools; its inputs are not used.
+        messages: the conversation so far.
+        scope: where it happens.
+
+    Raises:
+        BudgetSpentError: a ceiling leaves no room.
+        ModelError: the model cannot be reached, refuses, or takes no tools.
+    """
+    prompt = scope.prompts.get(request.role)
+    client = scope.models.of(prompt)
+    raw, record, replayed = yield from _reply(request, scope, prompt, client, messages, repair=False)
+    for repaired in (False, True):
+        if raw.get("tool_calls"):
+            scope.emit(_called(record, replayed=replayed, problem=""))
+            return AIMessage(
+                content=raw["text"], tool_calls=[cast("ToolCall", dict(call)) for call in raw["tool_calls"]]
+            )
+        try:
+            prompt.kind.parse(raw["text"], request.shape)
+        except BadReplyError as error:
+            problem = str(error)
+        else:
+            scope.emit(_called(record, replayed=replayed, problem=""))
+            return AIMessage(content=raw["text"])
+        scope.emit(_called(record, replayed=replayed, problem=problem))
+        if repaired:
+            break
+        words = f"That reply cannot be used: {problem}. {prompt.kind.instruction(request.shape)}"
+        again: list[Message] = [*messages, ("assistant", raw["text"][:4000] or "(empty)"), ("user", words)]
+        try:
+            raw, record, replayed = yield from _reply(request, scope, prompt, client, again, repair=True)
+        except BudgetSpentError:
+            # The first reply was paid for; without room for a repair its fallback stands.
+            break
+    record["fallback"] = True
+    scope.emit(_called(record, replayed=False, problem=f"fallback taken: {problem}"))
+    return AIMessage(content=json.dumps(request.fallback))
+
+
 def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
     return Called(
         type="called",
@@ -138,9 +187,11 @@ def _options(request: Ask, scope: CallScope, prompt: Prompt) -> CallOptions:
     left = scope.ledger.time_left()
     return CallOptions(
         temperature=temperature,
-        schema=prompt.kind.schema(request.shape),
+        # With tools the form is asked for in words: a schema would forbid calling them.
+        schema=None if request.tools else prompt.kind.schema(request.shape),
         max_output_tokens=settings.max_output_tokens,
         timeout=settings.call_timeout if left is None else max(0.1, min(settings.call_timeout, left)),
+        tools=request.tools,
     )
 
 
@@ -156,6 +207,7 @@ def _reply(
     options = _options(request, scope, prompt)
     identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
     parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
+    parameters += [dict(tool) for tool in options.tools]
     key = _digest([identity, messages, parameters])
     price_in, price_out = scope.models.price(client) or (0.0, 0.0)
     raw: RawReply | None = None
@@ -231,7 +283,7 @@ def _request(
         tokens = reply.input_tokens + reply.output_tokens
         cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
         scope.ledger.settle(reserved, tokens=tokens, cost=cost)
-        return RawReply(
+        raw = RawReply(
             text=reply.text,
             model=client.name,
             input_tokens=reply.input_tokens,
@@ -239,3 +291,6 @@ def _request(
             attempts=attempts,
             seconds=round(time.monotonic() - began, 4),
         )
+        if reply.tool_calls:
+            raw["tool_calls"] = [dict(call) for call in reply.tool_calls]
+        return raw

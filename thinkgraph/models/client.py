@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 import re
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, Literal
 
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
-from langchain_core.runnables import RunnableConfig
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
+from langchain_core.rate_limiters import BaseRateLimiter
+from langchain_core.runnables import Runnable, RunnableConfig
 
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.prompts.library import Message
@@ -37,6 +39,8 @@ class Reply:
     text: str
     input_tokens: int
     output_tokens: int
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    """Tools the model wants called (`name`, `args`, `id`), where it was given any."""
 
 
 @dataclass(frozen=True)
@@ -49,21 +53,53 @@ class CallOptions:
     max_output_tokens: int | None
     timeout: float
     """Seconds."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools the model may call, in OpenAI's form."""
+
+
+PACKED: Literal["message"] = "message"
+"""Role of a message that is given as JSON (`pack`), because it has more than a text."""
+
+
+def pack(message: BaseMessage) -> Message:
+    """Any LangChain message as one of our pairs, without the ids that differ from run to run."""
+    kept = {"type": message.type, "content": str(message.text)}
+    for name in ("tool_calls", "tool_call_id", "name", "status"):
+        if value := getattr(message, name, None):
+            kept[name] = value
+    return PACKED, json.dumps(kept, ensure_ascii=False, sort_keys=True)
+
+
+def _unpacked(text: str) -> BaseMessage:
+    kept = json.loads(text)
+    return messages_from_dict([{"type": kept["type"], "data": kept}])[0]
 
 
 def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
     """Our (role, text) pairs as LangChain messages."""
-    return [_MESSAGE_TYPES[role](content=text) for role, text in messages]
+    return [_unpacked(text) if role == PACKED else _MESSAGE_TYPES[role](content=text) for role, text in messages]
 
 
 def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
     # Half a character (a reply cut off) can be neither sent back nor stored.
     text = str(message.text).encode("utf-8", "replace").decode("utf-8")
     usage = getattr(message, "usage_metadata", None)
+    calls = tuple(
+        {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
+    )
     if usage:
-        return Reply(text, int(usage["input_tokens"]), int(usage["output_tokens"]))
+        return Reply(text, int(usage["input_tokens"]), int(usage["output_tokens"]), calls)
     characters = sum(len(part) for _, part in sent)
-    return Reply(text, -(-characters // CHARACTERS_PER_TOKEN), -(-len(text) // CHARACTERS_PER_TOKEN))
+    return Reply(text, -(-characters // CHARACTERS_PER_TOKEN), -(-len(text) // CHARACTERS_PER_TOKEN), calls)
+
+
+def _with_tools(model: BaseChatModel, options: CallOptions, name: str) -> Runnable[Any, BaseMessage]:
+    if not options.tools:
+        return model
+    try:
+        return model.bind_tools([dict(tool) for tool in options.tools])
+    except NotImplementedError:
+        raise ModelError(f"model {name} takes no tools: this method needs one that does") from None
 
 
 @dataclass
@@ -82,6 +118,10 @@ class ChatClient:
     takes_temperature: bool = True
     takes_schema: bool = True
     takes_limit: bool = True
+    limiter: BaseRateLimiter | None = None
+    """Asked before every request."""
+    own: bool = False
+    """Whether the models are made here, and their connections therefore closed here."""
     _sync: BaseChatModel | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
@@ -135,10 +175,13 @@ class ChatClient:
 
     def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request and wait for it."""
+        if self.limiter is not None:
+            self.limiter.acquire()
         with self._lock:
             # One for all threads: a model with weights would be loaded once for each.
             model = self._sync = self._sync or self.make()
-        return _read(model.invoke(to_messages(messages), config, **self.arguments(options)), messages)
+        bound = _with_tools(model, options, self.name)
+        return _read(bound.invoke(to_messages(messages), config, **self.arguments(options)), messages)
 
     async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request without blocking the loop."""
@@ -150,9 +193,19 @@ class ChatClient:
                 self._by_loop.pop(gone, None)
             # Making a client reads certificates from disk, which must not block the loop.
             model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
-        call = model.ainvoke(to_messages(messages), config, **self.arguments(options))
+        if self.limiter is not None:
+            await self.limiter.aacquire()
+        bound = _with_tools(model, options, self.name)
+        call = bound.ainvoke(to_messages(messages), config, **self.arguments(options))
         async with asyncio.timeout(options.timeout):
             return _read(await call, messages)
+
+    async def aclose(self) -> None:
+        """Close this event loop's connections, where the model was made here; the next request opens new ones."""
+        model = self._by_loop.pop(asyncio.get_running_loop(), None)
+        client = getattr(model, "http_async_client", None)
+        if self.own and client is not None:
+            await client.aclose()
 
 
 def client_for(model: str | BaseChatModel) -> ChatClient:
@@ -172,7 +225,7 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
     if not name:
         raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")
     if provider == "openai":
-        return ChatClient(model, lambda: _openai(name), openai=True)
+        return ChatClient(model, lambda: _openai(name), openai=True, own=True)
 
     def make() -> BaseChatModel:
         from langchain.chat_models import init_chat_model

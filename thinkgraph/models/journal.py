@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, Protocol, runtime_checkable
+from typing import Any, NotRequired, Protocol, runtime_checkable
 
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
@@ -31,6 +31,8 @@ class RawReply(TypedDict):
     output_tokens: int
     attempts: int
     seconds: float
+    tool_calls: NotRequired[list[dict[str, Any]]]
+    """Tools the model wanted called."""
 
 
 @runtime_checkable
@@ -167,7 +169,7 @@ def _label(thread: str) -> str:
 
 def _read(body: str) -> RawReply:
     value: Any = json.loads(body)
-    return RawReply(
+    reply = RawReply(
         text=str(value["text"]),
         model=str(value["model"]),
         input_tokens=int(value["input_tokens"]),
@@ -175,3 +177,6 @@ def _read(body: str) -> RawReply:
         attempts=int(value["attempts"]),
         seconds=float(value["seconds"]),
     )
+    if value.get("tool_calls"):
+        reply["tool_calls"] = [dict(call) for call in value["tool_calls"]]
+    return reply

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Awaitable, Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -43,5 +43,16 @@ class Gather:
     flows: Sequence[Generator[Any, Any, Any]]
 
 
-Op = Blocking | CallModel | Sleep | Gather
+@dataclass(frozen=True)
+class Talk:
+    """Run something that makes model calls of its own accord, as an agent does. Sends back its result.
+
+    Both functions are given what carries a flow out, in the driver's own way, and call it for each of their calls.
+    """
+
+    run: Callable[[Callable[[Generator[Any, Any, Any]], Any]], Any]
+    arun: Callable[[Callable[[Generator[Any, Any, Any]], Awaitable[Any]]], Awaitable[Any]]
+
+
+Op = Blocking | CallModel | Sleep | Gather | Talk
 Flow = Generator[Op, Any, T]

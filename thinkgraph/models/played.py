@@ -11,22 +11,26 @@ import json
 import math
 import re
 from abc import abstractmethod
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
 CHARS_PER_TOKEN = 4
 """Token counts of played models are estimates: characters divided by this, rounded up."""
 
-_LABELS = re.compile(r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence|\s*$)", re.MULTILINE)
+_LABELS = re.compile(
+    r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| First work|\s*$)", re.MULTILINE
+)
 _FIELD = re.compile(r'"(clues|query)": "\.\.\."')
 
 
@@ -68,6 +72,25 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
     )
 
 
+def conversation(messages: Sequence[BaseMessage]) -> tuple[str, str]:
+    """System message and question of a prompt; what tools have answered since stands under `## Evidence`."""
+    system = next((message_text(message) for message in messages if message.type == "system"), "")
+    asked = [message_text(message) for message in messages if message.type == "human"]
+    found = "\n".join(message_text(message) for message in messages if message.type == "tool")
+    # A request to mend a reply asks the same question again.
+    question = next((text for text in reversed(asked) if "## Question" in text), asked[-1] if asked else "")
+    return system, f"{question}\n\n## Evidence\n{found}" if found else question
+
+
+def tool_calls(searches: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]) -> list[ToolCall]:
+    """Calls of the tool `search`, with ids that depend on the conversation alone."""
+    before = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
+    return [
+        ToolCall(name="search", args=dict(args), id=f"call_{number}")
+        for number, args in enumerate(searches, start=before + 1)
+    ]
+
+
 def estimate_tokens(text: str) -> int:
     """A token count for a model that has no tokens: ceil(characters / 4)."""
     return math.ceil(len(text) / CHARS_PER_TOKEN)
@@ -103,6 +126,20 @@ class PlayedChatModel(BaseChatModel):
     def play(self, call: Call) -> dict[str, Any] | str:
         """The reply to one call: an object in the form of its kind, or plain text for the kind `text`."""
 
+    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+        """One turn with the tool `search`: {"search": [its arguments, …]} to call it, else the reply.
+
+        Args:
+            call: the question, with what the tool has answered so far under `## Evidence`.
+            searched: arguments of the calls made so far.
+        """
+        del searched
+        return self.play(call)
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
+        """See BaseChatModel. Played models know one tool, `search`."""
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
+
     @property
     def _llm_type(self) -> str:
         return f"thinkgraph-{self.model}"
@@ -118,9 +155,19 @@ class PlayedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        del stop, run_manager, kwargs
-        call = read_call(messages)
-        reply = self.play(call)
+        del stop, run_manager
+        wanted: list[ToolCall] = []
+        if kwargs.get("tools"):
+            system, question = conversation(messages)
+            call = read_call([SystemMessage(content=system), HumanMessage(content=question)])
+            made = [one["args"] for message in messages if isinstance(message, AIMessage) for one in message.tool_calls]
+            reply = self.play_turn(call, made)
+            if isinstance(reply, dict) and "search" in reply:
+                wanted = tool_calls(reply["search"], messages)
+                reply = ""
+        else:
+            call = read_call(messages)
+            reply = self.play(call)
         if isinstance(reply, dict):
             if call.explain:
                 reply = {"why": "Played by rule.", **reply}
@@ -128,10 +175,11 @@ class PlayedChatModel(BaseChatModel):
         else:
             text = reply
         asked = sum(estimate_tokens(message_text(message)) for message in messages)
-        said = estimate_tokens(text)
+        said = estimate_tokens(text + "".join(json.dumps(one["args"], ensure_ascii=False) for one in wanted))
         usage = UsageMetadata(input_tokens=asked, output_tokens=said, total_tokens=asked + said)
         message = AIMessage(
             content=text,
+            tool_calls=wanted,
             usage_metadata=usage,
             response_metadata={"model_name": self.model, "finish_reason": "stop", "token_counts": "estimated"},
         )

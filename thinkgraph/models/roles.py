@@ -6,6 +6,7 @@ import threading
 from collections.abc import Callable, Mapping
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.rate_limiters import BaseRateLimiter
 
 from thinkgraph.errors import UsageError
 from thinkgraph.models.client import ChatClient, client_for
@@ -27,6 +28,7 @@ class Models:
         *,
         offline: Callable[[], BaseChatModel],
         prices: Prices | None = None,
+        rate_limiter: BaseRateLimiter | None = None,
     ) -> None:
         """Check the specification without loading anything.
 
@@ -34,6 +36,7 @@ class Models:
             spec: see ModelSpec; "offline" names the model without weights that ships with the package.
             offline: makes that model (it needs the knowledge's encoder, which this layer does not know).
             prices: additions to the built-in price table.
+            rate_limiter: asked before every request to any of the models.
 
         Raises:
             UsageError: a mapping without "default" or with an unknown role, a name of a wrong form, or a malformed price.
@@ -48,6 +51,7 @@ class Models:
         if unknown := sorted(table.keys() - known):
             raise UsageError(f"models: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
         self._offline = offline
+        self._limiter = rate_limiter
         self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
         self._lock = threading.Lock()
         self._clients: dict[int | str, ChatClient] = {}
@@ -61,6 +65,7 @@ class Models:
             client = self._clients.get(key)
             if client is None:
                 client = ChatClient(OFFLINE, self._offline) if model == OFFLINE else client_for(model)
+                client.limiter = self._limiter
                 self._clients[key] = client
         return client
 
@@ -70,6 +75,11 @@ class Models:
             if key in self._table:
                 return self._client(self._table[key])
         raise AssertionError("checked when made")
+
+    async def aclose(self) -> None:
+        """Close the connections that requests of this event loop opened. Without it they end with the process."""
+        for client in list(self._clients.values()):
+            await client.aclose()
 
     @property
     def default(self) -> str:

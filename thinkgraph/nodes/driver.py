@@ -22,16 +22,16 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
-from thinkgraph.models.calls import Ask, CallScope, ask
+from thinkgraph.models.calls import Ask, CallScope, ask, turn
 from thinkgraph.models.journal import Journal, StoreJournal
-from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep
+from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep, Talk
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
 from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.manifest import settings_of
 from thinkgraph.tools.meter import Meter, current_meter
-from thinkgraph.tools.requests import Emit, Fetch, Steps, Together
+from thinkgraph.tools.requests import Converse, Emit, Fetch, Steps, Together
 
 T = TypeVar("T")
 Update = dict[str, Any]
@@ -63,10 +63,19 @@ def _carry_out(steps: Steps[T], scope: CallScope, deps: Deps) -> Flow[T]:
                 scope.emit(request.event)
             elif isinstance(request, Together):
                 answer = yield Gather([_carry_out(part, scope, deps) for part in request.parts])
+            elif isinstance(request, Converse):
+                answer = yield _talk(request, scope, deps)
             else:
                 answer = yield Blocking(functools.partial(_fetch, request, deps))
         except (BudgetSpentError, ThinkGraphError) as error:
             failure = error
+
+
+def _talk(request: Converse[Any], scope: CallScope, deps: Deps) -> Talk:
+    return Talk(
+        run=lambda do: request.run(lambda asked, messages: do(turn(asked, messages, scope)), deps),
+        arun=lambda do: request.arun(lambda asked, messages: do(turn(asked, messages, scope)), deps),
+    )
 
 
 def _fetch(request: Fetch[T], deps: Deps) -> T:
@@ -105,6 +114,8 @@ def _run_op(op: Op, config: RunnableConfig) -> Any:
     if isinstance(op, Sleep):
         time.sleep(op.seconds)
         return None
+    if isinstance(op, Talk):
+        return op.run(lambda flow: drive(flow, config))
     with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
         futures = [
             pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
@@ -122,6 +133,8 @@ async def _arun_op(op: Op, config: RunnableConfig) -> Any:
     if isinstance(op, Sleep):
         await asyncio.sleep(op.seconds)
         return None
+    if isinstance(op, Talk):
+        return await op.arun(lambda flow: adrive(flow, config))
     results = await asyncio.gather(*(adrive(flow, config) for flow in op.flows), return_exceptions=True)
     for result in results:
         if isinstance(result, BaseException):

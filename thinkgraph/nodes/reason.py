@@ -13,6 +13,7 @@ from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
@@ -111,7 +112,7 @@ def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown) -> li
 
 
 def decide(
-    judgement: Judgement, shown: Shown, state: Mapping[str, Any], settings: Tog2Settings, *, final: bool
+    judgement: Judgement, shown: Shown, state: Mapping[str, Any], settings: RunSettings, *, final: bool
 ) -> Draft | None:
     """The answer to give now, or None to go on."""
     answers = judgement["answers"]
@@ -141,11 +142,11 @@ def _because(why: str, state: Mapping[str, Any]) -> str:
     return f"{why} ({state['stopped']})" if state["stopped"] else why
 
 
-def _none(settings: Tog2Settings) -> list[str]:
+def _none(settings: RunSettings) -> list[str]:
     return [UNDECIDED] if settings.task == "fact" else []
 
 
-def nothing_found(state: Mapping[str, Any], settings: Tog2Settings) -> Draft:
+def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
     """The draft of a run that ends without an answer."""
     if state["stopped"]:
         why = state["stopped"]

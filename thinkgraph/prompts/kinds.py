@@ -81,6 +81,8 @@ class Shape:
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
     """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    steps: bool = False
+    """Ask for the reasoning step by step before the answer (chain of thought), in the place of the explanation."""
     questions: int = 0
     """How many numbered questions there are (keys)."""
     triples: bool = False
@@ -207,13 +209,15 @@ def _list(value: object, key: str) -> list[Any]:
 
 def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
     every = dict(properties)
-    if shape.explain:
+    if shape.explain or shape.steps:
         every = {"why": {"type": "string"}, **every}
     return {"type": "object", "properties": every, "required": list(every), "additionalProperties": False}
 
 
 def _say(example: str, shape: Shape, words: str) -> str:
     why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+    if shape.steps:
+        why = ' First work it out step by step, as "why".'
     return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
 
 

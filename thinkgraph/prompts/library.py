@@ -35,7 +35,7 @@ from thinkgraph.errors import PromptError
 from thinkgraph.prompts.kinds import KINDS, Kind, Shape
 
 Stage = Literal["explore", "reason"]
-Message = tuple[Literal["system", "user", "assistant"], str]
+Message = tuple[Literal["system", "user", "assistant", "message"], str]
 
 _PLACE = re.compile(r"\{\{\s*([^{}\n]*?)\s*\}\}")
 _PARTS = re.compile(r"^=== *(.+?) *$", re.MULTILINE)

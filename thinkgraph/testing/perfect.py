@@ -25,6 +25,8 @@ GoldSource = Mapping[str, Gold] | Callable[[str], Gold | None]
 _YES = ("yes", "true", "supports")
 _NO = ("no", "false", "refutes")
 _GOLD_SCORE = 10
+_MOST_SEARCHES = 20
+"""Searches asked for in one turn."""
 
 
 class PerfectChooser(PlayedChatModel):
@@ -98,6 +100,18 @@ class PerfectChooser(PlayedChatModel):
                 return {"right": right != (rng.random() < self.wrong)}
             case _:
                 return "nothing" if rng.random() < self.wrong else _query(gold, _finding(gold, call))
+
+    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+        """Search for the next gold statements whose source the question names or a line shows; answer when none is left."""
+        gold, rng = self.gold_for(call), self._rng(call)
+        if gold is None or _finding(gold, call).answers:
+            return self._judged(call, gold, rng)
+        made = {(key(str(one.get("entity"))), tuple(map(key, one.get("relations") or ()))) for one in searched}
+        wanted = [one for one in _searches(gold, call) if (key(one["entity"]), (key(one["relations"][0]),)) not in made]
+        if not wanted:
+            return self._judged(call, gold, rng)
+        astray = {"entity": wanted[0]["entity"], "direction": "both", "relations": []}
+        return {"search": self._spoilt(wanted[:_MOST_SEARCHES], [astray], rng) or [astray]}
 
     def _rng(self, call: Call) -> random.Random:
         digest = hashlib.sha256(f"{self.seed}\0{call.prompt.role}\0{call.text}".encode()).digest()
@@ -284,6 +298,18 @@ def _misjudged(call: Call, finding: Finding, rng: random.Random) -> dict[str, An
         return judgement(call, clues="Nothing is known.", query="something else")
     name, number = rng.choice(pairs)
     return judgement(call, [name], [number])
+
+
+def _searches(gold: Gold, call: Call) -> Iterator[dict[str, Any]]:
+    """Gold statements that can be looked for now: from named starts, or from what a line shows."""
+    if not gold.is_answerable:
+        return
+    shown = {name for fact in Shown.of(call.prompt).facts for name in (fact[0], fact[2])}
+    for hop in gold.hops:
+        for source in hop.sources if not hop.is_text else ():
+            if not hop.takes or key(source) in shown:
+                relation = next((fact[1] for fact in hop.facts if hop.source_of(fact) == source), hop.relation)
+                yield {"entity": source, "direction": "out" if hop.outgoing else "in", "relations": [relation]}
 
 
 def _query(gold: Gold | None, finding: Finding) -> str:

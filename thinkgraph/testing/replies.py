@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import json
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -19,6 +20,27 @@ class Reply:
     output_tokens: int | None = None
     latency: float = 0.0
     """Seconds before it is sent, added to the server's own."""
+    tool_calls: Sequence[Mapping[str, Any]] = ()
+    """Tools the model wants called: `name`, `args` (an object), `id`."""
+
+    @property
+    def finish(self) -> str:
+        """OpenAI's reason why the reply ends."""
+        return "tool_calls" if self.tool_calls else "stop"
+
+    def message(self) -> dict[str, Any]:
+        """The message in OpenAI's form."""
+        said: dict[str, Any] = {"role": "assistant", "content": self.text}
+        if self.tool_calls:
+            said["tool_calls"] = [
+                {
+                    "id": call["id"],
+                    "type": "function",
+                    "function": {"name": call["name"], "arguments": json.dumps(call["args"], ensure_ascii=False)},
+                }
+                for call in self.tool_calls
+            ]
+        return said
 
 
 @dataclass(frozen=True)

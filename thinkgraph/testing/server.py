@@ -17,14 +17,14 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TextIO
 
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage
+from langchain_core.messages import convert_to_messages
 
 from thinkgraph.models.played import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
@@ -34,11 +34,6 @@ __all__ = ["ModelServer", "ServedCall", "main"]
 
 _CHUNK = 24
 _STOP_CHECK = 0.05
-_MESSAGES: Mapping[str, type[BaseMessage]] = {
-    "system": SystemMessage,
-    "developer": SystemMessage,
-    "assistant": AIMessage,
-}
 
 
 @dataclass
@@ -210,12 +205,15 @@ def _scripted(script: Script) -> Callable[[ServedCall], Answer]:
 
 def _player(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
     def played(call: ServedCall) -> Answer:
-        messages = [_MESSAGES.get(str(m.get("role")), HumanMessage)(content=_content(m)) for m in call.messages]
-        message = model.invoke(messages)
+        messages = convert_to_messages([{**m, "content": _content(m)} for m in call.messages])
+        tools = call.parameters.get("tools")
+        bound = model.bind_tools(tools) if tools else model
+        message = bound.invoke(messages)
         usage = message.usage_metadata
+        reply = Reply(str(message.text), tool_calls=[dict(wanted) for wanted in message.tool_calls])
         if usage is None:
-            return Reply(str(message.text))
-        return Reply(str(message.text), usage["input_tokens"], usage["output_tokens"])
+            return reply
+        return replace(reply, input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
 
     return played
 
@@ -357,7 +355,7 @@ class _Handler(BaseHTTPRequestHandler):
             "object": "chat.completion",
             "created": int(call.received),
             "model": self.server.owner.model,
-            "choices": [{"index": 0, "message": {"role": "assistant", "content": reply.text}, "finish_reason": "stop"}],
+            "choices": [{"index": 0, "message": reply.message(), "finish_reason": reply.finish}],
             "usage": self._usage(reply, call),
         }
 
@@ -376,10 +374,11 @@ class _Handler(BaseHTTPRequestHandler):
         deltas: list[dict[str, Any]] = [
             {"role": "assistant", "content": ""},
             *({"content": piece} for piece in pieces),
+            *({"tool_calls": [{"index": n, **call}]} for n, call in enumerate(reply.message().get("tool_calls", []))),
             {},
         ]
         for n, delta in enumerate(deltas):
-            finish = "stop" if n == len(deltas) - 1 else None
+            finish = reply.finish if n == len(deltas) - 1 else None
             self._event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
         if (call.parameters.get("stream_options") or {}).get("include_usage"):
             self._event({**head, "choices": [], "usage": self._usage(reply, call)})

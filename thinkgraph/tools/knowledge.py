@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import re
 import threading
@@ -122,6 +123,15 @@ class Knowledge:
     def embedder(self) -> Embedder:
         """The encoder that the passages' vectors were made with, or the bundled one where there are none."""
         return cast("Embedder", self._part("embedder"))
+
+    def with_linker(self, make: Callable[[], Linker]) -> Knowledge:
+        """The same knowledge with another linker, made when first used. Both share their stores: close one of them."""
+        other = self.__new__(Knowledge)
+        shared = {name: functools.partial(self._part, name) for name in ("graph", "text", "embedder", "index")}
+        other._setup(  # noqa: SLF001 - of this very class
+            self.name, self.fingerprint, folder=self.folder, linker=make, **shared
+        )
+        return other
 
     def close(self) -> None:
         """Close what was opened here; what the caller put in stays open. Closing twice is no error."""

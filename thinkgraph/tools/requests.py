@@ -7,12 +7,15 @@ one model call; `emit` is free; `together` carries requests out side by side.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast
 
+from langchain_core.messages import AIMessage
+
 from thinkgraph.models.calls import Ask, Asked
 from thinkgraph.prompts.kinds import Judgement, LookUp, Shape, SubQuestion, Verdict
+from thinkgraph.prompts.library import Message
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.events import Event
 from thinkgraph.state.knowledge import (
@@ -41,6 +44,23 @@ class Fetch(ABC, Generic[T]):
         """Carry the request out."""
 
 
+Say = Callable[[Ask, "Sequence[Message]"], AIMessage]
+AsyncSay = Callable[[Ask, "Sequence[Message]"], Awaitable[AIMessage]]
+"""One turn with the model; see `thinkgraph.models.calls.turn`."""
+
+
+class Converse(ABC, Generic[T]):
+    """A request in which a model decides what happens next, as an agent does; every turn is journalled and budgeted."""
+
+    @abstractmethod
+    def run(self, say: Say, deps: Deps) -> T:
+        """Carry the conversation on to its end."""
+
+    @abstractmethod
+    async def arun(self, say: AsyncSay, deps: Deps) -> T:
+        """The same on an event loop."""
+
+
 @dataclass(frozen=True)
 class Emit:
     """Tell whoever listens how far the run is."""
@@ -55,7 +75,7 @@ class Together:
     parts: Sequence[Steps[Any]]
 
 
-Steps = Generator["Fetch[Any] | Ask | Emit | Together", Any, T]
+Steps = Generator["Fetch[Any] | Ask | Emit | Together | Converse[Any]", Any, T]
 
 
 @dataclass(frozen=True)
@@ -197,6 +217,11 @@ def together(parts: Sequence[Steps[T]]) -> Steps[list[T]]:
     if len(parts) == 1:
         return [(yield from parts[0])]
     return (yield Together(parts)) if parts else []
+
+
+def converse(agent: Converse[T]) -> Steps[T]:
+    """Let an agent do its work."""
+    return cast("T", (yield agent))
 
 
 def _ask(role: str, inputs: Mapping[str, str], shape: Shape, fallback: Any, options: Mapping[str, Any]) -> Steps[Asked]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from pydantic import PrivateAttr
@@ -24,6 +25,12 @@ _LEAST_SCORE = 1.5
 _PICK = 3
 _TRUE = ("true", "supports", "yes")
 _FALSE = ("false", "refutes", "no")
+
+
+_LOOKS = 3
+"""Things looked at in one turn with a search tool."""
+_SEARCHES = 15
+"""Searches after which the best answer must do."""
 
 
 class OfflineChatModel(PlayedChatModel):
@@ -78,6 +85,32 @@ class OfflineChatModel(PlayedChatModel):
             case _:
                 return "This model answers prompts of thinkgraph only."
 
+    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+        """Look at what the question names, walk the relations nearest to its words, then at what they reached; answer from it."""
+        question = one_line(call.prompt.text("question"))
+        seen = {(str(one.get("entity")), bool(one.get("relations"))) for one in searched}
+        if not searched:
+            names = [phrase for phrase in key_phrases(question) if not phrase[:1].islower()]
+            return {"search": [_look(name) for name in names[:_LOOKS]]} if names else self._judge(call, question)
+        items = call.prompt.lines("evidence")
+        if self._decide(call, question).answers or len(searched) >= _SEARCHES:
+            return self._judge(call, question)
+        open_ = [item for item in items if item.step and (item.step[0], True) not in seen]
+        scores = relation_scores(question, open_, self._similarity)
+        best = sorted((n for n in scores if scores[n] >= _LEAST_SCORE), key=lambda n: (-scores[n], n))[:_LOOKS]
+        steps = [item.step for number in best for item in open_ if item.number == number]
+        if steps:
+            return {
+                "search": [
+                    {"entity": step[0], "direction": "out" if step[2] else "in", "relations": [step[1]]}
+                    for step in steps
+                    if step
+                ]
+            }
+        ends = [hop.object if hop.outgoing else hop.subject for item in reversed(items) for hop in item.triples]
+        ends = [end for end in dict.fromkeys(ends) if (end, False) not in seen and not end[:1].isdigit()]
+        return {"search": [_look(end) for end in ends[:_LOOKS]]} if ends else self._judge(call, question)
+
     def _pick(self, call: Call, question: str, options: tuple[Item, ...]) -> list[int]:
         if any(item.hops or item.step or item.passage for item in options) or call.prompt.lines("evidence"):
             scores = self._scores(call, question, options)
@@ -123,6 +156,10 @@ class OfflineChatModel(PlayedChatModel):
         names = [phrase for phrase in key_phrases(clues) if phrase[:1].isupper()][-2:]
         open_phrases = [phrase for phrase in key_phrases(question) if not set(tokens(phrase)) <= known]
         return ", ".join(dict.fromkeys([*names, *open_phrases])) or question or "more evidence"
+
+
+def _look(name: str) -> dict[str, Any]:
+    return {"entity": name, "direction": "both", "relations": []}
 
 
 def _clues(call: Call) -> tuple[Item, ...]:

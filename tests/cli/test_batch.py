@@ -1,0 +1,175 @@
+"""Files of questions in, files of answers out; kills, faults and half lines on the way."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
+
+from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.testing.replies import Fault
+from thinkgraph.testing.server import ModelServer, ServedCall
+
+
+def _file(folder: Path, *lines: Any) -> str:
+    path = folder / "questions.jsonl"
+    path.write_text("".join((line if isinstance(line, str) else json.dumps(line)) + "\n" for line in lines), "utf-8")
+    return str(path)
+
+
+def _words(file: str, out: Path, kb: str, *more: str) -> list[str]:
+    return ["batch", file, "--out", str(out), "--kb", kb, "--model", MODEL, "--set", "ranker=bm25", *more]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def test_errors_stand_beside_the_answers(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
+    repeated = {"id": "a", "question": "And again?"}
+    lines = [{"id": "a", "question": QUESTION}, '{"id": "half', {"id": "b", "question": " "}, '"Who?"', repeated]
+    file = _file(tmp_path, *lines)
+    out = tmp_path / "out.jsonl"
+    done = cli(*_words(file, out, kb))
+    assert done.code == 1
+    assert "2 answered, 3 failed" in done.err
+    found = {record["line"]: record for record in _lines(out)}
+    assert found[1]["answer"]["text"] == ANSWER
+    assert found[1]["answer"]["evidence"]["triples"]
+    assert "line 2: not a whole JSON object" in found[2]["error"]
+    assert found[3]["error"] == 'line 3: field "question" is missing or empty'
+    assert found[4]["answer"]["question"] == "Who?"
+    assert found[5]["error"] == 'line 5: field "id" repeats "a"'
+    before = out.read_bytes(), len(served.calls)
+    twice = cli(*_words(file, out, kb))
+    assert "0 answered, 0 failed" in twice.err
+    assert (out.read_bytes(), len(served.calls)) == before
+
+
+def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
+    file = _file(tmp_path, *({"id": str(n), "question": f"{QUESTION} Number {n}."} for n in range(12)))
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play=OfflineChatModel(), latency=0.1) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = [*PROGRAM, *_words(file, out, kb, "--concurrency", "2")]
+        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while (not out.exists() or out.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        finished = {record["id"] for record in _lines(out)}
+        asked = len(server.calls)
+        subprocess.run(words, env=env, check=True, capture_output=True)
+        later = "\n".join(call.text for call in server.calls[asked:])
+    assert 3 <= len(finished) < 12
+    assert all(f"Number {name}." not in later for name in finished)
+    assert sorted(int(record["id"]) for record in _lines(out)) == list(range(12))
+
+
+def test_an_error_that_may_pass_is_asked_again(
+    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = _file(tmp_path, {"id": "a", "question": QUESTION}, {"id": "b", "question": f"{QUESTION} Broken?"})
+    out = tmp_path / "out.jsonl"
+    player = OfflineChatModel()
+
+    def play(call: ServedCall) -> Any:
+        if "Broken" in call.text:
+            return Fault(400, "not today")
+        return str(
+            player.invoke([("system", call.messages[0]["content"]), ("user", call.messages[-1]["content"])]).text
+        )
+
+    with ModelServer(play) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        done = cli(*_words(file, out, kb))
+        assert done.code == 1
+        assert "1 answered, 1 failed" in done.err
+    with ModelServer(play=player) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        again = cli(*_words(file, out, kb))
+        assert again.code == 0
+        assert "1 answered, 0 failed, 1 answered before" in again.err
+    assert ["error" in record for record in _lines(out)] == [False, True, False] or [
+        "error" in record for record in _lines(out)
+    ] == [True, False, False]
+
+
+def test_a_dead_server_ends_the_batch_early(cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    file = _file(tmp_path, *({"id": str(n), "question": QUESTION} for n in range(200)))
+    out = tmp_path / "out.jsonl"
+    with ModelServer([]) as server:
+        base = server.base_url
+    monkeypatch.setenv("OPENAI_BASE_URL", base)
+    done = cli(*_words(file, out, kb, "--set", "call_retries=0", "--concurrency", "4"))
+    assert done.code != 0
+    assert "20 questions in a row failed" in done.line
+    assert 20 <= len(_lines(out)) < 30
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("/nowhere.jsonl", "--out", "x.jsonl"), "there is no file /nowhere.jsonl"),
+        (("{file}", "--out", "{file}"), "--out must be another file"),
+        (("{file}", "--out", "/nowhere/x"), "there is no folder /nowhere"),
+        (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
+        (("{file}", "--out", "x.jsonl", "--set", "nope=1"), "no setting 'nope'"),
+        (("{file}", "--out", "x.jsonl", "--method", "nope"), "no method 'nope'"),
+    ],
+)
+def test_batch_refuses(
+    cli: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, words: tuple[str, ...], said: str
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = _file(tmp_path, {"question": QUESTION})
+    done = cli("batch", *(word.format(file=file) for word in words))
+    assert done.code == 2
+    assert said in done.line
+    assert not (tmp_path / "x.jsonl").exists()
+
+
+def test_compare_shows_all_methods(cli: Run, kb: str, served: ModelServer) -> None:
+    done = cli(
+        "compare", QUESTION, "--kb", kb, "--model", MODEL, "--methods", "tog2,tog,direct", "--set", "ranker=bm25"
+    )
+    assert done.code == 0
+    rows = {line.split()[0]: line for line in done.out.splitlines() if line[:1].isalpha()}
+    assert set(rows) == {"method", "tog2", "tog", "direct"}
+    assert ANSWER in rows["tog2"]
+    assert ANSWER in rows["tog"]
+    assert "unknown" in rows["direct"]
+    assert "(Panama) -[capital]-> (Panama City)" in done.out
+    told = json.loads(
+        cli(
+            "compare",
+            QUESTION,
+            "--kb",
+            kb,
+            "--model",
+            MODEL,
+            "--methods",
+            "tog2,direct",
+            "--json",
+            "--set",
+            "ranker=bm25",
+        ).out
+    )
+    assert told["tog2"]["answers"] == [ANSWER]
+
+
+def test_compare_with_a_dead_server(cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer([]) as server:
+        base = server.base_url
+    monkeypatch.setenv("OPENAI_BASE_URL", base)
+    done = cli("compare", QUESTION, "--kb", kb, "--model", MODEL, "--methods", "tog2,direct", "--set", "call_retries=0")
+    assert done.code == 1
+    assert done.out.count("error") == 2
+    assert "Traceback" not in done.err

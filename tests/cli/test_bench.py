@@ -1,0 +1,149 @@
+"""A bench under load, killed and continued; the report depends on the answers alone."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import MODEL, PROGRAM, Run, environment
+
+from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.testing.server import ModelServer
+
+NAMES = ("Panama", "Colombia", "Costa Rica")
+QUESTIONS = [
+    {
+        "id": f"q{number}",
+        "question": f"What is the capital of {NAMES[number % 3]}, asked for the time number {number}?",
+        "answers": [["Panama City"], ["Bogota"], ["San Jose"]][number % 3],
+        "type": "1hop",
+        "topic": [NAMES[number % 3]],
+        "gold_path": [[NAMES[number % 3], "capital"]],
+    }
+    for number in range(12)
+]
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    file = tmp_path / "data.jsonl"
+    file.write_text("".join(json.dumps(question) + "\n" for question in QUESTIONS), "utf-8")
+    return str(file)
+
+
+def _words(data: str, kb: str, *more: str) -> list[str]:
+    return ["bench", "--data", data, "--kb", kb, "--model", MODEL, "--set", "ranker=bm25", *more]
+
+
+def _pages(folder: Path) -> dict[str, bytes]:
+    return {path.name: path.read_bytes() for path in folder.iterdir() if path.name.startswith(("report", "accuracy"))}
+
+
+def test_a_killed_bench_asks_no_finished_question_again(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    whole, broken = tmp_path / "whole", tmp_path / "broken"
+    with ModelServer(play=OfflineChatModel(), latency=0.05) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = _words(data, kb, "--concurrency", "3", "--report")
+        done = subprocess.run([*PROGRAM, *words, str(whole)], env=env, capture_output=True, text=True, check=True)
+        assert "report:" in done.stderr
+        begun = len(server.calls)
+        process = subprocess.Popen([*PROGRAM, *words, str(broken)], env=env, stderr=subprocess.DEVNULL)
+        file = broken / "results.jsonl"
+        end = time.monotonic() + 60
+        while (not file.exists() or file.read_bytes().count(b"\n") < 4) and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        finished = {json.loads(line)["id"] for line in file.read_text("utf-8").split("\n")[:-1]}
+        assert 4 <= len(finished) < len(QUESTIONS)
+        with file.open("a", encoding="utf-8") as out:
+            out.write('{"id": "q11", "method": "tog2", "half a li')
+        before = len(server.calls)
+        assert before > begun
+        subprocess.run([*PROGRAM, *words, str(broken)], env=env, capture_output=True, check=True)
+        asked = "\n".join(call.text for call in server.calls[before:])
+    for question in QUESTIONS:
+        if question["id"] in finished:
+            assert f"number {str(question['id'])[1:]}?" not in asked
+    assert len(file.read_text("utf-8").splitlines()) == len(QUESTIONS)
+    assert _pages(whole) == _pages(broken)
+    assert {"report.md", "report.html", "accuracy-calls.svg"} <= set(_pages(whole))
+
+
+def test_questions_run_side_by_side_up_to_the_limit(
+    cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for concurrency in (1, 4):
+        with ModelServer(play=OfflineChatModel(), latency=0.05) as server:
+            monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+            assert cli(*_words(data, kb, "--concurrency", str(concurrency))).code == 0
+            assert server.max_in_flight <= concurrency
+            assert server.max_in_flight > concurrency / 2
+
+
+def test_the_rate_holds_over_all_questions(cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer(play=OfflineChatModel()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        began = time.monotonic()
+        assert cli(*_words(data, kb, "--concurrency", "8", "--rate", "10", "--limit", "6")).code == 0
+        # A bucket of ten is full at the start; no faster than ten a second after that.
+        assert time.monotonic() - began >= (len(server.calls) - 10) / 10
+
+
+def test_given_entities_take_the_place_of_linking(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    # The question names one country, its given topic is another: only who is given the topic can answer.
+    other = {
+        "id": "1",
+        "question": "What is the capital of Panama?",
+        "answers": ["Bogota"],
+        "topic": ["Colombia"],
+        "gold_path": [["Colombia", "capital"]],
+    }
+    Path(data).write_text(json.dumps(other) + "\n", "utf-8")
+    words = ["bench", "--data", data, "--kb", kb, "--model", "perfect", "--set", "ranker=bm25", "--json"]
+
+    def hits(*more: str) -> Any:
+        return json.loads(cli(*words, *more).out)["rows"][-1]["hits1"]
+
+    assert hits() == 0.0
+    assert hits("--gold-entities", "yes") == 1.0
+
+
+def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play=OfflineChatModel()) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        assert cli(*_words(data, kb, "--limit", "12", "--out", str(out))).code == 0
+    lines = out.read_text("utf-8").splitlines(keepends=True)
+    out.write_text("".join(lines[:5]), "utf-8")
+    words = _words(data, kb, "--limit", "12", "--out", str(out), "--set", "call_retries=0")
+    failed = cli(*words)
+    assert failed.code == 2, "other settings are another bench"
+    failed = cli(*_words(data, kb, "--limit", "12", "--out", str(out)))
+    assert failed.code != 0
+    assert "failed" in failed.line
+    assert out.read_text("utf-8").splitlines(keepends=True) == lines[:5]
+    assert Path(f"{out}.run.json").stat().st_size > 0
+
+
+def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play=OfflineChatModel(), latency=1.0) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        first = subprocess.Popen([*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, stderr=subprocess.DEVNULL)
+        while not out.exists() or not out.stat().st_size:
+            time.sleep(0.01)
+        second = subprocess.run(
+            [*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, capture_output=True, text=True, check=False
+        )
+        first.kill()
+        first.wait()
+    assert second.returncode == 2
+    assert "is being written by another process" in second.stderr

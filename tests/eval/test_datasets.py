@@ -1,0 +1,226 @@
+"""Each published file format is read as it is; a wrong or half file names its place and field."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from thinkgraph.errors import UsageError
+from thinkgraph.eval.datasets import DATASETS, read_dataset
+from thinkgraph.eval.questions import Question
+
+METAQA = "who directed the films of [Ann Lee]\tBo Ray|Cy Orr\tactor_to_movie_to_director\t1\n"
+WEBQSP = {
+    "Questions": [
+        {
+            "QuestionId": "WebQTest-1",
+            "RawQuestion": "what is spoken in atlantis?",
+            "Parses": [
+                {
+                    "TopicEntityName": "Atlantis",
+                    "Answers": [
+                        {"AnswerType": "Entity", "AnswerArgument": "m.1", "EntityName": "Atlantean"},
+                        {"AnswerType": "Value", "AnswerArgument": "1999", "EntityName": None},
+                    ],
+                },
+                {"TopicEntityName": "Atlantis", "Answers": []},
+            ],
+        }
+    ]
+}
+CWQ = [
+    {
+        "ID": "WebQTest-1_a",
+        "question": "Which tongue of Atlantis is dead?",
+        "compositionality_type": "conjunction",
+        "answers": [{"answer_id": "m.1", "answer": "Atlantean", "aliases": ["Old Atlantean"]}],
+    }
+]
+WIKIDATA = "http://www.wikidata.org/entity/"
+QALD = {
+    "questions": [
+        {
+            "id": "7",
+            "question": [{"language": "de", "string": "Wer?"}, {"language": "en", "string": "Who rules?"}],
+            "answers": [{"results": {"bindings": [{"result": {"type": "uri", "value": f"{WIKIDATA}Q42"}}]}}],
+        },
+        {
+            "id": 8,
+            "question": [{"language": "en", "string": "Does it rain?"}],
+            "answers": [{"head": {}, "boolean": False}],
+        },
+        {"id": 9, "question": [{"language": "ru", "string": "Кто?"}], "answers": []},
+    ]
+}
+KILT = {
+    "id": "k1",
+    "input": "Ann Lee [SEP] date of birth",
+    "output": [{"answer": "3 May 1900"}, {"answer": "1900"}, {"provenance": []}],
+    "meta": {"template_questions": ["When was Ann Lee born?", "Ann Lee's birthday?"]},
+}
+HOTPOT = {
+    "_id": "h1",
+    "question": "Who is older?",
+    "answer": "Ann",
+    "type": "comparison",
+    "level": "hard",
+    "supporting_facts": [["Ann", 0], ["Bo", 1], ["Ann", 2]],
+}
+MUSIQUE = {"id": "2hop__1_2", "question": "Where?", "answer": "Rome", "answer_aliases": ["Roma"], "answerable": True}
+GRBENCH = {"qid": "3", "question": "How many?", "answer": 12, "level": "easy"}
+
+
+def _file(folder: Path, name: str, content: Any) -> Path:
+    path = folder / name
+    if isinstance(content, str):
+        path.write_text(content, "utf-8")
+    elif name.endswith("l"):
+        path.write_text("".join(json.dumps(row) + "\n" for row in [content]), "utf-8")
+    else:
+        path.write_text(json.dumps(content), "utf-8")
+    return path
+
+
+def _read(name: str, path: Path) -> list[Question]:
+    dataset, questions = read_dataset(f"{name}:{path}")
+    assert dataset.name == name
+    return questions
+
+
+def test_metaqa(tmp_path: Path) -> None:
+    (found,) = _read("metaqa", _file(tmp_path, "qa_dev.txt", METAQA + METAQA.replace("\t1\n", "\t0\n")))
+    assert found.question == "who directed the films of Ann Lee?"
+    assert found.answers == ("Bo Ray", "Cy Orr")
+    assert found.topic == ("Ann Lee",)
+    assert found.type == "2hop"
+    assert found.gold_path == (("Ann Lee", "-starred_actors"), ("*", "directed_by", "new"))
+
+
+def test_metaqa_as_published_has_its_types_in_a_file_beside_it(tmp_path: Path) -> None:
+    path = _file(tmp_path, "qa_dev.txt", "what year is [Jaws] from\t1975\n")
+    assert _read("metaqa", path)[0].gold_path == ()
+    _file(tmp_path, "qa_dev_qtype.txt", "movie_to_year\n")
+    assert _read("metaqa", path)[0].gold_path == (("Jaws", "release_year"),)
+
+
+def test_webqsp(tmp_path: Path) -> None:
+    (found,) = _read("webqsp", _file(tmp_path, "WebQSP.test.json", WEBQSP))
+    assert (found.id, found.answers, found.topic) == ("WebQTest-1", ("Atlantean", "1999"), ("Atlantis",))
+
+
+def test_cwq(tmp_path: Path) -> None:
+    (found,) = _read("cwq", _file(tmp_path, "dev.json", CWQ))
+    assert (found.answers, found.aliases, found.type) == (("Atlantean",), (("Old Atlantean",),), "conjunction")
+
+
+@pytest.mark.parametrize("name", ["qald9plus", "qald10"])
+def test_qald(tmp_path: Path, name: str) -> None:
+    who, rain = _read(name, _file(tmp_path, "qald.json", QALD))
+    assert who.question == "Who rules?"
+    assert who.answers == ("Q42",)
+    assert f"{WIKIDATA}Q42" in who.aliases[0]
+    assert (rain.id, rain.answers, rain.type) == ("8", ("no",), "yesno")
+
+
+@pytest.mark.parametrize("name", ["zsre", "trex"])
+def test_kilt(tmp_path: Path, name: str) -> None:
+    (found,) = _read(name, _file(tmp_path, "kilt.jsonl", KILT))
+    assert (found.question, found.topic) == ("When was Ann Lee born?", ("Ann Lee",))
+    assert (found.answers, found.aliases) == (("3 May 1900",), (("1900",),))
+    (bare,) = _read(name, _file(tmp_path, "kilt.jsonl", {**KILT, "meta": {}}))
+    assert bare.question == "Ann Lee: date of birth?"
+
+
+@pytest.mark.parametrize(("name", "content"), [("dev.json", [HOTPOT]), ("dev.jsonl", HOTPOT)])
+@pytest.mark.parametrize("dataset", ["hotpotqa", "advhotpotqa"])
+def test_hotpotqa(tmp_path: Path, dataset: str, name: str, content: Any) -> None:
+    (found,) = _read(dataset, _file(tmp_path, name, content))
+    assert (found.id, found.answers, found.type, found.topic) == ("h1", ("Ann",), "comparison", ("Ann", "Bo"))
+
+
+def test_musique(tmp_path: Path) -> None:
+    (found,) = _read("musique", _file(tmp_path, "dev.jsonl", MUSIQUE))
+    assert (found.type, found.answers, found.aliases) == ("2hop", ("Rome",), (("Roma",),))
+    (open_,) = _read("musique", _file(tmp_path, "dev.jsonl", {**MUSIQUE, "answerable": False}))
+    assert open_.answers == ()
+
+
+def test_fever_and_creak_are_statements_with_labels(tmp_path: Path) -> None:
+    fever = _file(tmp_path, "f.jsonl", {"id": 5, "claim": "It rains.", "label": "refutes"})
+    creak = _file(tmp_path, "c.jsonl", {"ex_id": "t1", "sentence": "It rains.", "label": "true", "entity": "Rain"})
+    assert _read("fever", fever)[0].answers == ("REFUTES",)
+    assert _read("creak", creak)[0].answers == ("true",)
+    assert (DATASETS["fever"].style, DATASETS["creak"].style) == ("fact", "truth")
+
+
+def test_grbench(tmp_path: Path) -> None:
+    (found,) = _read("grbench", _file(tmp_path, "data.jsonl", GRBENCH))
+    assert (found.answers, found.type) == (("12",), "easy")
+    (several,) = _read("grbench", _file(tmp_path, "data.json", [{**GRBENCH, "answer": ["a", "b"]}]))
+    assert several.answers == ("a", "b")
+
+
+def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
+    path = tmp_path / "fever.jsonl.gz"
+    path.write_bytes(gzip.compress(json.dumps({"id": 1, "claim": "x", "label": "SUPPORTS"}).encode()))
+    assert len(_read("fever", path)) == 1
+    path.write_bytes(path.read_bytes()[:-9])
+    with pytest.raises(UsageError, match="damaged gzip"):
+        _read("fever", path)
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "fault"),
+    [
+        ("metaqa", "no topic here\tx\n", r"line 1: the question names no \[topic\]"),
+        ("metaqa", "who is [A]\n", "line 1: must be a question and its answers"),
+        ("metaqa", "who is [A]\tx\tactor_to_planet\n", '"actor_to_planet" is no path type'),
+        ("webqsp", '{"Questions": [{"QuestionId": "a", "RawQuestion": "b"}]}', 'item 1: field "Parses" is missing'),
+        ("webqsp", "[]", 'an object with a list "Questions"'),
+        ("cwq", '[{"ID": "a", "question": "b", "answers": [{}]}]', 'item 1, answers 1: field "answer_id" is missing'),
+        ("cwq", '[{"ID": "a"', "not whole JSON"),
+        ("qald10", '{"questions": [{"id": "a"}]}', 'item 1: field "question" is missing'),
+        ("zsre", '{"id": "a", "input": "no sep", "output": []}\n', r'field "input" must be "subject \[SEP\]'),
+        ("zsre", '{"id": "a", "input": "a [SEP] b", "output": [{}]}\n', 'field "output" holds no answer'),
+        ("hotpotqa", '{"_id": "a", "question": ""}\n', 'line 1: field "question" must be a text'),
+        ("musique", '{"id": "a", "question": "b"}\n', 'line 1: field "answer" is missing'),
+        ("musique", '{"id": "a", "question": "b", "answer": "c", "answerable": 1}\n', 'field "answerable" must be'),
+        ("fever", '{"id": 1, "claim": "x", "label": "MAYBE"}\n', 'line 1: field "label" must be one of'),
+        ("fever", '{"id": 1, "claim": "x", "lab', "line 1: not a whole JSON object"),
+        ("fever", '{"id":1,"claim":"x","label":"SUPPORTS"}\n' * 2, 'the id "1" stands there twice'),
+        ("creak", '{"ex_id": "a", "sentence": "b"}\n', 'field "label" must be "true" or "false"'),
+        ("grbench", '{"qid": "a", "question": "b"}\n', 'field "answer" is missing'),
+        ("fever", "\n", "holds no questions"),
+        ("jsonl", '{"id": "a", "question": "b"}\n', 'line 1: field "answers" is missing'),
+    ],
+)
+def test_a_wrong_file_names_place_and_field(tmp_path: Path, name: str, content: str, fault: str) -> None:
+    path = tmp_path / "file.json"
+    path.write_text(content, "utf-8")
+    with pytest.raises(UsageError, match=fault) as raised:
+        _read(name, path)
+    assert "\n" not in str(raised.value)
+    assert str(path) in str(raised.value)
+
+
+def test_a_dataset_without_its_file_says_where_to_get_it() -> None:
+    with pytest.raises(UsageError, match=r"needs its file \(fever:FILE\).*fever\.ai"):
+        read_dataset("fever")
+    with pytest.raises(UsageError, match="cannot be read"):
+        read_dataset("fever:/nowhere/dev.jsonl")
+    with pytest.raises(UsageError, match=r"no dataset is called 'freebase'.*webqsp"):
+        read_dataset("freebase:x.json")
+
+
+def test_world_and_plain_files(tmp_path: Path) -> None:
+    assert len(read_dataset("world")[1]) > 80
+    row = {"id": "a", "question": "b?", "answers": ["c", "d"], "answer_aliases": [["C"], []]}
+    path = _file(tmp_path, "own.jsonl", row)
+    assert read_dataset(str(path))[1][0].aliases == (("C",), ())
+    _file(tmp_path, "own.jsonl", {**row, "answer_aliases": [["C"]]})
+    with pytest.raises(UsageError, match='field "answer_aliases" must hold one list of texts for each answer'):
+        read_dataset(str(path))

@@ -1,0 +1,81 @@
+"""Metrics, intervals and comparisons on values worked out by hand."""
+
+from __future__ import annotations
+
+import pytest
+
+from thinkgraph.eval.gold import Gold, GoldHop
+from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
+from thinkgraph.eval.stats import interval, paired
+from thinkgraph.state.answer import CitedPassage, Evidence
+from thinkgraph.state.knowledge import Triple
+
+
+def test_one_of_two_answers() -> None:
+    found = score(["The Bogotá"], ["Bogota", "Panama City"])
+    assert (found["hits1"], found["em"], found["partial"], found["complete"]) == (1.0, 0.0, 1.0, 0.0)
+    # One word given of three wanted, all of it right: precision 1, recall 1/3.
+    assert found["f1"] == pytest.approx(0.5)
+
+
+def test_an_alias_is_the_answer() -> None:
+    found = score(["USA", "Burma"], ["United States", "Myanmar"], [["USA", "US"], ["Burma"]])
+    assert found == score(["United States", "Myanmar"], ["United States", "Myanmar"])
+    assert score(["USA"], ["United States"])["hits1"] == 0.0
+
+
+def test_nothing_given_and_nothing_to_give() -> None:
+    assert score([], ["x"])["unknown"] == 1.0
+    assert score([], ["x"])["f1"] == 0.0
+    assert score([], [])["hits1"] == 1.0
+    assert score(["x"], [])["wrong"] == 1.0
+
+
+def test_numbers_are_compared_by_value() -> None:
+    assert score(["4,500,000"], ["4500000"])["em"] == 1.0
+    assert score(["4500001"], ["4500000"])["wrong"] == 1.0
+
+
+def test_rouge_l() -> None:
+    assert rouge_l(["the quick fox"], ["the slow fox"]) == pytest.approx(2 / 3)
+    assert rouge_l(["b"], ["a"], [["b"]]) == 1.0
+    assert rouge_l([], ["a"]) == 0.0
+    assert rouge_l([], []) == 1.0
+
+
+def _triple(subject: str, relation: str, obj: str) -> Triple:
+    return Triple(
+        id=f"{subject}{obj}", subject=subject, relation=relation, object=obj, subject_label=subject,
+        relation_label=relation, object_label=obj, literal=False, qualifiers=[],
+    )  # fmt: skip
+
+
+def test_evidence_against_gold() -> None:
+    hop = GoldHop((("A", "r", "B"), ("A", "r", "C")), "r", outgoing=True, sources=("A",), ends=("B", "C"))
+    gold = Gold("q", ("B",), "chain", hops=(hop,), passages=("p1",))
+    passage = CitedPassage(id="p1", title="", section="", start=0, end=1, text="x", score=1.0)
+    cited = Evidence(triples=[_triple("a", "R", "b"), _triple("A", "r", "Z")], passages=[passage], paths=[])
+    found = evidence_scores(cited, gold)
+    assert found == {"precision": pytest.approx(2 / 3, abs=1e-6), "recall": pytest.approx(2 / 3, abs=1e-6)}
+    assert evidence_scores(Evidence(triples=[], passages=[], paths=[]), gold) == {"precision": 0.0, "recall": 0.0}
+    assert evidence_scores(cited, None) is None
+
+
+def test_intervals_hold_the_mean_and_narrow_with_more_questions() -> None:
+    few, many = interval([1.0, 0.0] * 10, seed=3), interval([1.0, 0.0] * 500, seed=3)
+    assert few["mean"] == many["mean"] == 0.5
+    assert few["low"] < many["low"] < 0.5 < many["high"] < few["high"]
+    assert few == interval([1.0, 0.0] * 10, seed=3)
+    assert few != interval([1.0, 0.0] * 10, seed=4)
+    with pytest.raises(ValueError, match="at least one"):
+        interval([])
+
+
+def test_paired_comparison() -> None:
+    found = paired([1.0] * 9 + [0.0], [0.0] * 9 + [1.0])
+    assert (found["wins"], found["losses"], found["difference"]) == (9, 1, 0.8)
+    # Two-sided: 2 * (1 + 10) / 2 ** 10.
+    assert found["p"] == pytest.approx(22 / 1024, abs=1e-6)
+    assert paired([1.0, 0.0], [1.0, 0.0])["p"] == 1.0
+    with pytest.raises(ValueError, match="the same questions"):
+        paired([1.0], [1.0, 0.0])

@@ -1,0 +1,182 @@
+"""Thousands of questions through one method: streamed in, answered side by side, kept line by line, gone on with after a kill."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, cast
+
+from thinkgraph.errors import ModelError, StoreError, ThinkGraphError, UsageError
+from thinkgraph.state.answer import Answer
+from thinkgraph.tools.progress import Progress, no_progress
+
+Asker = Callable[[str], Awaitable[Answer]]
+"""Answers one question."""
+
+GIVE_UP = 20
+"""Errors in a row after which the batch stops: the model or the store is gone, and the rest would only fail too."""
+
+
+@dataclass(frozen=True)
+class Item:
+    """One line of the input."""
+
+    id: str
+    question: str
+    line: int
+    fault: str = ""
+    """Why the line cannot be asked; empty where it can."""
+
+
+def read_items(path: Path) -> Iterator[Item]:
+    """The questions of a JSON Lines file, one at a time: objects with `question` and perhaps `id`, or plain JSON strings.
+
+    A line that is neither becomes an item with a fault, kept beside the answers; it never costs the others.
+
+    Raises:
+        UsageError: the file cannot be read.
+    """
+    try:
+        with path.open(encoding="utf-8", errors="replace") as lines:
+            for number, line in enumerate(lines, start=1):
+                if line.strip():
+                    yield _item(number, line)
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
+
+
+def _item(number: int, line: str) -> Item:
+    name = f"line-{number}"
+    try:
+        value = json.loads(line)
+    except ValueError as error:
+        return Item(name, "", number, f"not a whole JSON object ({error})")
+    if isinstance(value, str):
+        value = {"question": value}
+    if not isinstance(value, dict):
+        return Item(name, "", number, "neither a JSON object nor a string")
+    given = value.get("id")
+    if isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip():
+        name = str(given)
+    question = value.get("question")
+    if not isinstance(question, str) or not question.strip():
+        return Item(name, "", number, 'field "question" is missing or empty')
+    return Item(name, question, number)
+
+
+def finished(records: Iterable[Mapping[str, Any]]) -> set[str]:
+    """Ids that need not be asked again: answered, or with an error that will not pass."""
+    done: set[str] = set()
+    for record in records:
+        if "answer" in record or not record.get("passing", False):
+            done.add(str(record["id"]))
+    return done
+
+
+async def run_batch(
+    items: Iterable[Item],
+    ask: Asker,
+    keep: Callable[[Mapping[str, Any]], None],
+    *,
+    done: set[str],
+    concurrency: int = 8,
+    progress: Progress = no_progress,
+) -> tuple[int, int]:
+    """Answer what is not done yet; at most `concurrency` questions are in memory.
+
+    Args:
+        items: the input.
+        ask: answers one question.
+        keep: given each line of the output as it comes: `id`, `line`, `question`, and `answer` or `error` with `passing`
+            (whether the same command asks it again).
+        done: ids to leave out.
+        concurrency: questions at a time.
+        progress: told after every question.
+
+    Returns:
+        How many were answered and how many failed.
+
+    Raises:
+        ThinkGraphError: GIVE_UP errors in a row, the last one.
+    """
+    source = iter(items)
+    seen: set[str] = set()
+    answered = failed = in_a_row = 0
+    broken: list[ThinkGraphError] = []
+
+    async def work() -> None:
+        nonlocal answered, failed, in_a_row
+        for item in source:
+            if broken:
+                return
+            if item.id in seen:
+                fault = f'field "id" repeats "{item.id}"'
+                item = replace(item, id=f"line-{item.line}", fault=fault)  # noqa: PLW2901 - it is asked under no name
+            seen.add(item.id)
+            if item.id in done:
+                continue
+            record: dict[str, Any] = {"id": item.id, "line": item.line, "question": item.question}
+            try:
+                if item.fault:
+                    raise UsageError(f"line {item.line}: {item.fault}")
+                record["answer"] = await ask(item.question)
+                answered += 1
+                in_a_row = 0
+            except ThinkGraphError as error:
+                passing = isinstance(error, ModelError | StoreError)
+                record.update(error=str(error), kind=type(error).__name__, passing=passing)
+                failed += 1
+                in_a_row += passing
+                if in_a_row >= GIVE_UP:
+                    broken.append(error)
+            keep(record)
+            progress("questions", len(done) + answered + failed, None)
+
+    await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
+    if broken:
+        raise type(broken[0])(f"{GIVE_UP} questions in a row failed; the last: {broken[0]}")
+    return answered, failed
+
+
+def local_asker(graph: Any) -> Asker:
+    """Asks a graph of this process."""
+
+    async def ask(question: str) -> Answer:
+        return cast("Answer", (await graph.ainvoke({"question": question}))["answer"])
+
+    return ask
+
+
+def server_asker(url: str, assistant: str, settings: Mapping[str, Any], *, api_key: str | None = None) -> Asker:
+    """Asks a LangGraph server that serves our graphs (`langgraph dev`, or a deployment of it).
+
+    Args:
+        url: the server's address.
+        assistant: a graph's name or an assistant's id.
+        settings: passed as the run's context.
+        api_key: the server's key; None: from the environment, as the SDK reads it.
+    """
+    from httpx import HTTPError
+    from langgraph_sdk import get_client
+
+    client = get_client(url=url, api_key=api_key) if api_key else get_client(url=url)
+
+    async def ask(question: str) -> Answer:
+        try:
+            found = await client.runs.wait(
+                None, assistant, input={"question": question}, context=cast("Any", dict(settings))
+            )
+        except HTTPError as error:
+            raise ModelError(
+                f"the server {url} failed: {str(error).splitlines()[0] if str(error) else error!r}"
+            ) from None
+        if not isinstance(found, dict) or "answer" not in found:
+            fault = found.get("__error__") if isinstance(found, dict) else None
+            said = fault.get("message") if isinstance(fault, dict) else None
+            raise ModelError(f"the server {url} gave no answer: {said or found!r:.200}")
+        return cast("Answer", found["answer"])
+
+    return ask

@@ -1,0 +1,242 @@
+"""Datasets over knowledge graphs: MetaQA, WebQSP, CWQ, QALD, GRBench, and zero-shot relation extraction (KILT)."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from pathlib import Path
+
+from thinkgraph.errors import UsageError
+from thinkgraph.eval.datasets.base import Row, grouped, json_file, json_lines, lines_of, objects, whole
+from thinkgraph.eval.questions import Question
+
+_TOPIC = re.compile(r"\[([^\[\]]+)\]")
+_RELATIONS = {
+    "director": "directed_by",
+    "writer": "written_by",
+    "actor": "starred_actors",
+    "year": "release_year",
+    "language": "in_language",
+    "tags": "has_tags",
+    "tag": "has_tags",
+    "genre": "has_genre",
+    "imdbrating": "has_imdb_rating",
+    "imdbvotes": "has_imdb_votes",
+}
+_TSV_COLUMNS = 2
+_MAX_HOPS = 3
+
+
+def metaqa(path: Path) -> list[Question]:
+    """`question with [topic]<TAB>answer|answer…`, with the path's type in a third column or in `…_qtype.txt` beside it.
+
+    With the type each question gets its gold path. A fourth column, where there is one, tells whether that path gives
+    exactly the gold answers in the graph at hand: rows with 0 are left out, as they cannot be scored.
+    """
+    kinds = _metaqa_kinds(path)
+    questions: list[Question] = []
+    for place, (number, line) in enumerate(lines_of(path)):
+        where = f"{path}, line {number}"
+        cells = line.split("\t")
+        if len(cells) < _TSV_COLUMNS or not cells[1].strip():
+            raise UsageError(f"{where}: must be a question and its answers, parted by a tab")
+        topic = _TOPIC.search(cells[0])
+        if topic is None:
+            raise UsageError(f"{where}: the question names no [topic]")
+        if len(cells) > _MAX_HOPS and cells[3].strip() == "0":
+            continue
+        if kinds and place >= len(kinds):
+            raise UsageError(f"{where}: the file of types beside it is shorter ({len(kinds)} lines)")
+        kind = kinds[place] if kinds else cells[2].strip() if len(cells) > _TSV_COLUMNS else ""
+        answers, _ = grouped([answer] for answer in cells[1].split("|"))
+        path_ = _metaqa_path(topic[1], kind, where)
+        questions.append(
+            Question(
+                id=f"{path.stem}-{number}",
+                question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
+                answers=answers,
+                type=f"{len(path_)}hop" if path_ else "",
+                topic=(topic[1],),
+                gold_path=path_,
+            )
+        )
+    return whole(path, questions)
+
+
+def _metaqa_kinds(path: Path) -> list[str]:
+    beside = path.with_name(f"{path.stem}_qtype{path.suffix}")
+    return [line.strip() for _, line in lines_of(beside)] if beside.is_file() else []
+
+
+def _metaqa_path(topic: str, kind: str, where: str) -> tuple[tuple[str, ...], ...]:
+    """`actor_to_movie_to_year` as hops: [topic, -starred_actors], [*, release_year]."""
+    if not kind:
+        return ()
+    stops = kind.split("_to_")
+    hops: list[tuple[str, ...]] = []
+    for start, end in itertools.pairwise(stops):
+        known = _RELATIONS.get(start if end == "movie" else end)
+        if known is None or "movie" not in {start, end}:
+            raise UsageError(f'{where}: "{kind}" is no path type of MetaQA')
+        relation = f"-{known}" if end == "movie" else known
+        # "films that share an actor with X" never means X itself, nor "directors of the films of X".
+        hops.append((topic, relation) if not hops else ("*", relation, "new"))
+    return tuple(hops)
+
+
+def webqsp(path: Path) -> list[Question]:
+    """`WebQSP.{train,test}.json`: {"Questions": [{"QuestionId", "RawQuestion", "Parses": [{"Answers": […]}]}]}.
+
+    Answers of all parses count, by name (their Freebase id where they have none). Questions without any answer are kept:
+    the published scripts count them.
+    """
+    questions = []
+    for row in json_file(path, "Questions"):
+        groups: list[list[str]] = []
+        topics: list[str] = []
+        for parse in row.rows("Parses"):
+            topics += [str(parse.value["TopicEntityName"])] if parse.value.get("TopicEntityName") else []
+            for answer in parse.rows("Answers"):
+                known = str(answer.value.get("EntityName") or "").strip()
+                groups.append([known] if known else [answer.text("AnswerArgument")])
+        answers, aliases = grouped(groups)
+        questions.append(
+            Question(
+                id=row.name("QuestionId"),
+                question=row.text("RawQuestion", "ProcessedQuestion"),
+                answers=answers,
+                aliases=aliases,
+                topic=tuple(dict.fromkeys(topics)),
+            )
+        )
+    return whole(path, questions)
+
+
+def cwq(path: Path) -> list[Question]:
+    """`ComplexWebQuestions_{train,dev,test}.json`: [{"ID", "question", "answers": [{"answer", "aliases"}]}].
+
+    The type is the published `compositionality_type`. Test files without answers are refused.
+    """
+    questions = []
+    for row in json_file(path):
+        groups = [[_known(answer, "answer", "answer_id"), *answer.texts("aliases")] for answer in row.rows("answers")]
+        answers, aliases = grouped(groups)
+        kind = row.value.get("compositionality_type")
+        questions.append(
+            Question(
+                id=row.name("ID"),
+                question=row.text("question"),
+                answers=answers,
+                aliases=aliases,
+                type=kind if isinstance(kind, str) else "",
+            )
+        )
+    return whole(path, questions)
+
+
+def _known(row: Row, name: str, other: str) -> str:
+    found = row.value.get(name)
+    return found.strip() if isinstance(found, str) and found.strip() else row.text(other)
+
+
+def qald(path: Path, *, language: str = "en") -> list[Question]:
+    """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
+
+    Answers are IRIs or literals in SPARQL's result format; an IRI is compared by its last part (the entity id of a
+    Wikidata store) and as a whole. ASK queries give yes or no. Questions without a wording in `language` are left out.
+    """
+    questions = []
+    for row in json_file(path, "questions"):
+        wording = next((entry for entry in row.rows("question") if entry.value.get("language") == language), None)
+        if wording is None or not str(wording.value.get("string") or "").strip():
+            continue
+        groups: list[list[str]] = []
+        boolean = False
+        for answer in row.rows("answers", needed=False):
+            if isinstance(answer.value.get("boolean"), bool):
+                boolean = True
+                groups.append(["yes" if answer.value["boolean"] else "no"])
+            elif "results" in answer.value:
+                groups += [forms for binding in answer.row("results").rows("bindings") for forms in _bound(binding)]
+        answers, aliases = grouped(groups)
+        questions.append(
+            Question(
+                id=row.name("id"),
+                question=wording.text("string"),
+                answers=answers,
+                aliases=aliases,
+                type="yesno" if boolean else "",
+            )
+        )
+    return whole(path, questions)
+
+
+def _bound(binding: Row) -> list[list[str]]:
+    found = []
+    for name in binding.value:
+        cell = binding.row(name)
+        text = cell.text("value")
+        if cell.value.get("type") == "uri":
+            last = re.split(r"[/#]", text.rstrip("/"))[-1]
+            found.append([last.replace("_", " "), text, last])
+        else:
+            found.append([text])
+    return found
+
+
+def grbench(path: Path) -> list[Question]:
+    """GRBench `data.json` (JSON Lines, one domain each): {"qid", "question", "answer", "level"?}.
+
+    The answer is one text; a list of members is parted at commas only where the file gives a list.
+    """
+    questions = []
+    for row in objects(path):
+        answer = row.value.get("answer")
+        groups = [[str(entry)] for entry in answer] if isinstance(answer, list) else [[row.name("answer")]]
+        answers, _ = grouped(groups)
+        level = row.value.get("level")
+        questions.append(
+            Question(
+                id=row.name("qid"),
+                question=row.text("question"),
+                answers=answers,
+                type=level if isinstance(level, str) else "",
+            )
+        )
+    return whole(path, questions)
+
+
+_SEP = "[SEP]"
+
+
+def kilt(path: Path) -> list[Question]:
+    """Zero-shot RE and T-REx as KILT publishes them (JSON Lines): {"id", "input": "subject [SEP] relation", "output"}.
+
+    Asked with the first template question where the file has one, else as "subject: relation?".
+    """
+    questions = []
+    for row in json_lines(path):
+        subject, sep, relation = row.text("input").partition(_SEP)
+        if not sep or not subject.strip() or not relation.strip():
+            raise row.fail("input", f'must be "subject {_SEP} relation"')
+        said = [
+            str(entry.value["answer"]).strip()
+            for entry in row.rows("output")
+            if isinstance(entry.value.get("answer"), str) and entry.value["answer"].strip()
+        ]
+        if not said:
+            raise row.fail("output", "holds no answer; this split hides them")
+        meta = row.value.get("meta")
+        templates = Row(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
+        questions.append(
+            Question(
+                id=row.name("id"),
+                question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
+                # Any of KILT's outputs is right: the others are forms of the first.
+                answers=tuple(said[:1]),
+                aliases=(tuple(dict.fromkeys(said[1:])),),
+                topic=(subject.strip(),),
+                paraphrases=tuple(templates[1:]),
+            )
+        )
+    return whole(path, questions)

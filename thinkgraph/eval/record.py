@@ -1,0 +1,127 @@
+"""Results on disk: one JSON line each, written as it comes, so that a killed command goes on where it was."""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from types import TracebackType
+from typing import IO, Any, Self
+
+from thinkgraph.errors import UsageError
+
+_FORMAT = 1
+
+
+class RecordFile:
+    """`FILE` with the results and `FILE.run.json` with what they are results of. Use as a context manager.
+
+    A file that was left half way is continued only by the very same work: same data, methods, settings, model, knowledge
+    and seed.
+    """
+
+    def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
+        """Name the file.
+
+        Args:
+            path: the results file.
+            plan: what is done, as plain JSON.
+        """
+        self.path = path
+        self._plan = {"format": _FORMAT, **plan}
+        self._beside = path.with_name(f"{path.name}.run.json")
+        self._out: IO[str] | None = None
+
+    def __enter__(self) -> Self:
+        """Open the file, or start it.
+
+        Raises:
+            UsageError: the file cannot be written, holds something else, or another process is writing it.
+        """
+        if not self.path.parent.is_dir():
+            raise UsageError(f"there is no folder {self.path.parent} for {self.path.name}")
+        try:
+            fresh = not self.path.exists()
+            if fresh:
+                # The plan first: a results file without one is never continued.
+                plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
+                self._beside.write_text(f"{plan}\n", "utf-8")
+            self._out = self.path.open("a", encoding="utf-8")
+            fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not fresh:
+                self._check()
+                self._cut()
+        except BlockingIOError:
+            self._close()
+            raise UsageError(f"{self.path} is being written by another process; wait for it") from None
+        except OSError as error:
+            self._close()
+            raise UsageError(f"{self.path} cannot be written ({error.strerror or error})") from None
+        except UsageError:
+            self._close()
+            raise
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._close()
+
+    def _close(self) -> None:
+        if self._out:
+            self._out.close()
+            self._out = None
+
+    def _check(self) -> None:
+        try:
+            known = json.loads(self._beside.read_text("utf-8"))
+        except (OSError, ValueError):
+            raise UsageError(
+                f"{self.path} exists already and was not begun by this command; name another file"
+            ) from None
+        plan = json.loads(json.dumps(self._plan))
+        if known != plan:
+            names = sorted(name for name in {*known, *plan} if known.get(name) != plan.get(name))
+            raise UsageError(
+                f"{self.path} holds other results (they differ in {', '.join(names)}); name another file, or go on with those"
+            )
+
+    def _cut(self) -> None:
+        """Drop a last line that a kill left half written."""
+        with self.path.open("rb+") as file:
+            end = file.seek(0, os.SEEK_END)
+            while end:
+                start = max(0, end - 65_536)
+                file.seek(start)
+                at = file.read(end - start).rfind(b"\n")
+                if at >= 0:
+                    end = start + at + 1
+                    break
+                end = start
+            file.truncate(end)
+
+    def records(self) -> Iterator[dict[str, Any]]:
+        """What is kept, one by one.
+
+        Raises:
+            UsageError: a line is no JSON object.
+        """
+        with self.path.open(encoding="utf-8") as lines:
+            for number, line in enumerate(lines, start=1):
+                try:
+                    value = json.loads(line)
+                except ValueError:
+                    value = None
+                if not isinstance(value, dict):
+                    raise UsageError(f"{self.path}, line {number}: not a result; is the file damaged?")
+                yield value
+
+    def keep(self, record: Mapping[str, Any]) -> None:
+        """Write one result; it is on disk when this returns."""
+        if self._out is None:
+            raise ValueError("the file is not open")
+        self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
+        self._out.flush()
+        os.fsync(self._out.fileno())

@@ -1,0 +1,129 @@
+"""The baseline `tog`: Think-on-Graph (Sun et al. 2024), ToG-2's predecessor, with ToG-2's prompts where both ask the same.
+
+begin + link ── topic_prune ── relation_prune × W ── walk ── entity_prune × W ── keep ── reason ──┐
+                     ▲                                                                            │
+                     └──────────── not sufficient, rounds remain ─────────────────────────────────┘
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Overwrite, Send
+
+from thinkgraph.graphs.method import Method
+from thinkgraph.models.budget import remaining, shares
+from thinkgraph.nodes.answer import answer
+from thinkgraph.nodes.beam import ENTITY_PRUNE, entity_prune, keep_best, next_round, walk
+from thinkgraph.nodes.begin import begin
+from thinkgraph.nodes.driver import NodeRunner, Update, chain
+from thinkgraph.nodes.link_entities import link_entities
+from thinkgraph.nodes.reason import reason
+from thinkgraph.nodes.relation_prune import relation_prune
+from thinkgraph.nodes.topic_prune import topic_prune
+from thinkgraph.state.base import AnswerOutput, QuestionInput
+from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
+from thinkgraph.state.tog2 import RelationPruneTask
+
+
+def roles(settings: TogSettings) -> Sequence[str]:
+    """The roles a run with these settings may call."""
+    return [*(["tog2.topic_prune"] * settings.topic_prune), "tog2.relation_prune", ENTITY_PRUNE, "tog2.reason"]
+
+
+def _fresh() -> Update:
+    return {
+        "candidates": [],
+        "topics": [],
+        "kept": Overwrite({}),
+        "beams": {},
+        "scores": Overwrite({}),
+        "clues": "",
+        "query": "",
+    }
+
+
+def _settings(state: TogState) -> TogSettings:
+    return TogSettings.model_validate(state["manifest"]["settings"])
+
+
+def _prune_relations(state: TogState) -> str | list[Send]:
+    if state.get("draft"):
+        return "answer"
+    if not state["topics"] or state["stopped"]:
+        return "reason"
+    quota = remaining(_settings(state), state["calls"], state["work"])
+    topics = state["topics"]
+    return [
+        Send(
+            "relation_prune",
+            RelationPruneTask(
+                question=state["question"],
+                manifest=state["manifest"],
+                round=state["round"] + 1,
+                part=topic["id"],
+                quota=share,
+                topics=[topic],
+            ),
+        )
+        # One call is kept back for Reason.
+        for topic, share in zip(topics, shares(quota, len(topics), keep=1), strict=True)
+    ]
+
+
+def _prune_entities(state: TogState) -> str | list[Send]:
+    if not state["beams"] or state["stopped"]:
+        return "keep_best"
+    quota = remaining(_settings(state), state["calls"], state["work"])
+    beams = state["beams"]
+    return [
+        Send(
+            "entity_prune",
+            EntityPruneTask(
+                question=state["question"],
+                manifest=state["manifest"],
+                round=state["round"],
+                part=name,
+                quota=share,
+                name=name,
+                beam=beam,
+            ),
+        )
+        for (name, beam), share in zip(beams.items(), shares(quota, len(beams), keep=1), strict=True)
+    ]
+
+
+def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
+        TogState, context_schema=TogSettings, input_schema=QuestionInput, output_schema=AnswerOutput
+    )
+    graph.add_node("begin", run.node("begin", chain(TogState, begin("tog", roles, _fresh), link_entities), entry=True))
+    graph.add_node("topic_prune", run.node("topic_prune", topic_prune))
+    graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)
+    graph.add_node("walk", run.node("walk", chain(TogState, next_round, walk)))
+    graph.add_node("entity_prune", run.node("entity_prune", entity_prune), input_schema=EntityPruneTask)
+    graph.add_node("keep_best", run.node("keep_best", keep_best))
+    graph.add_node("reason", run.node("reason", reason))
+    graph.add_node("answer", run.node("answer", answer("tog2.reason")))
+    graph.add_edge(START, "begin")
+    graph.add_edge("begin", "topic_prune")
+    graph.add_conditional_edges("topic_prune", _prune_relations, ["relation_prune", "reason", "answer"])
+    graph.add_edge("relation_prune", "walk")
+    graph.add_conditional_edges("walk", _prune_entities, ["entity_prune", "keep_best"])
+    graph.add_edge("entity_prune", "keep_best")
+    graph.add_edge("keep_best", "reason")
+    graph.add_conditional_edges("reason", _prune_relations, ["relation_prune", "reason", "answer"])
+    graph.add_edge("answer", END)
+    return graph
+
+
+METHOD = Method(
+    name="tog",
+    title="ToG (Think-on-Graph)",
+    summary="Beam search: the model prunes relations, then entities, one call each; at most 2WD + D + 1 calls.",
+    settings=TogSettings,
+    wire=wire,
+)

@@ -1,0 +1,161 @@
+"""Settings and states of the baselines that the papers compare with (METHODS: direct, CoT, CoT-SC, RAG, KG-RAG, ToG)."""
+
+from __future__ import annotations
+
+from typing import Annotated, ClassVar, Literal, Self
+
+from pydantic import Field, model_validator
+from typing_extensions import TypedDict
+
+from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.settings import RANKER, RunSettings
+from thinkgraph.state.tog2 import Candidate, KeptRelation, Topic
+from thinkgraph.state.usage import merge_records
+
+
+class RecallSettings(RunSettings):
+    """No retrieval: the model's memory is all there is, so it is allowed unless it is switched off."""
+
+    own_knowledge: bool = Field(True, description="Off: every answer is `unknown`, as nothing else is asked.")
+
+
+class CotScSettings(RecallSettings):
+    """Self-consistency over chains of thought (Wang et al. 2023)."""
+
+    samples: int = Field(10, ge=2, le=100, description="Chains of thought.")
+    sample_temperature: float = Field(0.7, ge=0, le=2, description="Their temperature.")
+
+
+class RecallSample(TypedDict):
+    """One chain of thought's answers."""
+
+    answers: list[str]
+
+
+class RecallState(RunState):
+    """Channels of the baselines without retrieval."""
+
+    samples: Annotated[dict[str, RecallSample], merge_records]
+
+
+class RecallTask(TaskState):
+    """Payload of one sample."""
+
+    sample: int
+
+
+class RagSettings(RunSettings):
+    """Retrieval by vector alone, one call."""
+
+    scope: Literal["entities", "corpus"] = Field(
+        "entities", description="Search the linked entities' documents (ToG-2's vanilla RAG), or the whole corpus."
+    )
+    top_k: int = Field(10, ge=1, le=200, description="Chunks shown.")
+    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
+    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
+    ranker: str = Field("dense", pattern=RANKER, description="What scores chunks.")
+    rank_texts: int = Field(64, ge=8, le=2_000, description="Most chunks scored exactly.")
+    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities whose documents are searched.")
+    cot: bool = Field(False, description="Reason step by step before answering.")
+
+    @model_validator(mode="after")
+    def _chunks_grow(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
+
+
+class KgRagSettings(RunSettings):
+    """The triples around the linked entities, ranked by vector, one call (KAPING; FastToG's 1-d 1-w)."""
+
+    top_k: int = Field(10, ge=1, le=200, description="Triples shown.")
+    neighbours: int = Field(200, ge=1, le=5_000, description="Most triples fetched per linked entity.")
+    ranker: str = Field("dense", pattern=RANKER, description="What scores triples.")
+    rank_texts: int = Field(200, ge=8, le=2_000, description="Most triples scored exactly; those sharing words first.")
+    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities whose triples are fetched.")
+    cot: bool = Field(False, description="Reason step by step before answering.")
+
+
+class TogSettings(RunSettings):
+    """Think-on-Graph (Sun et al. 2024): beam search in which the model prunes relations, then entities."""
+
+    # What the transitions shared with ToG-2 read, and ToG does not have.
+    clues: ClassVar[bool] = False
+    fused: ClassVar[bool] = False
+
+    width: int = Field(3, ge=1, le=50, description="W: the beam.")
+    depth: int = Field(3, ge=1, le=10, description="D: rounds.")
+    relations: int = Field(3, ge=1, le=50, description="Relations kept per entity before the beam is cut to W.")
+    min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
+    tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
+    options: int = Field(60, ge=2, le=400, description="Most statements of one relation that the model scores.")
+    topic_prune: bool = Field(True, description="Let the model choose the starting entities.")
+    skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
+    skip_empty_reason: bool = Field(True, description="With no evidence at all and own_knowledge off, do not ask.")
+    avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
+    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered as starts.")
+
+
+class Beam(TypedDict):
+    """One kept (entity, relation) of a round with the statements it gave."""
+
+    topic: Topic
+    relation: KeptRelation
+    triples: list[str]
+    """Ids of the statements, those that return to the path left out."""
+    total: int
+    """How many the graph holds."""
+
+
+class BeamScore(TypedDict):
+    """How the model scored one statement of a beam."""
+
+    beam: str
+    triple: str
+    score: float
+
+
+class TogState(RunState):
+    """ToG's channels."""
+
+    candidates: list[Candidate]
+    topics: list[Topic]
+    kept: Annotated[dict[str, KeptRelation], merge_records]
+    beams: dict[str, Beam]
+    scores: Annotated[dict[str, BeamScore], merge_records]
+    clues: str
+    query: str
+
+
+class EntityPruneTask(TaskState):
+    """Payload of one entity-prune call: one beam."""
+
+    name: str
+    beam: Beam
+
+
+class SearchAgentSettings(RunSettings):
+    """One tool-calling model with one search tool (Search-on-Graph)."""
+
+    turns: int = Field(10, ge=1, le=100, description="Most turns of the model; the last must be its answer.")
+    tails: int = Field(50, ge=1, le=1_000, description="Most statements listed per entity, relation and direction.")
+    namesakes: int = Field(3, ge=1, le=20, description="Most entities that one searched name stands for.")
+
+
+class AgentReply(TypedDict):
+    """How the agent ended."""
+
+    text: str
+    """Its last message."""
+    lines: list[str]
+    """The lines its searches showed, in the order of their numbers."""
+    items: list[str]
+    """Id of each line's evidence item; empty for a line that is no evidence (a list of relations)."""
+    turns: int
+    searches: int
+
+
+class SearchAgentState(RunState):
+    """The agent's channels."""
+
+    given: AgentReply | None
