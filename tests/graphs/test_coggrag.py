@@ -287,6 +287,17 @@ def test_a_placeholder_without_a_number_is_tied_to_the_question_that_asks_for_it
     assert answer["answers"] == ["Panama City"]
 
 
+def test_the_statement_that_gave_an_answer_is_not_looked_up_again() -> None:
+    # A global key belongs to both questions; around Panama only the second one's is looked for.
+    both = {"key": ["?2", "highest point", "Baru"], "of": [2, 3]}
+    events = events_of(TWO_HOPS, script(keys=[both, KEYS[1]]), least=0)
+    kept = [[one["label"] for one in event["kept"]] for event in events if event["type"] == "pruned"]
+    assert kept == [["highest point Baru"], ["Panama capital"]]
+    loose = [{"key": one["key"], "of": []} for one in KEYS]
+    answer, _ = ask(TWO_HOPS, script(keys=loose))
+    assert answer["answers"] == ["Panama City"]
+
+
 def test_a_question_that_needs_an_answer_without_a_key_for_it_is_followed_by_its_words() -> None:
     answer, _ = ask(TWO_HOPS, script(keys=KEYS[:1]), least=1)
     assert answer["answers"] == ["Panama City"]
