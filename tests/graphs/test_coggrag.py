@@ -714,3 +714,31 @@ def test_a_small_bound_on_evidence_keeps_what_the_question_is_about() -> None:
     # The first question is about Baru, though Panama's triples are as near to the keys and many more.
     assert "(Baru) <-[highest point]- (Panama)" in [item.text for item in first.lines("evidence")]
     assert sum(len(item.text) for item in first.lines("evidence")) < 3 * 100
+
+
+def test_the_same_statement_is_not_shown_from_both_its_ends() -> None:
+    question = "Is Bogota the capital of Colombia?"
+    keys = [{"key": ["Colombia", "capital", "Bogota"], "of": [1]}]
+    _, model = ask(question, script({}, keys, {question: ["Bogota"]}), epsilon=0.1)
+    lines = [item.text for item in model.asked[2].lines("evidence") if "capital" in item.text]
+    assert len(lines) == 1
+
+
+def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thinkgraph.nodes.triple_retrieval.MOST_NAMES", 1)
+    monkeypatch.setattr("thinkgraph.nodes.triple_lists.MOST_RELATIONS", 1)
+    rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(60))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}, {"key": ["Colombia"], "of": [1]}]
+    question = "Capital of Panama?"
+    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, hub=20)
+    said = next(event["reason"] for event in events if event["type"] == "pruned")
+    assert "1 of 2 names were not linked" in said
+    assert "relations of a hub were not read" in said
+    # The relation that the key asks for is the one that was read.
+    assert events[-1]["text"] == "Panama City"
+    splits = {"Root?": [("Who borders Panama?", ()), ("What is the capital of #1?", (1,))]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
+    replies = script(splits, keys, {"Who borders Panama?": [f"Land {n}" for n in range(9)]})
+    events = events_of("Root?", replies, knowledge, follow=4)
+    assert any("5 answers were not followed" in event.get("reason", "") for event in events)
