@@ -34,7 +34,6 @@ from latency import waves
 import thinkgraph as tg
 from thinkgraph.eval.bench import Plan, Result, bench_model, load_questions, render, run_bench, table
 from thinkgraph.eval.gold import Gold, resolve_golds
-from thinkgraph.eval.metrics import outcome
 from thinkgraph.eval.questions import Question
 from thinkgraph.nodes.mind_map import plan
 from thinkgraph.nodes.triple_lists import TripleList, expand, sentence
@@ -154,10 +153,18 @@ def ablations(questions: Sequence[Question], knowledge: Knowledge, models: Seque
     return faults
 
 
+def outcome(result: Result) -> str:
+    """What became of a question (the paper's table 5); the three shares add up to 1."""
+    scores = result["scores"]
+    if scores["unknown"] and not scores["hits1"]:
+        return "missing"
+    return "hallucinated" if scores["wrong"] else "correct"
+
+
 def line(variant: str, results: Sequence[Result]) -> str:
     """One row: shares, and means per question."""
     count = len(results)
-    shares = Counter(outcome(result["scores"]) for result in results)
+    shares = Counter(outcome(result) for result in results)
     partial = sum(result["answer"]["status"] == "partial" for result in results)
     usage = [result["answer"]["usage"] for result in results]
     calls = [result["calls"] for result in results]

@@ -287,6 +287,17 @@ def test_a_placeholder_without_a_number_is_tied_to_the_question_that_asks_for_it
     assert answer["answers"] == ["Panama City"]
 
 
+def test_the_statement_that_gave_an_answer_is_not_looked_up_again() -> None:
+    # A global key belongs to both questions; around Panama only the second one's is looked for.
+    both = {"key": ["?2", "highest point", "Baru"], "of": [2, 3]}
+    events = events_of(TWO_HOPS, script(keys=[both, KEYS[1]]), least=0)
+    kept = [[one["label"] for one in event["kept"]] for event in events if event["type"] == "pruned"]
+    assert kept == [["highest point Baru"], ["Panama capital"]]
+    loose = [{"key": one["key"], "of": []} for one in KEYS]
+    answer, _ = ask(TWO_HOPS, script(keys=loose))
+    assert answer["answers"] == ["Panama City"]
+
+
 def test_a_question_that_needs_an_answer_without_a_key_for_it_is_followed_by_its_words() -> None:
     answer, _ = ask(TWO_HOPS, script(keys=KEYS[:1]), least=1)
     assert answer["answers"] == ["Panama City"]
@@ -691,3 +702,43 @@ def test_events_tell_how_far_the_map_is() -> None:
         ("0.2", ["Panama City"], True),
         ("0", ["Panama City"], True),
     ]
+
+
+def test_a_small_bound_on_evidence_keeps_what_the_question_is_about() -> None:
+    rows = [*ROWS, *(("Panama", f"capital x{n}", f"Thing {n}") for n in range(40))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    keys = [*KEYS, {"key": ["Panama", "capital"], "of": [1]}]
+    answer, model = ask(TWO_HOPS, script(keys=keys), knowledge, evidence_tokens=100, epsilon=0.3)
+    assert answer["answers"] == ["Panama City"]
+    first = next(prompt for prompt in model.asked if prompt.role == "coggrag.reason")
+    # The first question is about Baru, though Panama's triples are as near to the keys and many more.
+    assert "(Baru) <-[highest point]- (Panama)" in [item.text for item in first.lines("evidence")]
+    assert sum(len(item.text) for item in first.lines("evidence")) < 3 * 100
+
+
+def test_the_same_statement_is_not_shown_from_both_its_ends() -> None:
+    question = "Is Bogota the capital of Colombia?"
+    keys = [{"key": ["Colombia", "capital", "Bogota"], "of": [1]}]
+    _, model = ask(question, script({}, keys, {question: ["Bogota"]}), epsilon=0.1)
+    lines = [item.text for item in model.asked[2].lines("evidence") if "capital" in item.text]
+    assert len(lines) == 1
+
+
+def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("thinkgraph.nodes.triple_retrieval.MOST_NAMES", 1)
+    monkeypatch.setattr("thinkgraph.nodes.triple_lists.MOST_RELATIONS", 1)
+    rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(60))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}, {"key": ["Colombia"], "of": [1]}]
+    question = "Capital of Panama?"
+    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, hub=20)
+    said = next(event["reason"] for event in events if event["type"] == "pruned")
+    assert "1 of 2 names were not linked" in said
+    assert "relations of a hub were not read" in said
+    # The relation that the key asks for is the one that was read.
+    assert events[-1]["text"] == "Panama City"
+    splits = {"Root?": [("Who borders Panama?", ()), ("What is the capital of #1?", (1,))]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
+    replies = script(splits, keys, {"Who borders Panama?": [f"Land {n}" for n in range(9)]})
+    events = events_of("Root?", replies, knowledge, follow=4)
+    assert any("5 answers were not followed" in event.get("reason", "") for event in events)

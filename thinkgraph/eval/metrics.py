@@ -46,20 +46,6 @@ class EvidenceScores(TypedDict):
     """Share of the gold triples and passages that are cited."""
 
 
-Outcome = Literal["correct", "missing", "hallucinated"]
-
-
-def outcome(scores: Scores) -> Outcome:
-    """What became of a question, as CogGRAG's table 5 counts it; the three shares of a set of questions add up to 1.
-
-    Correct: the first answer given is gold, or none was given where there is none. Missing: "I don't know". Hallucinated: any
-    other answer.
-    """
-    if scores["hits1"]:
-        return "correct"
-    return "missing" if scores["unknown"] else "hallucinated"
-
-
 def normalise(text: str) -> str:
     """An answer for comparison: numbers by value, everything else without case, accents, punctuation, leading article."""
     bare = text.strip()

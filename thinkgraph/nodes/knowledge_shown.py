@@ -12,7 +12,7 @@ from thinkgraph.nodes.showing import Shown, Texts, evidence_line, fetch_texts
 from thinkgraph.prompts.lines import answer_line, passage_line
 from thinkgraph.state.coggrag import CogGragSettings, Known
 from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.knowledge import PassageHit
+from thinkgraph.state.knowledge import Passage, PassageHit
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.chunks import chunk_offsets
 from thinkgraph.tools.requests import Steps
@@ -80,38 +80,37 @@ class Seen:
 
 def knowledge_of(
     items: Sequence[EvidenceItem],
-    chunks: Sequence[EvidenceItem],
+    read: Read,
     known: Sequence[Known],
     about: Sequence[str],
     settings: CogGragSettings,
 ) -> Steps[Seen]:
     """Lines for one question within `evidence_tokens`.
 
-    Answers known before come first, then chunks, then triples: those about the question's own entities, then those nearest to the
-    keys. They are shown in an order that does not depend on the question, so that a provider's prompt cache serves the
-    questions of a wave from the first one's prompt.
+    Room goes to answers known before, then to triples about the question's own entities, then to chunks, then to the triples
+    nearest to the keys. What has room is shown in an order that does not depend on the question, so that a provider's prompt
+    cache serves the questions of a wave from the first one's prompt.
 
     Args:
         items: T, and the chunks that known answers cite.
-        chunks: chunks read for this question.
+        read: the passages read for this question.
         known: the questions answered before.
         about: ids of the entities that the question is about.
         settings: the run's.
     """
-    every = {item["id"]: item for item in (*items, *chunks)}
-    texts = yield from fetch_texts(list(every.values()))
-    told = [answer_line(one["asked"], one["answers"]) for one in known]
+    every = {item["id"]: item for item in (*items, *read.chunks)}
+    found = yield from fetch_texts([item for item in every.values() if item.get("passage", "") not in read.passages])
+    texts = Texts(found.triples, {**read.passages, **found.passages})
+    told = [answer_line(one["asked"], one["answers"])[: settings.evidence_tokens] for one in known]
     room = settings.evidence_tokens - sum(_tokens(line) for line in told)
     own = set(about)
-    wanted = sorted(
-        every.values(),
-        key=lambda item: (
-            item["kind"] == "path",
-            item["kind"] == "path" and item["path"]["start"] not in own,
-            -item["score"],
-            item["id"],
-        ),
-    )
+
+    def urgency(item: EvidenceItem) -> int:
+        if item["kind"] == "chunk":
+            return 1
+        return 0 if item["path"]["start"] in own else 2
+
+    wanted = sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"]))
     kept: list[tuple[EvidenceItem, str]] = []
     for item in wanted:
         line = evidence_line(item, texts)
@@ -133,12 +132,20 @@ def _place(item: EvidenceItem) -> tuple[bool, int, str, float, str]:
     return item["kind"] == "chunk", item["round"], start, -item["score"], item["id"]
 
 
-def read_passages(
-    asked: str, about: Sequence[str], number: int, settings: CogGragSettings, *, key: str
-) -> Steps[list[EvidenceItem]]:
+@dataclass
+class Read:
+    """What was read for one question."""
+
+    chunks: list[EvidenceItem] = field(default_factory=list)
+    """The nearest chunks, best first."""
+    passages: dict[str, Passage] = field(default_factory=dict)
+    """The passages they are cut from, by id: they need not be fetched again."""
+
+
+def read_passages(asked: str, about: Sequence[str], number: int, settings: CogGragSettings, *, key: str) -> Steps[Read]:
     """The chunks nearest to a question among the passages of the entities it is about; beyond the paper."""
     if not settings.passages or not about:
-        return []
+        return Read()
     hits: list[PassageHit] = yield from ask.passages_of(list(about), asked, limit=settings.read_passages)
     drafts: list[tuple[EvidenceItem, Rankable]] = []
     for hit in hits:
@@ -162,7 +169,10 @@ def read_passages(
     drafts = drafts[: 2 * settings.read_passages]
     scores = yield from rank([text for _, text in drafts], asked, "", settings.ranker, settings, key=key)
     ranked = sorted(zip(drafts, scores, strict=True), key=lambda pair: -pair[1])
-    return [{**item, "score": round(value, 4)} for (item, _), value in ranked[: settings.passages]]
+    chunks: list[EvidenceItem] = [
+        {**item, "score": round(value, 4)} for (item, _), value in ranked[: settings.passages]
+    ]
+    return Read(chunks, {hit["passage"]["id"]: hit["passage"] for hit in hits})
 
 
 def cited_chunks(seen: Seen, cited: Sequence[str]) -> list[EvidenceItem]:

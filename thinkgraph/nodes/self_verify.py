@@ -8,7 +8,7 @@ from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.knowledge_shown import Seen, cited_chunks, knowledge_of, read_passages
+from thinkgraph.nodes.knowledge_shown import Read, Seen, cited_chunks, knowledge_of, read_passages
 from thinkgraph.nodes.mind_map import ROOT
 from thinkgraph.prompts.kinds import Judgement, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -97,14 +97,12 @@ def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Up
     honest = settings.skip_settled and not settings.own_knowledge
     if unmet and honest and not root:
         return _unsolved(state, f'it needs the answer to "{unmet}"')
-    chunks = []
+    read = Read()
     trial = _Trial(state, settings, Seen())
     try:
         if state["leaf"]:
-            chunks = yield from read_passages(
-                state["asked"], state["about"], state["round"], settings, key=state["part"]
-            )
-        trial.seen = yield from knowledge_of(state["items"], chunks, state["known"], state["about"], settings)
+            read = yield from read_passages(state["asked"], state["about"], state["round"], settings, key=state["part"])
+        trial.seen = yield from knowledge_of(state["items"], read, state["known"], state["about"], settings)
         if not trial.seen.lines and honest:
             return _unsolved(state, "nothing in the knowledge base was found for it")
         thought = yield from trial.think("coggrag.reason", 0)

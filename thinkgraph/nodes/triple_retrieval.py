@@ -81,7 +81,10 @@ def first_search(state: Mapping[str, Any], settings: CogGragSettings) -> Search:
     extracted = state["keys"] or {"local": as_keys(words_of(questions), ids, "local")}
     keys = settled(extracted, nodes)
     search = Search(names=_once(name for key in keys for name in ends_of(key)))
-    search.sentences = _once(in_words(key["parts"]) for key in keys if prunes(key, settings))
+    triples = [key for key in keys if prunes(key, settings)]
+    # A key between two unknowns is near to everything that has its relation; it waits until an answer is put in.
+    anchored = [key for key in triples if ends_of(key)]
+    search.sentences = _once(in_words(key["parts"]) for key in anchored or triples)
     if not search.sentences and settings.least and search.names:
         # Entities alone prune nothing: what is asked about them does.
         search.sentences = _once(questions)
@@ -99,11 +102,7 @@ def next_search(state: Mapping[str, Any], settings: CogGragSettings) -> Search:
             continue
         place = f"?{at}"
         asking = [key for key in nodes if key not in solved and at in references(nodes, key)]
-        using = [
-            key
-            for key in keys
-            if place in key["parts"] and any(owner not in solved for owner in key["of"] if owner != at)
-        ]
+        using = [key for key in keys if place in key["parts"] and _is_open_about(key, at, solved, asked=bool(asking))]
         if not asking and not using:
             continue
         room = settings.follow - len(search.names) - len(search.entities)
@@ -127,6 +126,16 @@ def next_search(state: Mapping[str, Any], settings: CogGragSettings) -> Search:
     search.entities = list(dict.fromkeys(search.entities))
     search.sentences = _once(search.sentences)
     return search
+
+
+def _is_open_about(key: Key, at: str, solved: Mapping[str, Solution], *, asked: bool) -> bool:
+    """Whether a key with the placeholder of an answered question still asks for something.
+
+    The statement that gave the answer does not; a key that belongs to no question may, if one needs the answer.
+    """
+    if at in key["of"] and not any(is_open(part) for part in key["parts"] if part != f"?{at}"):
+        return False
+    return any(owner not in solved for owner in key["of"] if owner != at) or (asked and not key["of"])
 
 
 def meant(name: str, links: Sequence[Link]) -> list[str]:
