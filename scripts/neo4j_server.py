@@ -25,10 +25,13 @@ import threading
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Self
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from typing import Self
 
 HERE = Path(__file__).resolve().parent / "neo4j"
-START_SECONDS = 180.0
+START_SECONDS = 300.0
 FETCH_SECONDS = 1200.0
 
 
@@ -281,7 +284,16 @@ def main() -> int:
     parser.add_argument(
         "--load", type=Path, nargs="+", default=[], metavar="FILE", help="Cypher scripts for an empty database"
     )
+    parser.add_argument("--fetch", action="store_true", help="only fetch the jars, if they are not there yet")
     args = parser.parse_args()
+    if args.fetch:
+        try:
+            find_java()
+            print(fetch_jars())
+        except ServerError as error:
+            print(f"neo4j-server: error: {error}", file=sys.stderr)
+            return 1
+        return 0
     for script in args.load:
         if not script.is_file():
             parser.error(f"there is no file {script}")

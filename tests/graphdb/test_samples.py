@@ -7,7 +7,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import chromadb
 import pytest
+from chromadb.config import Settings
+from fakes import FakeModel
 from graphdb.conftest import Database, cli_run
 from graphdb.contents import EXAMPLES
 
@@ -17,6 +20,7 @@ from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import read_questions
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.perfect import PerfectChooser
+from thinkgraph.tools.chroma_text import ChromaTextStore
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
@@ -196,6 +200,41 @@ def test_overrides(northwind: Database) -> None:
     with Knowledge.open(f"{northwind.spec}?{options}") as knowledge:
         assert knowledge.graph.entities(["Antonia Feinkost"])[0] is not None
         assert knowledge.graph.entities(["Customer:ANTON"]) == [None]
+
+
+def test_texts_from_elsewhere_keyed_by_a_property(northwind: Database) -> None:
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        collection = client.create_collection("reviews", embedding_function=None)
+        texts = {"13": "These gnocchi are made with potatoes from Avezzano.", "14": "The tagliatelle are cut by hand."}
+        collection.add(
+            ids=list(texts),
+            documents=list(texts.values()),
+            embeddings=HashEmbedder().embed(list(texts.values())),
+            metadatas=[{"productID": one} for one in texts],
+        )
+        with Neo4jGraphStore.open(f"{northwind.spec}?id=Product.productID") as graph:
+            outside = ChromaTextStore(client, "reviews", entity_key="productID", embedder=HashEmbedder())
+            knowledge = Knowledge(graph=graph, text=outside, embedder=HashEmbedder())
+            (match,) = knowledge.graph.lookup(["potato gnocchi"])[0]
+            assert match["entity"]["id"] == "13"
+            assert knowledge.text is not None
+            (hit,) = knowledge.text.passages_of([match["entity"]["id"]], "Where are the potatoes from?")
+            assert "Avezzano" in hit["passage"]["text"]
+            case = {
+                "tog2.reason": lambda prompt: {
+                    "sufficient": True,
+                    "answers": ["Avezzano"],
+                    "evidence": [item.number for item in prompt.lines("evidence") if "Avezzano" in item.passage],
+                    "clues": "",
+                    "query": "",
+                }
+            }
+            built = tg.build("tog2", knowledge=knowledge, model=FakeModel(case), settings={"ranker": "bm25"})
+            answer = built.invoke({"question": "Where do the potatoes of Potato Gnocchi come from?"})["answer"]
+            assert (answer["answers"], answer["status"]) == (["Avezzano"], "grounded")
+    finally:
+        client.close()
 
 
 @pytest.mark.parametrize(

@@ -66,7 +66,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
     relations = facts["relations"] if isinstance(facts["relations"], list) else []
     lines += ["relations"] * bool(relations)
     lines += [
-        f"  {one['triples']:>12,}  {one_line(one['label'])} ({one_line(one['name'])})"
+        f"  {_number(one['triples'])}  {one_line(one['label'])} ({one_line(one['name'])})"
         + ("  hidden" if one["hidden"] else "")
         for one in relations[:_SHOWN]
     ]
@@ -80,6 +80,11 @@ def _lines(facts: dict[str, Any]) -> list[str]:
         ]
     lines += [f"{'slow':<12} {one_line(note)}" for note in facts.get("missing", [])]
     return lines
+
+
+def _number(count: int) -> str:
+    """A count, right-aligned; nothing where it was not taken."""
+    return f"{count:>12,}" if count >= 0 else f"{'':>12}"
 
 
 def _label_lines(label: dict[str, Any]) -> list[str]:

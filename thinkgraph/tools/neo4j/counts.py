@@ -28,7 +28,7 @@ def count(connection: Connection, plan: Plan) -> tuple[Counts, str]:
         StoreError: it cannot be read.
     """
     catalogue = plan.catalogue
-    edges = sum(number - plan.touching.get(kind, 0) for kind, number in catalogue.types.items() if kind in plan.types)
+    edges = catalogue.relationships - sum(plan.touching.values())
     literal_nodes = sum(catalogue.labels[label] for label in plan.literal_labels - plan.hidden_labels)
     exact = catalogue.nodes <= EXACT_COUNTS
     values = _counted_values(connection, plan) if exact else _estimated_values(plan)
@@ -36,7 +36,7 @@ def count(connection: Connection, plan: Plan) -> tuple[Counts, str]:
     counts = Counts(
         entities=max(catalogue.nodes - plan.hidden_nodes, 0),
         literals=literal_nodes + facts,
-        triples=edges + facts,
+        triples=max(edges, 0) + facts,
         relations=len(plan.types) + len({key for _, key in values}),
         exact=exact,
     )

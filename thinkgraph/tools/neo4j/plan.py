@@ -15,7 +15,7 @@ from thinkgraph.tools.neo4j import cypher, roles
 from thinkgraph.tools.neo4j.address import Mapping
 from thinkgraph.tools.neo4j.connection import Connection
 from thinkgraph.tools.neo4j.roles import Roles, Template
-from thinkgraph.tools.neo4j.schema import Catalogue, counted, look, merged_roles
+from thinkgraph.tools.neo4j.schema import Catalogue, count_types, counted, look, merged_roles
 
 EXACT_COUNTS = 20_000
 """Nodes up to which the literal values are counted; of larger databases the sample says about how many there are."""
@@ -24,6 +24,9 @@ UNINDEXED = 2_000
 UNFINISHED = "_ThinkGraphExport"
 """The label of the node by which an export knows how far it is; it goes when the export is finished."""
 _ROLES_CACHE = 4_096
+_FEW_TYPES = 50
+"""Types of relationships up to which each is asked whether it touches hidden nodes; of more, those that are met there."""
+_LOOKED_AT = 200_000
 
 
 class Key(NamedTuple):
@@ -58,7 +61,7 @@ class Plan:
     hidden_nodes: int
     """Nodes that are no entities: hidden ones and values."""
     touching: dict[str, int] = field(default_factory=dict)
-    """About how many relationships of a mixed type touch hidden nodes."""
+    """About how many relationships of a type touch hidden nodes, or are hidden."""
 
     @functools.cached_property
     def heads(self) -> list[str]:
@@ -198,6 +201,8 @@ def make_plan(connection: Connection, mapping: Mapping) -> Plan:
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
     hidden_nodes, union_is_sum = _number_of(connection, catalogue, hidden)
     hidden_types, mixed, touching = _types(connection, catalogue, hidden, union_is_sum=union_is_sum)
+    unwanted = set(mapping.hide or ()) & set(catalogue.types)
+    touching |= count_types(connection, sorted(unwanted))
     ((node, edge),) = connection.rows(
         "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 } AS n, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 } AS r"
     )
@@ -209,8 +214,8 @@ def make_plan(connection: Connection, mapping: Mapping) -> Plan:
         literal_labels=frozenset(literal),
         passages=passages,
         hidden_labels=frozenset(hidden),
-        hidden_types=frozenset(hidden_types | (set(mapping.hide or ()) & set(catalogue.types))),
-        mixed_types=frozenset(mixed),
+        hidden_types=frozenset(hidden_types | unwanted),
+        mixed_types=frozenset(mixed - unwanted),
         keys=_keys(catalogue, things, mapping.id),
         literal_keys=_keys(catalogue, sorted(literal), None),
         passage_keys=_keys(catalogue, sorted(passages), None),
@@ -243,21 +248,27 @@ def _types(
     touching: dict[str, int] = {}
     if not hidden:
         return only, mixed, touching
-    starts: dict[str, list[int]] = {kind: [] for kind in catalogue.types}
-    ends: dict[str, list[int]] = {kind: [] for kind in catalogue.types}
+    totals = dict(catalogue.types)
+    if len(totals) > _FEW_TYPES:
+        either = "|".join(map(cypher.quoted, sorted(hidden)))
+        query = f"MATCH (c:{either})-[r]-() WITH type(r) AS t LIMIT {_LOOKED_AT} RETURN DISTINCT t"
+        totals = count_types(connection, sorted(str(row[0]) for row in connection.rows(query)))
+    starts: dict[str, list[int]] = {kind: [] for kind in totals}
+    ends: dict[str, list[int]] = {kind: [] for kind in totals}
     for label in sorted(hidden):
         name = cypher.quoted(label).replace("{", "{{").replace("}", "}}")
-        for kind, n in counted(connection, list(catalogue.types), f"COUNT {{{{ (:{name})-[:{{}}]->() }}}}").items():
+        for kind, n in counted(connection, list(totals), f"COUNT {{{{ (:{name})-[:{{}}]->() }}}}").items():
             starts[kind].append(n)
-        for kind, n in counted(connection, list(catalogue.types), f"COUNT {{{{ ()-[:{{}}]->(:{name}) }}}}").items():
+        for kind, n in counted(connection, list(totals), f"COUNT {{{{ ()-[:{{}}]->(:{name}) }}}}").items():
             ends[kind].append(n)
-    for kind, total in catalogue.types.items():
+    for kind, total in totals.items():
         if not starts[kind] and not ends[kind]:
             continue
         # All start at a hidden node, or all end at one. Where nodes have two hidden labels, sums would count twice.
         count = sum if union_is_sum else max
         if any(count(side) >= total for side in (starts[kind], ends[kind]) if side):
             only.add(kind)
+            touching[kind] = total
         else:
             mixed.add(kind)
             touching[kind] = min(total, sum(starts[kind]) + sum(ends[kind]))

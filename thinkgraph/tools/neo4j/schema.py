@@ -21,6 +21,9 @@ _COUNTS_AT_ONCE = 50
 _SKIPPED = 2_000_000
 """Nodes that are skipped at most to reach the middle of a label."""
 _RELATION_LABELS = 20_000
+COUNTED_TYPES = 200
+"""Types of relationships up to which each is counted when a database is opened: a query has to be planned for each."""
+UNCOUNTED = -1
 
 _EXACT_KINDS = frozenset({"RANGE", "TEXT", "BTREE"})
 
@@ -46,7 +49,7 @@ class Catalogue:
     labels: Mapping[str, int]
     """Nodes by label."""
     types: Mapping[str, int]
-    """Relationships by type."""
+    """Relationships by type; `UNCOUNTED` each where there are very many types."""
     keys: frozenset[str]
     nodes: int
     relationships: int
@@ -91,7 +94,8 @@ def look(connection: Connection) -> Catalogue:
         str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")
     )
     labels = counted(connection, names, "COUNT {{ (:{}) }}")
-    types = counted(connection, [str(row[0]) for row in kinds], "COUNT {{ ()-[:{}]->() }}")
+    types = count_types(connection, [str(row[0]) for row in kinds]) if len(kinds) <= COUNTED_TYPES else {}
+    types = types or {str(row[0]): UNCOUNTED for row in kinds}
     indexes, known = _indexes(connection)
     order = sorted(labels, key=lambda label: (-labels[label], label))
     samples = _samples(connection, {label: labels[label] for label in order[:_SAMPLED_LABELS]})
@@ -109,6 +113,11 @@ def look(connection: Connection) -> Catalogue:
         samples=samples,
         relation_labels=named,
     )
+
+
+def count_types(connection: Connection, kinds: Sequence[str]) -> dict[str, int]:
+    """How many relationships of each type there are."""
+    return counted(connection, kinds, "COUNT {{ ()-[:{}]->() }}")
 
 
 def counted(connection: Connection, names: Sequence[str], pattern: str) -> dict[str, int]:
