@@ -41,6 +41,7 @@ def test_entries_and_stretches(db, monkeypatch, name):
     drawn = random.Random(3)
     places = [drawn.randrange(len(rows)) for _ in range(500)]
     assert array.at(db, places) == {place: rows[place] for place in places}
+    assert array.at(db, range(400, 460)) == {place: rows[place] for place in range(400, 460)}
     assert array.at(db, []) == {}
     wanted = [range(0), range(1), range(5, 9_000), range(700, 700), range(8_999, 9_000), range(1, 3_000)]
     found: dict[int, list[int]] = {}
@@ -61,19 +62,22 @@ def test_a_full_page_fills_one_leaf(db):
 def test_left_out_pages_are_zeros_only_where_they_may_be(db):
     fill(db, "qualified", 3_000)
     db.execute("DELETE FROM qualified WHERE id = 1")
-    assert PagedArray("qualified", sparse=True).at(db, [0, 1_500, 2_500]) == {0: (0,), 1_500: (0,), 2_500: (2_500,)}
+    array = PagedArray("qualified", sparse=True)
+    assert array.at(db, [0, 1_500, 2_500]) == {0: (0,), 1_500: (0,), 2_500: (2_500,)}
+    assert array.at(db, range(1_000, 2_100)) == {n: (0 if 1_014 <= n < 2_028 else n,) for n in range(1_000, 2_100)}
     with pytest.raises(StoreError, match="damaged"):
         PagedArray("qualified").at(db, [1_500])
 
 
-@pytest.mark.parametrize("data", [b"", b"abc", b"abcd" * 3, "text", None])
+@pytest.mark.parametrize("data", [b"", b"abc", b"abcd" * 3, "text", "text" * 99, None])
 def test_damaged_pages(db, data):
     db.execute("CREATE TABLE other (id INTEGER PRIMARY KEY, data)")
     db.execute("INSERT INTO other VALUES (0, ?)", (data,))
     db.execute("DROP TABLE edge_out")
     db.execute("ALTER TABLE other RENAME TO edge_out")
-    with pytest.raises(StoreError, match="damaged"):
-        PagedArray("edge_out").at(db, [5])
+    for places in ([5], range(20)):
+        with pytest.raises(StoreError, match="damaged"):
+            PagedArray("edge_out").at(db, places)
     with pytest.raises(StoreError, match="damaged"):
         list(PagedArray("edge_out").stretches(db, [range(2, 7)]))
 

@@ -12,11 +12,14 @@ from typing import TypeVar
 
 from thinkgraph.errors import StoreError
 from thinkgraph.tools.graph_schema import ARRAYS, PAGE_BYTES
+from thinkgraph.tools.sqlite_file import chunks
 
 _T = TypeVar("_T")
 
 _HELD = 1_000
 """Pages held at a time: 4 MB."""
+_FEW = 8
+"""Entries of a page from which on it is read whole."""
 
 
 class PagedArray:
@@ -29,6 +32,11 @@ class PagedArray:
         self._entries = PAGE_BYTES // (4 * self._width)
         self._sparse = sparse
         self._query = f"SELECT p.id, p.data FROM json_each(?) j CROSS JOIN {name} p ON p.id = j.value"
+        size = 4 * self._width
+        self._single = (
+            f"SELECT j.value, substr(p.data, j.value % {self._entries} * {size} + 1, {size}) "
+            f"FROM json_each(?) j CROSS JOIN {name} p ON p.id = j.value / {self._entries}"
+        )
 
     def at(self, db: sqlite3.Connection, places: Iterable[int]) -> dict[int, tuple[int, ...]]:
         """The entries at these places.
@@ -37,19 +45,33 @@ class PagedArray:
             StoreError: the array is shorter than that.
         """
         found: dict[int, tuple[int, ...]] = {}
-        width, entries = self._width, self._entries
-        by_page: dict[int, list[int]] = {}
-        for place in set(places):
-            by_page.setdefault(place // entries, []).append(place)
-        for part in _batches(sorted(by_page)):
-            pages = self._pages(db, part)
-            for page in part:
-                numbers, base = pages[page], page * entries
-                for place in by_page[page]:
-                    start = (place - base) * width
-                    found[place] = tuple(numbers[start : start + width])
-                    if len(found[place]) < width:
-                        raise self._damaged()
+        wanted = sorted(set(places))
+        for part in chunks(wanted, _HELD):
+            pages = {place // self._entries for place in part}
+            # Pages that are needed for little are not handed over whole.
+            found.update(self._singly(db, part) if len(part) < _FEW * len(pages) else self._by_page(db, part))
+        return found
+
+    def _singly(self, db: sqlite3.Connection, places: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        rows = db.execute(self._single, (json.dumps(places),)).fetchall()
+        if not all(isinstance(entry, bytes) and len(entry) == 4 * self._width for _, entry in rows):
+            raise self._damaged()
+        numbers = iter(_integers(b"".join(entry for _, entry in rows)))
+        found = dict(zip((place for place, _ in rows), zip(*[numbers] * self._width, strict=True), strict=True))
+        if len(found) < len(places):
+            if not self._sparse:
+                raise self._damaged()
+            found.update((place, (0,) * self._width) for place in places if place not in found)
+        return found
+
+    def _by_page(self, db: sqlite3.Connection, places: Sequence[int]) -> dict[int, tuple[int, ...]]:
+        found: dict[int, tuple[int, ...]] = {}
+        pages = self._pages(db, sorted({place // self._entries for place in places}))
+        for place in places:
+            page, entry = divmod(place, self._entries)
+            found[place] = tuple(pages[page][entry * self._width : (entry + 1) * self._width])
+            if len(found[place]) < self._width:
+                raise self._damaged()
         return found
 
     def stretches(self, db: sqlite3.Connection, wanted: Sequence[range]) -> Iterator[tuple[int, int, memoryview[int]]]:

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable
 
 _MAPPED_BYTES = 1 << 30
-_CACHE_KIB = 16_000
+_CACHE_KIB = 4_000
 
 
 class ReadOnlyFile:
@@ -34,7 +34,7 @@ class ReadOnlyFile:
         Args:
             path: the file.
             setup: SQL run on every new connection.
-            mapped: bytes up to which a file is mapped into memory; a larger one is read through a cache of 16 MB for
+            mapped: bytes up to which a file is mapped into memory; a larger one is read through a cache of 4 MB for
                 each connection.
 
         Raises:
