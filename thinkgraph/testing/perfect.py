@@ -155,6 +155,8 @@ def is_gold(gold: Gold, item: Item) -> bool:
         return False
     if item.step:
         entity, relation, outgoing = item.step
+        if gold.steps:
+            return (key(entity), key(relation), outgoing) in {(key(e), key(r), out) for e, r, out in gold.steps}
         return any(
             not hop.is_text
             and hop.outgoing == outgoing
@@ -266,7 +268,7 @@ def _query(gold: Gold | None, finding: Finding) -> str:
     if gold is None or finding.missing is None:
         return gold.question if gold else "more evidence"
     hop = gold.hops[finding.missing]
-    return f"{', '.join(hop.sources[:3])} {hop.relation}"
+    return f"{', '.join(hop.sources[:3])} {hop.relation}".strip()
 
 
 def _follows(gold: Gold, call: Call) -> bool:
