@@ -22,8 +22,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from thinkgraph.errors import UsageError
@@ -160,6 +161,14 @@ def _serve(
 
 
 def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | None) -> list[Any]:
+    at_once: dict[str, Callable[[list[Any]], Sequence[Any]]] = {
+        "entities": graph.entities,
+        "relations": graph.relations,
+        "steps": partial(graph.neighbours, limit=_MANY),
+        "linked": StandardLinker(graph).link,
+    }
+    if sort in at_once:
+        return list(at_once[sort](flat))
     match sort:
         case "named":
             # An id wins over a label: two entities may share the label.
@@ -171,14 +180,6 @@ def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | Non
                 else [m["entity"] for m in matches if m["method"] == "exact"] or [m["entity"] for m in matches]
                 for entity, matches in zip(by_id, by_label, strict=True)
             ]
-        case "entities":
-            return list(graph.entities(flat))
-        case "relations":
-            return list(graph.relations(flat))
-        case "steps":
-            return list(graph.neighbours(flat, limit=_MANY))
-        case "linked":
-            return list(StandardLinker(graph).link(flat))
         case "passages":
             return list(texts.passages(flat)) if texts else [None] * len(flat)
         case _:  # passages of one entity near a question: one call each, the protocol takes one query

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -36,7 +37,9 @@ def in_order(passages: Sequence[Passage], named: Sequence[str], degree: Mapping[
             left.remove(passage)
     while left:
         best = max(left, key=lambda passage: (len(_shared(passage, found)) > 0, -left.index(passage)))
-        shared = sorted(_shared(best, found), key=lambda entity: (best["entities"].index(entity) > 0, degree.get(entity, 0), entity))
+        shared = sorted(
+            _shared(best, found), key=lambda entity: (best["entities"].index(entity) > 0, degree.get(entity, 0), entity)
+        )
         takes = [place for place, other in enumerate(found) if set(shared) & set(other.passage["entities"])]
         found.append(Supporting(best, tuple(shared), tuple(takes)))
         left.remove(best)
@@ -48,12 +51,22 @@ def _shared(passage: Passage, found: Sequence[Supporting]) -> set[str]:
 
 
 def lead_on(steps: Sequence[Step], reached: Sequence[Sequence[Triple]], passages: Sequence[Passage]) -> list[bool]:
-    """Which of some steps lead to an owner of a supporting passage that the entity they start from does not own."""
+    """Which of some steps lead to one more supporting passage: to an owner of one that the entity they start from does not
+    own, or to an entity that is one step before such an owner where no step leads there at once.
+    """
     owned: dict[str, set[str]] = {}
     for passage in passages:
         for entity in passage["entities"]:
             owned.setdefault(entity, set()).add(passage["id"])
-    return [
-        any(owned.get(other_end(t, step["entity"]), set()) - owned.get(step["entity"], set()) for t in triples)
-        for step, triples in zip(steps, reached, strict=True)
-    ]
+    ends = [{other_end(t, step["entity"]) for t in triples} for step, triples in zip(steps, reached, strict=True)]
+    near: dict[str, set[str]] = defaultdict(set)
+    for step, found in zip(steps, ends, strict=True):
+        near[step["entity"]].update(*(owned[end] for end in found if end in owned))
+    leading = []
+    for step, found in zip(steps, ends, strict=True):
+        start = step["entity"]
+        known = owned.get(start, set())
+        at_once = any(owned[end] - known for end in found if end in owned)
+        then = any(near[end] - known - near[start] for end in found if end in near and end != start)
+        leading.append(at_once or then)
+    return leading

@@ -55,7 +55,11 @@ class Counts:
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
         """Both numbers and the count of every pair, in order."""
         self.settle()
-        return (self.keys >> np.uint64(32)).astype(np.int64), (self.keys & np.uint64(0xFFFFFFFF)).astype(np.int64), self.times
+        return (
+            (self.keys >> np.uint64(32)).astype(np.int64),
+            (self.keys & np.uint64(0xFFFFFFFF)).astype(np.int64),
+            self.times,
+        )
 
 
 class Cooccurrence:

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from html.parser import HTMLParser
 from pathlib import Path
 
+from thinkgraph.ingest.documents.lists import listed
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.plain import decode, name_title
 
@@ -17,21 +18,21 @@ MOST_BYTES = 64 * 1024 * 1024
 
 _CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
 _HEAD_BYTES = 4096
-_VOID = frozenset("area base br col embed hr img input link meta param source track wbr".split())
-_SILENT = frozenset(
+_VOID = listed("area base br col embed hr img input link meta param source track wbr")
+_SILENT = listed(
     "script style noscript template svg math nav aside footer form button select option iframe object canvas dialog menu "
-    "audio video map".split()
+    "audio video map"
 )
 """Elements that hold no words of the page itself."""
-_BLOCKS = frozenset(
+_BLOCKS = listed(
     "address article blockquote body center dd details div dl dt fieldset figcaption figure footer header hr html li main ol "
-    "p pre section summary table tbody td tfoot th thead tr ul br title".split()
+    "p pre section summary table tbody td tfoot th thead tr ul br title"
 )
 _HEADINGS = {f"h{level}": level for level in range(1, 7)}
-_ROLES = frozenset("navigation banner contentinfo search complementary dialog alert menu menubar toolbar".split())
-_NAMES = frozenset(
+_ROLES = listed("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
+_NAMES = listed(
     "nav navbar navigation menu sidebar footer cookie cookies breadcrumb breadcrumbs advert advertisement ads share sharing "
-    "social newsletter popup modal skip pagination pager noprint navbox toc mw-editsection metadata".split()
+    "social newsletter popup modal skip pagination pager noprint navbox toc mw-editsection metadata"
 )
 """Words in `class` and `id` that mark what surrounds a page."""
 _LINKED, _SHORT = 0.7, 150

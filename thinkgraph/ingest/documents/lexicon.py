@@ -8,6 +8,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
+from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.names import CaseCounts, Span, spans
 from thinkgraph.ingest.documents.phrases import Phrases
 from thinkgraph.ingest.documents.words import Analysis, analyse, key_of_name
@@ -18,12 +19,6 @@ Kind = Literal["title", "short", "given", "heading", "capitals", "quoted", "phra
 
 _LONGEST_NAME = 200
 _SMALL_WORD = 3
-GENERIC = frozenset(
-    "introduction abstract summary overview contents conclusion conclusions references bibliography notes see also "
-    "external links further reading background history discussion results methods appendix faq readme index untitled "
-    "document page home changelog license".split()
-)
-"""Titles and headings that name no thing."""
 
 
 @dataclass(slots=True)
@@ -131,7 +126,7 @@ def read_names(chunks: Iterable[Chunk], lexicon: Lexicon) -> None:
     """Second look: every name that a passage writes as one."""
     phrases = Phrases()
     for chunk in chunks:
-        if chunk.title:
+        if chunk.title and key_of_name(chunk.title) not in GENERIC:
             lexicon.add(chunk.title, "title")
         for heading in chunk.section.split(" / "):
             if heading and key_of_name(heading) not in GENERIC:

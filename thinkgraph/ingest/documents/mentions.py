@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby
+from itertools import groupby, islice
 
-from thinkgraph.ingest.documents.lexicon import GENERIC, Chunk, Form, Lexicon, initials_fit
-from thinkgraph.ingest.documents.names import LONGEST
+from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, initials_fit
+from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.resolve import Decision, Names, initials_agree
 from thinkgraph.ingest.documents.words import LOOSE_JOINT, Analysis, Word, analyse, key_of_name
 from thinkgraph.tools.lexical import STOP_WORDS
@@ -18,6 +18,8 @@ _COMMON_SHARE, _COMMON = 0.01, 20
 _PERSON_WORDS = range(2, 5)
 _LONGEST_RUN = 12
 _KOREAN_ENDING = 3
+_PART = 2_000
+"""Passages of one document that are looked at together."""
 _ALONE = 3
 """Times that a last name may stand alone for each time that it ends a whole name; what stands alone more often is a name
 of its own ("California" beside "Southern California")."""
@@ -108,7 +110,11 @@ class Matcher:
     @staticmethod
     def _stands_alone(form: Form, around: Sequence[Word]) -> bool:
         """Whether part of a longer name is a name that the collection also uses alone, and set off by small words."""
-        return form.sure or "short" in form.kinds or (form.mentions > 1 and (" " in form.key or not any(word.upper for word in around)))
+        return (
+            form.sure
+            or "short" in form.kinds
+            or (form.mentions > 0 and (" " in form.key or not any(word.upper for word in around)))
+        )
 
     def _longest_at(self, analysis: Analysis, at: int, stop: int) -> tuple[Form | None, int]:
         words = analysis.words[:stop] if stop < len(analysis.words) else analysis.words
@@ -142,26 +148,29 @@ class Matcher:
             most = min(self._runs.get(text[at], 0), len(text) - at)
             size = next((n for n in range(most, 1, -1) if text[at : at + n] in self._forms), 0)
             if size:
-                piece = Word(word.start + at, word.start + at + size, text[at : at + size], text[at : at + size], False, False, True)
+                start, part = word.start + at, text[at : at + size]
+                piece = Word(start, start + size, part, part, upper=False, opens=False, unspaced=True)
                 yield _Found(self._forms[piece.key], piece, piece)
             at += size or 1
 
     def _written_as(self, form: Form, words: Sequence[Word]) -> bool:
         """Whether the words are written as the name is: capitals where its names have them."""
         if len(words) == 1:
-            word = words[0]
-            if form.kinds <= {"heading"} or (word.key in STOP_WORDS and not word.upper):
-                return False
-            if word.upper:
-                if word.opens and not form.sure and self._case.is_common(word.key):
-                    return False
-                return word.text.isupper() or not all(text.isupper() for text in form.variants)
-            if word.text.upper() == word.text.lower():
-                return True
-            return form.sure and self._case.lower.get(word.key, 0) <= self._limit and not word.key.isdigit()
+            return self._word_written_as(form, words[0])
         if form.sure or form.kinds & {"phrase", "heading"}:
             return True
         return any(word.upper for word in words) or not any(text != text.lower() for text in form.variants)
+
+    def _word_written_as(self, form: Form, word: Word) -> bool:
+        if form.kinds <= {"heading"} or (word.key in STOP_WORDS and not word.upper):
+            return False
+        if word.text.upper() == word.text.lower():
+            return True
+        if not word.upper:
+            return form.sure and self._case.lower.get(word.key, 0) <= self._limit
+        if word.opens and not form.sure and self._case.is_common(word.key):
+            return False
+        return word.text.isupper() or not all(text.isupper() for text in form.variants)
 
 
 def read_documents(chunks: Iterable[Chunk], names: Names, lexicon: Lexicon, passages: int) -> Iterator[Read]:
@@ -179,11 +188,13 @@ def read_documents(chunks: Iterable[Chunk], names: Names, lexicon: Lexicon, pass
         if is_person_like(form, lexicon):
             ends[key.rpartition(" ")[2]] += form.mentions
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
-        read = [
-            _Passage(chunk, list(matcher.find(analyse(chunk.text))), list(matcher.find(analyse(chunk.title))))
-            for chunk in group
-        ]
-        yield from _Document(document, read, names, lexicon, ends).resolved()
+        # A book is one document, a file of a gigabyte many: short names hold for as far as anyone would remember them.
+        while part := list(islice(group, _PART)):
+            read = [
+                _Passage(chunk, list(matcher.find(analyse(chunk.text))), list(matcher.find(analyse(chunk.title))))
+                for chunk in part
+            ]
+            yield from _Document(document, read, names, lexicon, ends).resolved()
 
 
 class _Document:
@@ -241,7 +252,7 @@ class _Document:
         key = found.form.key
         if (family := self._of_family(key)) is not None:
             return family, "namesake"
-        if "title" in found.form.kinds or " " in key and len(key.split()[0]) > 1:
+        if "title" in found.form.kinds or (" " in key and len(key.split()[0]) > 1):
             return key, ""
         if (whole := self._of_acronym(found)) is not None:
             return whole, "letters"
@@ -278,7 +289,11 @@ class _Document:
             return None
         if found.form.mentions > _ALONE * self._known_ends.get(last, 0):
             return None
-        fitting = [key for key in self._ends.get(last, ()) if key != found.form.key and (len(words) == 1 or initials_agree(words, key.split()))]
+        fitting = [
+            key
+            for key in self._ends.get(last, ())
+            if key != found.form.key and (len(words) == 1 or initials_agree(words, key.split()))
+        ]
         return fitting[0] if len({self._names.root(key) for key in fitting}) == 1 else None
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, OPENERS, PARTS
 from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
 from thinkgraph.tools.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
@@ -12,26 +13,6 @@ from thinkgraph.tools.values import value_kind
 LONGEST = 10
 """Words of the longest name."""
 
-_CONNECTORS = frozenset(
-    "of de del della di da do dos das du des der den van von la le les el al bin ibn zu zur for y auf the".split()
-)
-_DATES = frozenset(
-    "january february march april may june july august september october november december monday tuesday wednesday "
-    "thursday friday saturday sunday jan feb mar apr jun jul aug sep sept oct nov dec century bc bce ad ce am pm".split()
-)
-_PARTS = frozenset(
-    "chapter section figure fig table page appendix step part equation note exhibit annex article volume item question "
-    "exercise".split()
-)
-"""Words that a number after them makes a place in the document, not a name."""
-_OPENERS = STOP_WORDS | frozenset(
-    "although however despite since though unlike like among amongst upon within without along throughout during following "
-    "according meanwhile moreover furthermore nevertheless therefore thus hence instead finally eventually originally "
-    "initially subsequently currently today later early earlier recently several many some few every another such once "
-    "first second third never always often sometimes perhaps maybe still yet even now here there yes no not never "
-    "whether either neither including based located founded named known called born also see".split()
-)
-"""Words that begin sentences and no names."""
 _HYPHENS = frozenset("-\u2010\u2011")
 _SHOUTED = 0.8
 _MOST_DIGITS = 3
@@ -160,14 +141,18 @@ def _belongs(word: Word, before: Word | None) -> bool:
     if word.upper:
         return True
     if word.text.isdigit():
-        return len(word.text) <= _MOST_DIGITS and before.upper and before.key not in _DATES
-    return word.key in _CONNECTORS and (word.key != "the" or before.key in _CONNECTORS)
+        return len(word.text) <= _MOST_DIGITS and before.upper and before.key not in DATES
+    return word.key in CONNECTORS and (word.key != "the" or before.key in CONNECTORS)
 
 
 def _hyphened(text: str, before: Word, word: Word, case: CaseCounts) -> bool:
-    """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"."""
-    return text[before.end : word.start] in _HYPHENS and before.upper and case.lower.get(word.key, 0) <= case.lower.get(
-        f"-{word.key}", 0
+    """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"; and "Don't"."""
+    if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
+        return True
+    return (
+        text[before.end : word.start] in _HYPHENS
+        and before.upper
+        and case.lower.get(word.key, 0) <= case.lower.get(f"-{word.key}", 0)
     )
 
 
@@ -186,23 +171,23 @@ def _closed(words: list[Word], group: list[int], case: CaseCounts) -> Iterator[S
     text = " ".join(word.text for word in kept)
     if value_kind(text) or (len(text) == 1 and text.isascii()):
         return
-    if kept[0].key in _PARTS and len(kept) > 1 and kept[1].text.isdigit():
+    if kept[0].key in PARTS and len(kept) > 1 and kept[1].text.isdigit():
         return
-    if first == last and kept[0].key in _OPENERS:
+    if first == last and kept[0].key in OPENERS:
         return
     lone = first == last and opened and first == group[0]
     yield Span(first, last, quoted=False, opens=lone)
 
 
 def _may_begin(word: Word, case: CaseCounts, *, lone: bool) -> bool:
-    if word.key in _DATES or word.text.isdigit():
+    if word.key in DATES or word.text.isdigit():
         return False
     if not word.opens:
         return True
-    return word.key not in _OPENERS and not case.is_common(word.key) and not (lone and len(word.text) == 1)
+    return word.key not in OPENERS and not case.is_common(word.key) and not (lone and len(word.text) == 1)
 
 
 def _may_end(word: Word, before: Word | None) -> bool:
     if word.text.isdigit():
         return before is not None
-    return (word.upper or word.key not in _CONNECTORS) and word.key not in _DATES
+    return (word.upper or word.key not in CONNECTORS) and word.key not in DATES

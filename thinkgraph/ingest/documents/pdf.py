@@ -45,7 +45,9 @@ def read_pdf(path: Path) -> Reading:
 def _title(reader: PdfReader) -> str:
     title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
     # Word processors write the file's name there.
-    return title if len(title) <= _LONGEST_TITLE and not re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE) else ""
+    return (
+        title if len(title) <= _LONGEST_TITLE and not re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE) else ""
+    )
 
 
 def _pages(reader: PdfReader) -> Iterator[Piece]:
@@ -58,8 +60,7 @@ def _pages(reader: PdfReader) -> Iterator[Piece]:
             found = found or any(c.isalnum() for c in text)
             yield Piece(f"page {number}", text, start)
             start += len(text)
-    # Damaged files fail in as many ways as there are.
-    except Exception as error:
+    except Exception as error:  # noqa: BLE001 - damaged files fail in as many ways as there are
         raise UnreadableError(f"is a damaged PDF file (page {max(number, 1)}: {_words(error)})") from None
     if not found:
         raise UnreadableError("holds no text (a scan?); run OCR over it first")

@@ -24,7 +24,9 @@ _SHORT = 3
 
 _HAN = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\u30a0-\u30ff]{2,}")
 _GRAMS = range(2, 5)
-_FUNCTION = frozenset("的了在是和有不为與与及或也就都而其之于於以被把从從到对對上下中年月日個个这這那我你他她它们們者等将將并並")
+_FUNCTION = frozenset(
+    "的了在是和有不为與与及或也就都而其之于於以被把从從到对對上下中年月日個个这這那我你他她它们們者等将將并並"
+)
 
 
 class Phrases:
@@ -104,4 +106,4 @@ def _runs(text: str) -> Iterator[str]:
 def _bound(counter: Counter[str] | Counter[tuple[str, str]]) -> None:
     if len(counter) > MOST_COUNTED:
         for phrase in [phrase for phrase, count in counter.items() if count == 1]:
-            del counter[phrase]  # type: ignore[arg-type]
+            del counter[phrase]

@@ -7,6 +7,7 @@ import re
 from collections.abc import Iterator
 from itertools import chain, islice
 from pathlib import Path
+from typing import IO
 
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError, pieces_of
 
@@ -44,9 +45,9 @@ def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
     try:
         with path.open("rb") as stream:
             head = stream.read(4)
-            bom, name = next(((bom, name) for bom, name in _BOMS if head.startswith(bom)), (b"", ""))
+            bom, marked = next(((bom, name) for bom, name in _BOMS if head.startswith(bom)), (b"", ""))
             stream.seek(len(bom))
-            yield from _decoded(stream, name or _encoding_of(path, encoding))
+            yield from _decoded(stream, marked or _encoding_of(path, encoding))
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
 
@@ -57,9 +58,9 @@ def decode(raw: bytes, encoding: str | None, declared: str | None = None) -> str
     Raises:
         UnreadableError: none of them fits.
     """
-    for bom, name in _BOMS:
+    for bom, marked in _BOMS:
         if raw.startswith(bom):
-            return raw[len(bom) :].decode(name, "replace")
+            return raw[len(bom) :].decode(marked, "replace")
     for name in ("utf-8", declared, encoding):
         try:
             if name and "\0" not in (text := raw.decode(name)):
@@ -83,11 +84,11 @@ def _encoding_of(path: Path, encoding: str | None) -> str:
     return "utf-8"
 
 
-def _decoded(stream: object, encoding: str) -> Iterator[str]:
+def _decoded(stream: IO[bytes], encoding: str) -> Iterator[str]:
     decoder = codecs.getincrementaldecoder(encoding)()
     rest, done = "", False
     while not done:
-        block: bytes = stream.read(_BLOCK)  # type: ignore[attr-defined]
+        block = stream.read(_BLOCK)
         done = not block
         try:
             text = rest + decoder.decode(block, final=done)
@@ -106,7 +107,7 @@ def _decoded(stream: object, encoding: str) -> Iterator[str]:
 
 
 def _joined(lines: list[str]) -> list[str]:
-    """Lines that end with "\\n" only: Python also splits at form feeds and the like."""
+    """Lines that end with a line feed only: Python also splits at form feeds and the like."""
     out: list[str] = []
     for line in lines:
         if out and not out[-1].endswith("\n"):
@@ -119,10 +120,10 @@ def _joined(lines: list[str]) -> list[str]:
 def read_text(path: Path, encoding: str | None) -> Reading:
     """A plain text: one section; its title is a first line that stands alone and is no sentence, else the file's name."""
     lines = lines_of(path, encoding)
-    head = list(islice(lines, 3))
-    reading = Reading(title=_first_line(head) or name_title(path))
-    reading.pieces = pieces_of(chain(head, lines))
-    return reading
+    head = list(islice(lines, 2))
+    title = _first_line(head)
+    start = sum(map(len, head)) if title else 0
+    return Reading(title or name_title(path), pieces=pieces_of(chain([] if title else head, lines), start=start))
 
 
 def _first_line(head: list[str]) -> str:

@@ -16,15 +16,10 @@ from dataclasses import dataclass, field
 from rapidfuzz.distance import OSA
 
 from thinkgraph.ingest.documents.lexicon import Form, Lexicon
+from thinkgraph.ingest.documents.lists import LEGAL_FORMS, PERSON_TITLES
 from thinkgraph.ingest.documents.words import key_of_name
 from thinkgraph.tools.lexical import stem
 
-_PERSON_TITLES = frozenset(
-    "president king queen prince princess emperor empress sir lord lady dr doctor prof professor general colonel captain "
-    "major lieutenant sergeant admiral senator governor minister chancellor mayor judge justice pope bishop archbishop "
-    "cardinal mr mrs ms miss rev reverend herr frau monsieur madame".split()
-)
-_LEGAL_FORMS = frozenset("inc incorporated corp corporation ltd llc plc gmbh ag sa co kg bv nv oy ab".split())
 _QUALIFIED = re.compile(r"(?P<base>.+?)\s*(?:\([^()]+\)|,\s+(?P<place>[^()]+))\s*")
 _LONG, _FREQUENT, _RARE = 9, 5, 2
 """Letters of a name whose spelling is doubted; mentions of the right spelling at least, of the wrong one at most."""
@@ -80,7 +75,8 @@ def _rank(form: Form) -> tuple[bool, bool, int, str]:
 
 def resolve(lexicon: Lexicon) -> Names:
     """Apply the rules that hold over the whole collection."""
-    forms = {key: form for key, form in sorted(lexicon.forms.items()) if not _grammar(form)}
+    ends = {key.rpartition(" ")[2] for key in lexicon.forms if " " in key}
+    forms = {key: form for key, form in sorted(lexicon.forms.items()) if key in ends or not _grammar(form)}
     names = Names(forms)
     for rule, pairs in (
         ("article", _articles(forms, lexicon)),
@@ -124,25 +120,25 @@ def _articles(forms: Mapping[str, Form], lexicon: Lexicon) -> Iterator[tuple[str
 
 
 def _points(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
-    """"U.S." and "US": single letters, and the same letters without points."""
+    """Single letters and the same ones without points: "U.S." and "US"."""
     for key, form in forms.items():
         joined = key.replace(" ", "")
-        if len(joined) > 1 and len(joined) == len(key.split()) and joined in forms and joined.isalpha():
-            if all(text.isupper() for text in (*forms[joined].variants, *form.variants)):
-                yield key, joined
+        letters = len(joined) > 1 and len(joined) == len(key.split()) and joined.isalpha()
+        if letters and joined in forms and all(text.isupper() for text in (*forms[joined].variants, *form.variants)):
+            yield key, joined
 
 
 def _titled(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
     for key in forms:
         first, _, rest = key.partition(" ")
-        if first in _PERSON_TITLES and " " in rest and rest in forms:
+        if first in PERSON_TITLES and " " in rest and rest in forms:
             yield key, rest
 
 
 def _companies(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
     for key in forms:
         rest, _, last = key.rpartition(" ")
-        if last in _LEGAL_FORMS and rest in forms and not forms[rest].kinds <= {"phrase", "heading"}:
+        if last in LEGAL_FORMS and rest in forms and not forms[rest].kinds <= {"phrase", "heading"}:
             yield key, rest
 
 
@@ -162,7 +158,7 @@ def _acronyms(forms: Mapping[str, Form], lexicon: Lexicon) -> Iterator[tuple[str
 
 
 def _initials(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
-    """"J. Strauss II" and "Johann Strauss II", where no other name of the collection fits."""
+    """Initials where one whole name of the collection fits: "J. Strauss II" and "Johann Strauss II"."""
     whole: dict[str, list[list[str]]] = defaultdict(list)
     for key, form in forms.items():
         words = key.split()
@@ -246,8 +242,7 @@ def _find_families(names: Names, forms: dict[str, Form]) -> None:
 
 
 def short_name(title: str) -> str:
-    """"Brother" of "Brother (Pearl Jam song)"; empty where neither a bracket nor a place
-    after a comma qualifies it."""
+    """The name that a title qualifies ("Brother (Pearl Jam song)", "Paris, Texas"); empty where it qualifies none."""
     found = _QUALIFIED.fullmatch(title)
     if found is None or (found["place"] and not all(part[:1].isupper() for part in found["place"].split())):
         return ""

@@ -53,7 +53,9 @@ CREATE TABLE IF NOT EXISTS extraction (
     PRIMARY KEY (document, number)
 ) WITHOUT ROWID;
 """
-_USED = "problem = '' AND NOT EXISTS (SELECT 1 FROM document o WHERE o.words = d.words AND o.id < d.id AND o.problem = '')"
+_USED = (
+    "problem = '' AND NOT EXISTS (SELECT 1 FROM document o WHERE o.words = d.words AND o.id < d.id AND o.problem = '')"
+)
 
 
 class DocumentFacts(TypedDict):
@@ -100,10 +102,14 @@ class DocumentStore:
                 self._db = sqlite3.connect(address, uri=True, isolation_level=None)
             found = self.meta("format")
         except sqlite3.DatabaseError as error:
-            raise KnowledgeError(f"{path} is damaged ({error}); build the knowledge base again with --replace") from None
+            raise KnowledgeError(
+                f"{path} is damaged ({error}); build the knowledge base again with --replace"
+            ) from None
         if found != FORMAT:
             self._db.close()
-            raise KnowledgeError(f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace")
+            raise KnowledgeError(
+                f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
+            )
 
     def __enter__(self) -> Self:
         return self

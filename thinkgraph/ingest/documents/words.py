@@ -6,6 +6,7 @@ import re
 from dataclasses import dataclass, field
 from functools import lru_cache
 
+from thinkgraph.ingest.documents.lists import ABBREVIATIONS
 from thinkgraph.tools.lexical import UNSPACED
 from thinkgraph.tools.names import words as name_words
 
@@ -13,10 +14,8 @@ _RUN = UNSPACED.pattern
 # Vowel signs of Indic and Semitic scripts are marks, which \w leaves out, and yet parts of words.
 _MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
 _WORD = re.compile(rf"{_RUN}+|(?:(?!{_RUN})[^\W_]|[{_MARKS}])+")
-_BREAK = re.compile(r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[。！？]+[」』”）]*|\n\s*\n|\n(?=\s*(?:[-*\u2022\u00b7#|]|\d+[.)])\s)")
-_ABBREVIATION = frozenset(
-    "mr mrs ms dr st prof sr jr rev hon gen col capt lt sgt sen rep gov pres inc ltd co corp no nos vol vs etc eg ie al ca "
-    "approx dept est fig mt ft ph vgl bzw z.b nr bd str mme mlle sra dra".split()
+_BREAK = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[。！？]+[」』”\uff09]*|\n\s*\n|\n(?=\s*(?:[-*\u2022\u00b7#|]|\d+[.)])\s)"
 )
 _QUOTED = re.compile(
     r"\"([^\"\n]{2,120})\"|\u201c([^\u201d\n]{2,120})\u201d|\u00ab\s?([^\u00bb\n]{2,120}?)\s?\u00bb|\u300c([^\u300d\n]{1,60})\u300d"
@@ -76,8 +75,11 @@ def split_words(text: str) -> list[Word]:
         word = match.group()
         key = key_of(word)
         if key:
-            upper = word[0].isupper() or (len(word) > 1 and not word.islower() and word[0].isalpha() and word[1].isupper())
-            found.append(Word(match.start(), match.end(), word, key, upper, False, UNSPACED.match(word) is not None))
+            upper = word[0].isupper() or (
+                len(word) > 1 and not word.islower() and word[0].isalpha() and word[1].isupper()
+            )
+            unspaced = UNSPACED.match(word) is not None
+            found.append(Word(match.start(), match.end(), word, key, upper=upper, opens=False, unspaced=unspaced))
     return found
 
 
@@ -121,6 +123,6 @@ def _goes_on(word: Word, follows: Word | None) -> bool:
     """Whether a point after `word` ends an abbreviation or an initial, not a sentence."""
     if len(word.text) == 1 and word.text.isupper() and word.text != "I":
         return True
-    if word.key in _ABBREVIATION:
+    if word.key in ABBREVIATIONS:
         return True
     return follows is not None and follows.text[0].islower()

@@ -15,6 +15,7 @@ from thinkgraph.models.offline.choices import (
     text_scores,
 )
 from thinkgraph.models.offline.judge import Decision, decide
+from thinkgraph.models.offline.statements import statements
 from thinkgraph.models.offline.words import Embed, Similarity, tokens
 from thinkgraph.models.played import Call, PlayedChatModel, judgement
 from thinkgraph.prompts.lines import Item, one_line
@@ -68,6 +69,10 @@ class OfflineChatModel(PlayedChatModel):
                 return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}
             case "verdict":
                 return {"right": self._verdict(call, question)}
+            case "triples":
+                passages = [item for items in prompt.items.values() for item in items if item.passage]
+                allowed = [item.text.partition(" -- ")[0] for item in prompt.lines("relations")]
+                return {"triples": statements(passages, allowed, self._similarity), "types": []}
             case "text":
                 return self._text(call, question)
             case _:
