@@ -18,7 +18,7 @@ from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.errors import KnowledgeError, ModelError, UsageError
 from thinkgraph.ingest.build import Build, BuildReport, Inputs
 from thinkgraph.ingest.documents.cooccurrence import Limits
 from thinkgraph.ingest.documents.graph import RESOLUTION, Made, Mode, write_files
@@ -350,6 +350,8 @@ class _Work:
 
         how = self._how(cached_journal(lambda: SqliteJournal(work / _REPLIES)))
         usage = extract(store, how, keep=self._keep_found, progress=self.progress)
+        if usage.failed and not store.has_statements():
+            raise ModelError(f"{usage.first_problem}; mend that and run the same command again to go on")
         store.set_meta("model", usage.model)
         for fact in store.facts():
             if fact["problem"] and fact["passages"]:

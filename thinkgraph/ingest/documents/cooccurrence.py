@@ -96,14 +96,16 @@ class Cooccurrence:
         """(entity, relation, entity, passages that say so), in an order that the order of documents does not change."""
         names = list(self._numbers)
         uses = np.array(self._uses, np.float64)
+        rank = np.empty(len(names), np.int64)
+        rank[np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)] = np.arange(len(names))
         subject, thing, times = self._about.columns()
         titled = set(zip(subject.tolist(), thing.tolist(), strict=True))
-        keep = _best(subject, subject, thing, self._weights(subject, thing, times, uses), limits.mentions, names)
+        keep = _best([subject], rank[thing], self._weights(subject, thing, times, uses), limits.mentions)
         yield from sorted((names[subject[i]], MENTIONS, names[thing[i]], int(times[i])) for i in np.flatnonzero(keep))
         one, other, times = self._pairs.columns()
-        weight = self._weights(one, other, times, uses)
-        keep = _best(one, one, other, weight, limits.with_others, names)
-        keep |= _best(other, one, other, weight, limits.with_others, names)
+        low, high = np.minimum(rank[one], rank[other]), np.maximum(rank[one], rank[other])
+        order = low * len(names) + high
+        keep = _best([one, other], order, self._weights(one, other, times, uses), limits.with_others)
         pairs = (
             (*sorted((names[one[i]], names[other[i]])), int(times[i]))
             for i in np.flatnonzero(keep)
@@ -122,21 +124,16 @@ class Cooccurrence:
 
 
 def _best(
-    of: NDArray[np.int64],
-    one: NDArray[np.int64],
-    other: NDArray[np.int64],
-    weight: NDArray[np.float64],
-    most: int,
-    names: Sequence[str],
+    ends: Sequence[NDArray[np.int64]], order: NDArray[np.int64], weight: NDArray[np.float64], most: int
 ) -> NDArray[np.bool_]:
-    """Which pairs are among the `most` of greatest weight of their entity `of`; of equals, by name."""
-    rank = np.empty(len(names), np.int64)
-    rank[np.array(sorted(range(len(names)), key=names.__getitem__), np.int64)] = np.arange(len(names))
-    order = np.lexsort((np.maximum(rank[one], rank[other]), np.minimum(rank[one], rank[other]), -weight, of))
-    keep = np.zeros(len(of), bool)
-    if len(of):
-        heads = np.concatenate(([True], of[order][1:] != of[order][:-1]))
-        starts = np.flatnonzero(heads)
-        place = np.arange(len(of)) - np.repeat(starts, np.diff(np.append(starts, len(of))))
-        keep[order] = place < most
+    """Which edges are among the `most` of greatest weight of one of their ends; of equal ones, those first in `order`."""
+    keep = np.zeros(len(weight), bool)
+    if not len(weight):
+        return keep
+    of = np.concatenate(ends)
+    edge = np.tile(np.arange(len(weight)), len(ends))
+    by = np.lexsort((order[edge], -weight[edge], of))
+    heads = np.flatnonzero(np.concatenate(([True], of[by][1:] != of[by][:-1])))
+    place = np.arange(len(of)) - np.repeat(heads, np.diff(np.append(heads, len(of))))
+    keep[edge[by][place < most]] = True
     return keep

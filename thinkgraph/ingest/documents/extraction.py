@@ -100,8 +100,8 @@ class Extraction:
     def inputs(self, chunk: Chunk) -> dict[str, str]:
         """What the prompt is filled with."""
         return {
-            "relations": numbered(map(safe_label, self.relations)),
-            "types": numbered(map(safe_label, self.types)),
+            "relations": numbered(map(_entry, self.relations)),
+            "types": numbered(map(_entry, self.types)),
             "passage": numbered([passage_line(chunk.title, chunk.section, chunk.text)]),
         }
 
@@ -110,6 +110,12 @@ class Extraction:
         messages = self.prompts.get(ROLE).render(self.inputs(chunk), self.shape(), shots=self.settings.shots)
         parts = [self.client.name, self.settings.temperature_reason, self.settings.max_output_tokens, messages]
         return hashlib.blake2b(json.dumps(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _entry(line: str) -> str:
+    """A name and perhaps its description, as prompts show entities."""
+    name, dash, words = line.partition(" -- ")
+    return f"{safe_label(name)}{dash}{safe_label(words)}"
 
 
 class _Purse(Ledger):

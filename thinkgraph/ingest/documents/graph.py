@@ -27,6 +27,7 @@ SAME_NAME = "shares its name with"
 RESOLUTION = "resolution.jsonl"
 """The file of a knowledge base that tells which names were taken for one thing, and by which rule."""
 
+_TITLE, _NAME = "title of a document", "name in a document"
 _ALIASES = 30
 _SOURCES = 3
 """Passages that a statement names as its source; the others are counted."""
@@ -53,7 +54,8 @@ class _Writer:
         self._limits = limits
         self._progress = progress
         self._lexicon = Lexicon()
-        self._used: dict[str, None] = {}
+        self._used: dict[str, str] = {}
+        """Title of the first document that names each entity."""
         self._about: dict[str, str] = {}
         self._types: dict[str, Counter[str]] = defaultdict(Counter)
         self._said: dict[tuple[str, str, str, bool], list[str]] = {}
@@ -130,7 +132,8 @@ class _Writer:
             found = extracted.get(place)
             ends = self._state(read, found.found, names) if found is not None and found.found is not None else []
             entities = dict.fromkeys([*filter(None, [read.about]), *(m.entity for m in read.mentions), *ends])
-            self._used.update(entities)
+            for entity in entities:
+                self._used.setdefault(entity, read.chunk.title)
             row = {
                 "id": read.chunk.id,
                 "title": read.chunk.title,
@@ -193,14 +196,14 @@ class _Writer:
 
     def _entities(self, label: dict[str, str]) -> Iterator[dict[str, str]]:
         for entity in sorted(self._used):
-            kinds = self._types.get(entity)
-            kind = min(kinds, key=lambda name: (-kinds[name], name)) if kinds else ""
-            yield {
-                "id": label[entity],
-                "label": label[entity],
-                "type": kind,
-                "description": self._about.get(entity, ""),
-            }
+            title, kinds = self._used[entity], self._types.get(entity)
+            if kinds:
+                kind = min(kinds, key=lambda name: (-kinds[name], name))
+            else:
+                kind = _TITLE if entity in self._about else _NAME
+            # Never empty: a store would make them up from the entity's edges, which say little here.
+            words = self._about.get(entity) or (f"mentioned in {title}" if title else kind)
+            yield {"id": label[entity], "label": label[entity], "type": kind, "description": words}
 
     def _aliases(self, names: Names, groups: dict[str, list[Form]], label: dict[str, str]) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
@@ -231,12 +234,11 @@ def _entity(name: str, read: Read, names: Names) -> str:
 
 
 def about(text: str) -> str:
-    """What the beginning of a document says its thing is ("tributary of the Limpopo"); empty where it says it otherwise."""
-    found = _ABOUT.search(text[:_LOOKED_AT])
-    if found is None:
-        return ""
-    words = re.split(r",\s|\s(?:which|who|that)\s|\s\(", " ".join(found["what"].split()), maxsplit=1)[0]
-    return words if len(words) <= _LONGEST_ABOUT else words[:_LONGEST_ABOUT].rsplit(" ", 1)[0]
+    """What the beginning of a document says its thing is ("tributary of the Limpopo"), else how the document begins."""
+    head = " ".join(text[:_LOOKED_AT].split())
+    found = _ABOUT.search(head)
+    words = re.split(r",\s|\s(?:which|who|that)\s|\s\(", found["what"], maxsplit=1)[0] if found else head
+    return words if len(words) <= _LONGEST_ABOUT else words[:_LONGEST_ABOUT].rsplit(" ", 1)[0] + " …"
 
 
 def _write_lines(path: Path, rows: Iterable[dict[str, str]]) -> None:

@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -88,7 +89,8 @@ class _Block:
 
 class _Page(HTMLParser):
     def __init__(self, text: str) -> None:
-        super().__init__(convert_charrefs=True)
+        # References are turned into characters here, so that what follows one is still found in the file.
+        super().__init__(convert_charrefs=False)
         self._lines = [0]
         for found in re.finditer("\n", text):
             self._lines.append(found.end())
@@ -141,6 +143,12 @@ class _Page(HTMLParser):
             block.size += len(data)
             if self._within["a"]:
                 block.linked += len(data.strip())
+
+    def handle_entityref(self, name: str) -> None:
+        self.handle_data(unescape(f"&{name};"))
+
+    def handle_charref(self, name: str) -> None:
+        self.handle_data(unescape(f"&#{name};"))
 
     def _inside(self) -> bool:
         return bool(self._within["main"] or self._within["article"])

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from thinkgraph.ingest.documents.lists import GENERIC
-from thinkgraph.ingest.documents.names import CaseCounts, Span, spans
+from thinkgraph.ingest.documents.names import CaseCounts, Span, is_letters, spans
 from thinkgraph.ingest.documents.phrases import Phrases
 from thinkgraph.ingest.documents.words import Analysis, analyse, key_of_name
 from thinkgraph.tools.lexical import STOP_WORDS
@@ -29,6 +29,8 @@ class Form:
     kinds: set[Kind] = field(default_factory=set)
     variants: Counter[str] = field(default_factory=Counter)
     """How it is written, and how often."""
+    given: Counter[str] = field(default_factory=Counter)
+    """How those write it who named it: titles, lists of entities."""
     mentions: int = 0
     opening: int = 0
     """Mentions whose only sign is the head of a sentence."""
@@ -40,8 +42,9 @@ class Form:
 
     @property
     def label(self) -> str:
-        """The most frequent way of writing it; of equals, the first in the alphabet."""
-        return min(self.variants, key=lambda text: (-self.variants[text], text))
+        """The most frequent way of writing it, a title's where there is one; of equals, the first in the alphabet."""
+        variants = self.given or self.variants
+        return min(variants, key=lambda text: (-variants[text], text))
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,13 +73,17 @@ class Lexicon:
         """Take in one occurrence of a name; None if it can be none."""
         text = " ".join(text.split())
         key = key_of_name(text)
-        if not key or len(text) > _LONGEST_NAME or value_kind(text) or (kind != "title" and key in STOP_WORDS):
+        if not key or len(text) > _LONGEST_NAME or value_kind(text):
+            return None
+        if key in STOP_WORDS and kind != "title" and not is_letters(text):
             return None
         form = self.forms.get(key)
         if form is None:
             form = self.forms[key] = Form(key)
         form.kinds.add(kind)
         form.variants[text] += 1
+        if kind in {"title", "given"}:
+            form.given[text] += 1
         if kind not in {"title", "given", "heading", "phrase"}:
             form.mentions += 1
             form.opening += opens

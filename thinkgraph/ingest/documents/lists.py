@@ -11,9 +11,15 @@ def listed(words: str, sign: str | None = None) -> frozenset[str]:
 
 
 CONNECTORS = listed(
-    "of de del della di da do dos das du des der den van von la le les el al bin ibn zu zur for y auf the"
+    "of de del della di da do dos das du des der den van von la le les el al bin ibn zu zur for y auf the d l"
 )
 """Small words inside names."""
+
+HYPHENED = listed(
+    "based born like style speaking era wide led owned backed area bound made related free class trained educated registered "
+    "listed raised language type shaped size level only oriented minded friendly built run held style inspired themed time"
+)
+"""Words that a hyphen ties to a name without making them part of it."""
 
 DATES = listed(
     "january february march april may june july august september october november december monday tuesday wednesday "
@@ -31,7 +37,8 @@ OPENERS = STOP_WORDS | listed(
     "although however despite since though unlike like among amongst upon within without along throughout during following "
     "according meanwhile moreover furthermore nevertheless therefore thus hence instead finally eventually originally "
     "initially subsequently currently today later early earlier recently several many some few every another such once "
-    "first second third never always often sometimes perhaps maybe still yet even now here there yes no not whether either "
+    "first second third one two three four five six seven eight nine ten nothing something everything nobody everybody anyone "
+    "everyone someone never always often sometimes perhaps maybe still yet even now here there yes no not whether either "
     "neither including based located founded named known called born also see"
 )
 """Words that begin sentences and no names."""

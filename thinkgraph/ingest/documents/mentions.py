@@ -10,7 +10,7 @@ from itertools import groupby, islice
 from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, initials_fit
 from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.resolve import Decision, Names, initials_agree
-from thinkgraph.ingest.documents.words import LOOSE_JOINT, Analysis, Word, analyse, key_of_name
+from thinkgraph.ingest.documents.words import JOINT, LOOSE_JOINT, Analysis, Word, analyse, key_of_name
 from thinkgraph.tools.lexical import STOP_WORDS
 
 _COMMON_SHARE, _COMMON = 0.01, 20
@@ -61,6 +61,8 @@ class _Passage:
     found: list[_Found]
     in_title: list[_Found]
     """Names inside its title, the title itself among them."""
+    words: set[str]
+    """Keys of all its words."""
 
 
 class Matcher:
@@ -100,12 +102,23 @@ class Matcher:
         at = start
         while at < stop:
             form, size = self._longest_at(analysis, at, stop if at > start else stop - 1)
-            around = [*words[at - 1 : at][at == start :], *words[at + size : min(at + size + 1, stop)]]
+            around = [
+                words[place] for place in (at - 1, at + size) if self._touches(analysis, place, at, size, start, stop)
+            ]
             if form is not None and self._stands_alone(form, around):
                 yield _Found(form, words[at], words[at + size - 1])
                 at += size
             else:
                 at += 1
+
+    @staticmethod
+    def _touches(analysis: Analysis, place: int, at: int, size: int, start: int, stop: int) -> bool:
+        """Whether the word at `place`, inside the longer name, is joined to the part that begins at `at`."""
+        if not start <= place < stop:
+            return False
+        words = analysis.words
+        left, right = (words[place], words[at]) if place < at else (words[at + size - 1], words[place])
+        return JOINT.fullmatch(analysis.text, left.end, right.start) is not None
 
     @staticmethod
     def _stands_alone(form: Form, around: Sequence[Word]) -> bool:
@@ -190,11 +203,14 @@ def read_documents(chunks: Iterable[Chunk], names: Names, lexicon: Lexicon, pass
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
         # A book is one document, a file of a gigabyte many: short names hold for as far as anyone would remember them.
         while part := list(islice(group, _PART)):
-            read = [
-                _Passage(chunk, list(matcher.find(analyse(chunk.text))), list(matcher.find(analyse(chunk.title))))
-                for chunk in part
-            ]
+            read = [_passage(chunk, matcher) for chunk in part]
             yield from _Document(document, read, names, lexicon, ends).resolved()
+
+
+def _passage(chunk: Chunk, matcher: Matcher) -> _Passage:
+    text, title = analyse(chunk.text), analyse(chunk.title)
+    words = {word.key for word in (*text.words, *title.words)}
+    return _Passage(chunk, list(matcher.find(text)), list(matcher.find(title)), words)
 
 
 class _Document:
@@ -210,7 +226,7 @@ class _Document:
         self._known_ends = known_ends
         self._titles = list(dict.fromkeys(key for p in passages if (key := key_of_name(p.chunk.title)) in names.forms))
         self._present = Counter(found.form.key for p in passages for found in p.found)
-        self._words = {word for key in (*self._present, *self._titles) for word in key.split()}
+        self._words: set[str] = set().union(*(passage.words for passage in passages))
         self._chosen: dict[str, str] = {}
         self._ends: dict[str, list[str]] = defaultdict(list)
         for key in dict.fromkeys((*self._titles, *self._present)):

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, OPENERS, PARTS
+from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, HYPHENED, OPENERS, PARTS
 from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
 from thinkgraph.tools.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
@@ -16,7 +16,7 @@ LONGEST = 10
 _HYPHENS = frozenset("-\u2010\u2011")
 _SHOUTED = 0.8
 _MOST_DIGITS = 3
-_FEW = 4
+_FEW, _MANY = 4, 7
 
 
 @dataclass(slots=True)
@@ -79,16 +79,21 @@ def _sentences(analysis: Analysis) -> Iterator[list[Word]]:
 def _shouted(group: list[Word]) -> bool:
     """A headline: capitals throughout, which then mark nothing."""
     letters = [word for word in group if word.text[0].isalpha() and not word.unspaced]
-    return len(letters) > _FEW and sum(word.upper for word in letters) > _SHOUTED * len(letters)
+    loud, raised = sum(word.text.isupper() for word in letters), sum(word.upper for word in letters)
+    return (len(letters) > _FEW and loud > _SHOUTED * len(letters)) or (
+        len(letters) > _MANY and raised > _SHOUTED * len(letters)
+    )
 
 
 def spans(analysis: Analysis, case: CaseCounts) -> Iterator[Span]:
-    """The names of a passage in order; none overlaps another, apart from names inside quotations."""
-    yield from _quoted(analysis)
+    """The names of a passage; none overlaps another."""
+    quoted = list(_quoted(analysis))
+    yield from quoted
+    inside = {place for span in quoted for place in range(span.first, span.last + 1)}
     at = 0
     for group in _sentences(analysis):
         if not _shouted(group):
-            yield from _capitals(analysis, at, at + len(group), case)
+            yield from _capitals(analysis, at, at + len(group), case, inside)
         at += len(group)
 
 
@@ -114,14 +119,16 @@ def _may_quote(group: list[Word]) -> bool:
     )
 
 
-def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts) -> Iterator[Span]:
+def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken: Container[int]) -> Iterator[Span]:
     words = analysis.words
     group: list[int] = []
     for place in range(start, stop):
         word = words[place]
-        if group and not JOINT.fullmatch(analysis.text, words[place - 1].end, word.start):
+        if group and (place in taken or not JOINT.fullmatch(analysis.text, words[place - 1].end, word.start)):
             yield from _closed(words, group, case)
             group = []
+        if place in taken:
+            continue
         if _belongs(word, words[group[-1]] if group else None) or (
             group and _hyphened(analysis.text, words[place - 1], word, case)
         ):
@@ -137,7 +144,7 @@ def _belongs(word: Word, before: Word | None) -> bool:
     if word.unspaced:
         return False
     if before is None:
-        return word.upper and word.key not in STOP_WORDS
+        return word.upper and (word.key not in STOP_WORDS or is_letters(word.text))
     if word.upper:
         return True
     if word.text.isdigit():
@@ -145,10 +152,17 @@ def _belongs(word: Word, before: Word | None) -> bool:
     return word.key in CONNECTORS and (word.key != "the" or before.key in CONNECTORS)
 
 
+def is_letters(text: str) -> bool:
+    """Whether a word is all capitals: "US" and "IT" are no pronouns."""
+    return len(text) > 1 and text.isupper()
+
+
 def _hyphened(text: str, before: Word, word: Word, case: CaseCounts) -> bool:
     """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"; and "Don't"."""
     if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
         return True
+    if word.key in HYPHENED:
+        return False
     return (
         text[before.end : word.start] in _HYPHENS
         and before.upper
@@ -173,7 +187,7 @@ def _closed(words: list[Word], group: list[int], case: CaseCounts) -> Iterator[S
         return
     if kept[0].key in PARTS and len(kept) > 1 and kept[1].text.isdigit():
         return
-    if first == last and kept[0].key in OPENERS:
+    if first == last and kept[0].key in OPENERS and not is_letters(kept[0].text):
         return
     lone = first == last and opened and first == group[0]
     yield Span(first, last, quoted=False, opens=lone)

@@ -80,7 +80,7 @@ def _plain(word: Word) -> bool:
         not word.upper
         and not word.unspaced
         and len(word.key) >= _SHORT
-        and word.key.isalpha()
+        and not any(c.isdigit() for c in word.key)
         and word.key not in STOP_WORDS
     )
 

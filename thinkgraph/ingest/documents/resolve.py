@@ -106,7 +106,7 @@ def _join(names: Names, key: str, other: str, rule: str) -> None:
     if one == two or all("title" in names.forms[root].kinds for root in (one, two)):
         return
     kept, gone = sorted((one, two), key=lambda root: _rank(names.forms[root]))
-    if rule == "acronym" and "title" not in names.forms[one].kinds:
+    if rule in {"acronym", "initials"} and "title" not in names.forms[one].kinds:
         kept, gone = two, one
     names.entity[gone] = kept
     names.decisions.append(Decision(names.forms[gone].label, names.forms[kept].label, rule))

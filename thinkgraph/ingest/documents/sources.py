@@ -108,7 +108,9 @@ class _Files:
             if entry.is_symlink():
                 target = Path(entry.path).resolve()
                 # What it leads to is read at its own place; what lies above would be read for ever.
-                if any(target.is_relative_to(root) or root.is_relative_to(target) for root in self._roots):
+                if target.exists() and any(
+                    target.is_relative_to(root) or root.is_relative_to(target) for root in self._roots
+                ):
                     self._rejects.note(name, 0, "is a link to what is read by its own name", kind="not read")
                     return False
             if entry.is_dir() or entry.is_file():

@@ -255,6 +255,10 @@ class DocumentStore:
             for number, key, found, tries, problem in rows
         }
 
+    def has_statements(self) -> bool:
+        """Whether a model has said anything usable of any passage."""
+        return self._db.execute("SELECT 1 FROM extraction WHERE found IS NOT NULL LIMIT 1").fetchone() is not None
+
     def put_extracted(self, identifier: str, found: dict[int, Extracted]) -> None:
         """Keep what was found in passages of a document, by their place in it (from 0)."""
         with self.together():

@@ -19,6 +19,8 @@ _LEADING = re.compile(
     r"^(?:the|a|an|in|on|at|he|she|it|its|his|her|they|their|this|that|these|those)\s+", re.IGNORECASE
 )
 _POSSESSIVE = re.compile(r"['\u2019]s?$")
+_PROPERTY = re.compile(r"(?:(?:the|a|an|its|his|her|their)\s+)?(?P<what>[\w -]+?)\s+of(?:\s+the)?\s*$", re.IGNORECASE)
+_BEING = frozenset({"is", "was", "are", "were"})
 _MOST_WORDS = 8
 _ENOUGH = 0.5
 
@@ -53,6 +55,9 @@ def _of_sentence(sentence: str, title: str) -> list[list[str]]:
         words = " ".join(re.sub(r"[\"\u201c\u201d(),;:]", " ", sentence[end:start]).split())
         words = _LEADING.sub("", words) if end == 0 else words
         words = re.sub(r"\s+(?:the|a|an)$", "", words)
+        if words in _BEING and (owned := _PROPERTY.match(sentence[: end - len(one)])):
+            # "The president of Varn is Ines Calder."
+            words = owned["what"]
         if 0 < len(tokens(words)) <= _MOST_WORDS and one.casefold() != other.casefold() and words.casefold() != "and":
             found.append([one, words, other])
     return found
