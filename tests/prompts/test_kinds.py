@@ -10,7 +10,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.prompts.kinds import KINDS, BadReplyError, Judgement, Shape, SubQuestion, find_json, strip_thinking
+from thinkgraph.prompts.kinds import (
+    KINDS,
+    BadReplyError,
+    Judgement,
+    Shape,
+    Statements,
+    SubQuestion,
+    find_json,
+    strip_thinking,
+)
 
 SHAPE = Shape(options=5, evidence=4, clues=3, fields=("clues", "query"))
 
@@ -44,6 +53,12 @@ GOOD: list[tuple[str, dict[str, Any], Any]] = [
         [SubQuestion(question="a?", open=True, refers=[]), SubQuestion(question="b?", open=False, refers=[1])],
     ),
     ("verdict", {"right": False}, {"right": False}),
+    (
+        "triples",
+        {"triples": [["Panama", "capital", "Panama City"]], "types": [["Panama", "country"]]},
+        Statements(triples=[["Panama", "capital", "Panama City"]], types={}),
+    ),
+    ("triples", {"triples": []}, Statements(triples=[], types={})),
 ]
 JSON_KINDS = [name for name in KINDS if name != "text"]
 GOOD_OF = {kind: (said, meant) for kind, said, meant in reversed(GOOD)}
@@ -124,6 +139,12 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("verdict", '{"right": "Yes"}', {"right": True}),
         ("verdict", '{"right": "incorrect"}', {"right": False}),
         ("verdict", '{"right": 1}', {"right": True}),
+        (
+            "triples",
+            '{"triples": [{"subject": "a", "relation": "r", "object": 7}, ["a", "", "b"], ["a"], "x", null], "types": 3}',
+            Statements(triples=[["a", "r", "7"]], types={}),
+        ),
+        ("triples", '[["a", "r", "b"]]', Statements(triples=[["a", "r", "b"]], types={})),
         ("text", " <think>no</think> some words\n", "some words"),
         ("text", 'Plain {"x": 1} words', 'Plain {"x": 1} words'),
     ],
@@ -173,6 +194,8 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("subquestions", '{"questions": [{"question": "a", "open": "x"}]}', '"open" must be true or false'),
         ("verdict", '{"right": "maybe"}', '"right" must be true or false'),
         ("verdict", '{"right": null}', '"right" must be true or false'),
+        ("triples", '{"triples": {"a": 1}}', '"triples" must be a list'),
+        ("triples", '{"triples": [["a", "b"], []]}', "must be \\[subject, relation, object\\]"),
         ("text", "", "empty"),
         ("text", "<think>words", "empty"),
         ("text", "<think>words</think>  ", "empty"),
@@ -215,12 +238,20 @@ def test_a_subquestion_refers_only_to_its_siblings() -> None:
     assert [node["refers"] for node in parse("subquestions", text)] == [[2], []]
 
 
-@pytest.mark.parametrize("kind", ["judge", "keywords", "subquestions", "text"])
+def test_types_are_read_where_they_are_asked_for() -> None:
+    text = '{"triples": [["a", "r", "b"]], "types": [["a", "river"], ["b"], ["", "x"], 7, ["c", "town"]]}'
+    assert parse("triples", text, Shape(fields=("types",)))["types"] == {"a": "river", "c": "town"}
+    assert parse("triples", text, Shape())["types"] == {}
+    assert set(KINDS["triples"].schema(Shape(fields=("types",)))["properties"]) == {"triples", "types"}
+
+
+@pytest.mark.parametrize("kind", ["judge", "keywords", "subquestions", "triples", "text"])
 def test_halves_of_characters_do_not_survive(kind: str) -> None:
     said: Any = {
         "judge": {"sufficient": True, "answers": ["a\ud83d"], "evidence": [], "clues": "\udc00", "query": "\ud800"},
         "keywords": {"keywords": ["a\ud83d"]},
         "subquestions": {"questions": [{"question": "a\ud83d"}]},
+        "triples": {"triples": [["a\ud83d", "\udc00", "b"]]},
         "text": "a\ud83d",
     }[kind]
     value = parse(kind, said if isinstance(said, str) else json.dumps(said))
@@ -274,7 +305,18 @@ _JSON = st.recursive(
     lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text(max_size=5), inner, max_size=3),
     max_leaves=12,
 )
-_KEYS = {"numbers", "scores", "pairs", "sufficient", "answers", "evidence", "clues", "keywords", "questions", "right"}
+_KEYS = {
+    "numbers",
+    "scores",
+    "pairs",
+    "sufficient",
+    "answers",
+    "evidence",
+    "clues",
+    "keywords",
+    "questions",
+    "right",
+} | {"triples", "types"}
 
 
 @given(st.sampled_from(sorted(KINDS)), st.fixed_dictionaries(dict.fromkeys(sorted(_KEYS), _JSON)))

@@ -213,10 +213,10 @@ def test_removing_takes_all_that_only_the_document_said(docs) -> None:
     assert not [row for row in found["triples"] if "Osk" in row or "Lake Merish" in row]
     with Knowledge.open(kb, embedder=EMBEDDER) as knowledge:
         assert knowledge.graph.entities(["Lake Merish", "Varn"])[0] is None
-    with pytest.raises(UsageError, match="has no document 'docs/osk.md'"):
+    with pytest.raises(UsageError, match=r"has no document 'docs/osk\.md'"):
         remove_documents(kb, ["docs/varn.txt", "docs/osk.md"], embedder=EMBEDDER)
     assert content(kb) == found
-    with pytest.raises(KnowledgeError, match="would be left without documents"):
+    with pytest.raises(KnowledgeError, match=r"would be left without documents"):
         remove_documents(kb, ["docs/varn.txt", "docs/tollow.html"], embedder=EMBEDDER)
     assert content(kb) == found
     assert not [path for path in docs.parent.iterdir() if path.name.startswith(".")]

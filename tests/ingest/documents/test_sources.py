@@ -74,11 +74,12 @@ def test_links_to_other_places_are_followed_once_and_never_round(docs, tmp_path)
     assert set(reasons) == {"docs/far/back", "docs/far/round", "docs/far2"}
 
 
-@pytest.mark.skipif(os.geteuid() == 0, reason="root reads everything")
 def test_unreadable_files_and_folders(docs) -> None:
     (docs / "b.txt").chmod(0)
     (docs / "sub").chmod(0)
     try:
+        if os.access(docs / "b.txt", os.R_OK):
+            pytest.skip("this user reads everything")
         ids, reasons = found(docs)
     finally:
         (docs / "sub").chmod(0o700)

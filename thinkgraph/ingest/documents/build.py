@@ -14,11 +14,12 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.errors import KnowledgeError, ModelError, UsageError
+from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
 from thinkgraph.ingest.build import Build, BuildReport, Inputs
 from thinkgraph.ingest.documents.cooccurrence import Limits
 from thinkgraph.ingest.documents.graph import RESOLUTION, Made, Mode, write_files
@@ -36,7 +37,6 @@ if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
     from thinkgraph.ingest.documents.extraction import Extraction, ExtractionUsage, ExtractSettings
-    from thinkgraph.models.journal import Journal
     from thinkgraph.models.prices import Prices
     from thinkgraph.models.roles import ModelSpec
 
@@ -151,7 +151,7 @@ def build_documents(
     called = (name or target.name).strip() or target.name
     again = not replace and _has_failures(target, options, called)
     work = _Work(target, options, asking, embedder, called, progress, index=index, keep_found=False)
-    paths = [Path(path).expanduser() for path in documents]
+    paths = _paths(documents)
     return work.run(
         "build", lambda store, rejects: _read_all(work, store, paths, rejects, only=True), replace=replace or again
     )
@@ -185,7 +185,7 @@ def update_documents(
         raise UsageError(
             f"relations of {work.target} were extracted by {work.model_before}: name the model with --model to ask again"
         )
-    paths = [Path(path).expanduser() for path in documents]
+    paths = _paths(documents)
     return work.run("update", lambda store, rejects: _read_all(work, store, paths, rejects, only=False), replace=True)
 
 
@@ -299,6 +299,7 @@ class _Work:
         rejects = Rejects()
         key = [what, self.options.to_json(), self._name, str(self._index), self._old, str(self._embedder_name())]
         digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).hexdigest()
+        how = self._how() if ask and self.options.extract != "cooccurrence" else None
         try:
             refuse_target(self.target, replace=replace)
             with BuildFolder(self.target, digest, replace=replace) as place:
@@ -310,7 +311,7 @@ class _Work:
                     if not store.documents():
                         place.discard()
                         raise _nothing_left(self.target, rejects)
-                    usage = self._extract(store, place.work, rejects) if ask else None
+                    usage = self._extract(store, how, place.work, rejects) if how else None
                     store.set_meta("options", self.options.to_json())
                     made = self._write_files(store, place)
                     counts = self._counts(store, usage)
@@ -342,14 +343,12 @@ class _Work:
                 if (self.target / file).is_file():
                     shutil.copyfile(self.target / file, work / file)
 
-    def _extract(self, store: DocumentStore, work: Path, rejects: Rejects) -> ExtractionUsage | None:
-        if self.options.extract == "cooccurrence":
-            return None
+    def _extract(self, store: DocumentStore, how: Extraction, work: Path, rejects: Rejects) -> ExtractionUsage:
         from thinkgraph.ingest.documents.extraction import cached_journal, extract
         from thinkgraph.models.journal import SqliteJournal
 
-        how = self._how(cached_journal(lambda: SqliteJournal(work / _REPLIES)))
-        usage = extract(store, how, keep=self._keep_found, progress=self.progress)
+        with closing(cached_journal(lambda: SqliteJournal(work / _REPLIES))) as journal:
+            usage = extract(store, how, journal, keep=self._keep_found, progress=self.progress)
         if usage.failed and not store.has_statements():
             raise ModelError(f"{usage.first_problem}; mend that and run the same command again to go on")
         store.set_meta("model", usage.model)
@@ -358,7 +357,8 @@ class _Work:
                 rejects.note(fact["id"], 0, fact["problem"], kind="not extracted")
         return usage
 
-    def _how(self, journal: Journal) -> Extraction:
+    def _how(self) -> Extraction:
+        """What is asked, checked before anything is begun."""
         from thinkgraph.ingest.documents.extraction import Extraction, ExtractSettings
         from thinkgraph.models.roles import Models
         from thinkgraph.prompts.library import PromptLibrary
@@ -372,14 +372,16 @@ class _Work:
             return OfflineChatModel(embed=embedder.embed)
 
         asking = self._asking
-        return Extraction(
+        how = Extraction(
             models=Models(asking.model, offline=offline, prices=asking.prices),
             prompts=PromptLibrary(asking.prompts),
             settings=asking.settings or resolve_settings(ExtractSettings),
             relations=self.options.relations,
             types=self.options.types,
-            journal=journal,
         )
+        if how.settings.max_cost is not None and how.models.price(how.client) is None:
+            raise SettingsError(f"max_cost cannot be kept: no price is known for {how.client.name}; give a price table")
+        return how
 
     def _write_files(self, store: DocumentStore, place: BuildFolder) -> Made:
         folder = place.work / _FILES
@@ -419,6 +421,14 @@ class _Work:
             progress=self.progress,
             documents=counts,
         )
+
+
+def _paths(documents: Sequence[Path | str]) -> list[Path]:
+    """The files and folders; raises `KnowledgeError` for one that is not there, before anything is begun."""
+    paths = [Path(path).expanduser() for path in documents]
+    if missing := next((path for path in paths if not path.exists()), None):
+        raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
+    return paths
 
 
 def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:

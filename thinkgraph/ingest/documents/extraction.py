@@ -21,7 +21,7 @@ from thinkgraph.ingest.documents.store import DocumentStore, Extracted
 from thinkgraph.ingest.documents.words import key_of_name
 from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
 from thinkgraph.models.calls import Ask, CallScope, ask
-from thinkgraph.models.journal import Journal
+from thinkgraph.models.journal import Journal, SqliteJournal
 from thinkgraph.prompts.kinds import Shape, Statements
 from thinkgraph.prompts.lines import numbered, passage_line, safe_label
 from thinkgraph.state.settings import RunSettings
@@ -86,7 +86,6 @@ class Extraction:
     """The only relations wanted, each perhaps with a description after " -- "; empty: any."""
     types: Sequence[str] = ()
     """Types of entities to tell; empty: none."""
-    journal: Journal | None = None
 
     @property
     def client(self) -> ChatClient:
@@ -147,12 +146,15 @@ class _Answer:
     """Call records, each with whether it was replayed."""
 
 
-def extract(store: DocumentStore, how: Extraction, *, keep: bool, progress: Progress) -> ExtractionUsage:
+def extract(
+    store: DocumentStore, how: Extraction, journal: Journal, *, keep: bool, progress: Progress
+) -> ExtractionUsage:
     """Ask about every passage that has no usable reply yet. A passage that fails is noted, and the others go on.
 
     Args:
         store: the documents; what is found is kept there a few passages at a time, and in the journal at once.
         how: model, prompt, vocabulary, limits.
+        journal: where replies are kept as they come.
         keep: whether what another model or prompt found in unchanged passages stays.
         progress: told of every few passages.
 
@@ -163,7 +165,7 @@ def extract(store: DocumentStore, how: Extraction, *, keep: bool, progress: Prog
     usage = ExtractionUsage(model=how.client.name)
     price = how.models.price(how.client)
     usage.cost = None if price is None else 0.0
-    work = _Work(store, how, keep, usage)
+    work = _Work(store, how, journal, usage, keep=keep)
     with ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool:
         try:
             work.run(pool, progress)
@@ -174,9 +176,18 @@ def extract(store: DocumentStore, how: Extraction, *, keep: bool, progress: Prog
 
 
 class _Work:
-    def __init__(self, store: DocumentStore, how: Extraction, keep: bool, usage: ExtractionUsage) -> None:  # noqa: FBT001
+    def __init__(
+        self,
+        store: DocumentStore,
+        how: Extraction,
+        journal: Journal,
+        usage: ExtractionUsage,
+        *,
+        keep: bool,
+    ) -> None:
         self._store = store
         self._how = how
+        self._journal = journal
         self._keep = keep
         self._usage = usage
         self._ledger = _Purse(remaining(how.settings, {}, {}), how.settings)
@@ -224,7 +235,7 @@ class _Work:
         scope = CallScope(
             models=self._how.models,
             prompts=self._how.prompts,
-            journal=self._how.journal,
+            journal=self._journal,
             thread="extract",
             run=0,
             node="extract",
@@ -348,11 +359,10 @@ class _Shown:
         return any(f" {key} " in words for words in self._words)
 
 
-def cached_journal(fallback: Callable[[], Journal]) -> Journal:
+def cached_journal(fallback: Callable[[], SqliteJournal]) -> SqliteJournal:
     """Where replies are kept: the user's cache, so that no knowledge base pays for a reply that another one has had; where
     that cannot be written, `fallback`.
     """
-    from thinkgraph.models.journal import SqliteJournal
     from thinkgraph.tools.cache import cache_folder
 
     with suppress(OSError, ThinkGraphError):
