@@ -191,7 +191,7 @@ def test_a_new_title_is_found_in_old_documents(docs) -> None:
     (docs / "hills.txt").write_text("Lake Merish\n\nA lake with a harbour.\n")
     update_documents(docs.parent / "kb", [docs / "hills.txt"], embedder=EMBEDDER)
     assert ("Osk", MENTIONS, "Lake Merish") in {row[:3] for row in content(docs.parent / "kb")["triples"]}
-    assert "hills.txt#13-35" in names(docs.parent / "kb")
+    assert "docs/hills.txt#13-35" in names(docs.parent / "kb")
 
 
 def test_documents_that_are_gone_stay_until_they_are_removed(docs) -> None:

@@ -292,7 +292,7 @@ def test_types_of_entities(builder) -> None:
         assert "## Types\n[1] country\n[2] river" in server.calls[0].text
     with Knowledge.open(builder.kb, embedder=EMBEDDER) as knowledge:
         found = knowledge.graph.entities(["Varn", "Osk", "Tollow"])
-    assert [entity["type"] for entity in found] == ["country", "river", ""]
+    assert [entity["type"] for entity in found] == ["country", "river", "title of a document"]
 
 
 def test_both_kinds_of_edges(builder) -> None:

@@ -170,3 +170,35 @@ def test_pdf_without_pypdf(tmp_path, monkeypatch) -> None:
     [source] = find_sources([tmp_path / "x.pdf"], Rejects())
     with pytest.raises(UnreadableError, match=r"pip install 'thinkgraph\[documents\]'"):
         read_source(source, None)
+
+
+def test_a_file_inside_a_folder_that_was_read_is_the_same_document(docs) -> None:
+    known = found(docs)[0]
+
+    def again(*paths: Path) -> list[str]:
+        return [source.id for source in find_sources(paths, Rejects(), known)]
+
+    assert again(docs / "b.txt") == ["docs/b.txt"]
+    assert again(docs / "sub") == ["docs/sub/c.html"]
+    assert again(docs / "sub" / "c.html", docs / "a.md") == ["docs/sub/c.html", "docs/a.md"]
+    (docs / "sub" / "new.txt").write_text("New.")
+    assert again(docs / "sub" / "new.txt") == ["docs/sub/new.txt"]
+    (docs.parent / "alone.txt").write_text("Alone.")
+    assert again(docs.parent / "alone.txt") == ["alone.txt"]
+
+
+def test_a_knowledge_base_among_the_documents_is_none(docs) -> None:
+    (docs / "kb").mkdir()
+    (docs / "kb" / "kb.json").write_text("{}")
+    (docs / "kb" / "resolution.jsonl").write_text("{}")
+    ids, reasons = found(docs)
+    assert "docs/kb" in reasons
+    assert len(ids) == 3
+
+
+def test_names_that_are_no_utf_8(docs) -> None:
+    Path(os.fsdecode(os.fsencode(str(docs)) + b"/caf\xe9.txt")).write_text("Words.")
+    Path(os.fsdecode(os.fsencode(str(docs)) + b"/caf\xe8.txt")).write_text("Other.")
+    ids, reasons = found(docs)
+    assert "docs/caf\ufffd.txt" in ids
+    assert list(reasons) == ["docs/caf\ufffd.txt"], "the other one would have the same id"

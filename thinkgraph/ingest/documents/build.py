@@ -24,7 +24,7 @@ from thinkgraph.ingest.build import Build, BuildReport, Inputs
 from thinkgraph.ingest.documents.cooccurrence import Limits
 from thinkgraph.ingest.documents.graph import RESOLUTION, Made, Mode, write_files
 from thinkgraph.ingest.documents.pieces import UnreadableError
-from thinkgraph.ingest.documents.sources import Source, find_sources, read_source
+from thinkgraph.ingest.documents.sources import Source, find_sources, names_of, read_source
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
 from thinkgraph.ingest.rejects import Rejects
@@ -445,7 +445,8 @@ def _read_all(
     how = hashlib.blake2b(f"{_READER} {work.options.size} {work.options.encoding}".encode(), digest_size=4).hexdigest()
     changes: Counter[str] = Counter()
     seen: set[str] = set()
-    for source in find_sources(paths, rejects):
+    before_ids = set() if only else {fact["id"] for fact in store.facts()}
+    for source in find_sources(paths, rejects, before_ids):
         work.progress("documents", len(seen), None)
         seen.add(source.id)
         content = f"{source.content}:{how}"
@@ -466,7 +467,7 @@ def _read_all(
         store.keep_only(seen)
         changes["removed"] = len(known - seen)
     else:
-        _note_gone(paths, known - seen, rejects)
+        _note_gone(names_of(paths, before_ids), known - seen, rejects)
     return changes
 
 
@@ -479,11 +480,11 @@ def _read_one(work: _Work, store: DocumentStore, source: Source, content: str) -
     return ""
 
 
-def _note_gone(paths: Sequence[Path], rest: set[str], rejects: Rejects) -> None:
+def _note_gone(named: Sequence[tuple[Path, str]], rest: set[str], rejects: Rejects) -> None:
     """Say which documents a folder no longer has."""
-    for path in paths:
+    for path, name in named:
         if path.is_dir():
-            for gone in sorted(one for one in rest if one.startswith(f"{path.resolve().name}/")):
+            for gone in sorted(one for one in rest if one.startswith(f"{name}/")):
                 rejects.note(gone, 0, "is no longer there; `kb remove` takes it out", kind="gone")
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -14,6 +14,8 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.readers import PassageRow, read_passages
 from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.tools.kb_files import is_knowledge_base
+from thinkgraph.tools.names import well_formed
 
 Kind = Literal["text", "markdown", "html", "pdf", "rows"]
 
@@ -47,8 +49,30 @@ class Source:
     row: PassageRow | None = None
 
 
-def find_sources(paths: Sequence[Path], rejects: Rejects) -> Iterator[Source]:
+def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[Path, str]]:
+    """Each path, resolved, with the name that the ids of its documents begin with: the folder's name, or the file's.
+
+    Where documents are known, a path that lies inside a folder they came from is named as it was then: after `reports` was
+    read, the file `reports/2023/a.md` is that document again, by whatever way it is given.
+    """
+    folders = {one[:at] for one in known for at, sign in enumerate(one) if sign == "/"}
+    found = []
+    for path in (path.resolve() for path in paths):
+        ends = ["/".join(path.parts[at:]) for at in range(1, len(path.parts))]
+        above = ["/".join(path.parts[at:-1]) for at in range(1, len(path.parts) - 1)]
+        inside = [f"{end}/{path.name}" for end in above if end in folders]
+        same = [end for end in ends if end in (folders if path.is_dir() else known)]
+        found.append((path, well_formed((same or inside or [path.name or path.as_posix()])[0])))
+    return found
+
+
+def find_sources(paths: Sequence[Path], rejects: Rejects, known: Collection[str] = ()) -> Iterator[Source]:
     """Every document under the paths, in the order of names; what cannot be used is reported and the others go on.
+
+    Args:
+        paths: files and folders.
+        rejects: told what is no document, and why.
+        known: ids of documents that were read before, see `names_of`.
 
     Raises:
         KnowledgeError: a path that was named does not exist.
@@ -57,7 +81,7 @@ def find_sources(paths: Sequence[Path], rejects: Rejects) -> Iterator[Source]:
         if not path.exists():
             raise KnowledgeError(f"there is no file or folder {path} (given as documents)")
     seen: dict[str, str] = {}
-    for file, name in _Files(paths, rejects).found():
+    for file, name in _Files(names_of(paths, known), rejects).found():
         for source in _documents(file, name, rejects):
             if source.id in seen:
                 where = f"the id {source.id[:80]!r} was used before ({seen[source.id]})"
@@ -70,14 +94,15 @@ def find_sources(paths: Sequence[Path], rejects: Rejects) -> Iterator[Source]:
 class _Files:
     """The files below some paths, each with its name."""
 
-    def __init__(self, paths: Sequence[Path], rejects: Rejects) -> None:
-        self._roots = [path.resolve() for path in paths]
+    def __init__(self, named: Sequence[tuple[Path, str]], rejects: Rejects) -> None:
+        self._named = named
+        self._roots = [path for path, _ in named]
         self._rejects = rejects
         self._visited: set[tuple[int, int]] = set()
 
     def found(self) -> Iterator[tuple[Path, str]]:
-        for root in self._roots:
-            stack = [(root, root.name or root.as_posix())]
+        for named in self._named:
+            stack = [named]
             while stack:
                 path, name = stack.pop()
                 if path.is_dir():
@@ -93,14 +118,17 @@ class _Files:
                 self._rejects.note(name, 0, "is a folder that was read before, by another name", kind="not read")
                 return []
             self._visited.add((about.st_dev, about.st_ino))
+            if is_knowledge_base(folder):
+                self._rejects.note(name, 0, "is a knowledge base, no document", kind="not read")
+                return []
             entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
         except OSError as error:
             self._rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
             return []
         return [
-            (Path(entry.path), f"{name}/{entry.name}")
+            (Path(entry.path), inner)
             for entry in entries
-            if not entry.name.startswith(".") and self._is_wanted(entry, f"{name}/{entry.name}")
+            if not entry.name.startswith(".") and self._is_wanted(entry, inner := well_formed(f"{name}/{entry.name}"))
         ]
 
     def _is_wanted(self, entry: os.DirEntry[str], name: str) -> bool:
@@ -189,4 +217,4 @@ def read_source(source: Source, encoding: str | None) -> Reading:
             return read_text(source.path, encoding)
 
 
-__all__ = ["SUFFIXES", "Kind", "Source", "UnreadableError", "find_sources", "read_source"]
+__all__ = ["SUFFIXES", "Kind", "Source", "UnreadableError", "find_sources", "names_of", "read_source"]

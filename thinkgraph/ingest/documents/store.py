@@ -27,6 +27,9 @@ from thinkgraph.tools.text_schema import clean
 FORMAT = "1"
 """Version of the tables below; another one is not taken over but read anew."""
 
+_LONGEST = 300
+"""Characters of a title, and of the headings above a passage: they stand before every passage that is encoded or shown."""
+
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS document (
@@ -164,7 +167,7 @@ class DocumentStore:
             digest = hashlib.blake2b(digest_size=16)
             count = 0
             for count, one in enumerate(cut(reading, size), start=1):
-                row = (number, count, clean(one.section), one.start, one.end, clean(one.text))
+                row = (number, count, clean(one.section[:_LONGEST]), one.start, one.end, clean(one.text))
                 self._db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
                 digest.update(json.dumps([row[2], row[5]]).encode())
                 if kept := known.get((row[2], row[5])):
@@ -173,7 +176,7 @@ class DocumentStore:
             if not count:
                 raise UnreadableError("holds no words")
             # Some titles are known only when all is read.
-            title = " ".join(clean(reading.title).split())
+            title = " ".join(clean(reading.title[:_LONGEST]).split())
             digest.update(json.dumps(title).encode())
             entities = json.dumps([clean(name) for name in reading.entities], ensure_ascii=False)
             self._db.execute(

@@ -22,6 +22,8 @@ _QUOTED = re.compile(
     r"|\u300e([^\u300f\n]{1,60})\u300f|\u300a([^\u300b\n]{1,60})\u300b|\u201e([^\u201c\u201d\n]{2,120})[\u201c\u201d]"
     r"|``\s?([^`'\n]{2,120}?)\s?''"
 )
+_LONGEST_WORD = 100
+"""Characters of a word that can be part of a name; base64 and the like are none."""
 _SPACE = r"[ \t\u00a0]*\n?[ \t\u00a0]*"
 JOINT = re.compile(rf"{_SPACE}|[-\u2010\u2011'\u2019/\u00b7]|\.{_SPACE}|\.-|{_SPACE}&{_SPACE}")
 """What stands between two words of one name: a space (or the line break of wrapped text), a hyphen, an apostrophe, the
@@ -73,7 +75,7 @@ def split_words(text: str) -> list[Word]:
     found = []
     for match in _WORD.finditer(text):
         word = match.group()
-        key = key_of(word)
+        key = key_of(word) if len(word) <= _LONGEST_WORD or UNSPACED.match(word) else ""
         if key:
             upper = word[0].isupper() or (
                 len(word) > 1 and not word.islower() and word[0].isalpha() and word[1].isupper()
