@@ -402,12 +402,16 @@ def test_a_base_is_one_folder_that_can_be_moved_and_read_only(docs, tmp_path) ->
     assert report.changes == {"unchanged": 3}
 
 
-def test_a_damaged_store_of_documents_is_one_line(docs) -> None:
+@pytest.mark.parametrize("kept", [0, 100, 5000])
+def test_a_damaged_store_of_documents_is_one_line_and_made_anew(docs, kept: int) -> None:
     build(docs)
+    expected = content(docs.parent / "kb")
     path = docs.parent / "kb" / DOCUMENTS
-    path.write_bytes(path.read_bytes()[:100] + b"\0" * (path.stat().st_size - 100))
-    with pytest.raises(KnowledgeError, match="build the knowledge base again with --replace"):
+    path.write_bytes(path.read_bytes()[:kept].ljust(path.stat().st_size, b"\0"))
+    with pytest.raises(KnowledgeError, match=r"build (it|the knowledge base) again|cannot write"):
         update_documents(docs.parent / "kb", [docs], embedder=EMBEDDER)
+    build(docs, replace=True)
+    assert content(docs.parent / "kb") == expected
 
 
 def reads(*passages: str) -> list[Read]:

@@ -338,7 +338,7 @@ class _Work:
         """Put what the old base has into a working folder that has nothing yet: texts with the same words keep their
         vectors, documents that did not change their passages.
         """
-        if (self.target / kb_files.DOCUMENTS).is_file():
+        if _is_sound(self.target / kb_files.DOCUMENTS):
             for file in (kb_files.DOCUMENTS, kb_files.TEXT, kb_files.ENTITIES):
                 if (self.target / file).is_file():
                     shutil.copyfile(self.target / file, work / file)
@@ -421,6 +421,15 @@ class _Work:
             progress=self.progress,
             documents=counts,
         )
+
+
+def _is_sound(path: Path) -> bool:
+    """Whether there is a store of documents that can be taken over; a damaged one is made anew."""
+    try:
+        with DocumentStore(path, write=False) as store:
+            return store.is_sound()
+    except (KnowledgeError, sqlite3.Error):
+        return False
 
 
 def _paths(documents: Sequence[Path | str]) -> list[Path]:

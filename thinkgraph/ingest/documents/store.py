@@ -209,15 +209,20 @@ class DocumentStore:
         self._db.execute("UPDATE document SET problem = ? WHERE no = ?", (clean(problem), number))
         return False
 
-    def remove(self, identifiers: Iterable[str]) -> list[str]:
-        """Take documents out; gives the ids that are unknown, before anything is changed."""
-        ids = [clean(identifier) for identifier in identifiers]
-        rows = {i: self._db.execute("SELECT no FROM document WHERE id = ?", (i,)).fetchone() for i in ids}
-        missing = [identifier for identifier, row in rows.items() if row is None]
-        for row in rows.values() if not missing else ():
-            for table, column in (("extraction", "document"), ("passage", "document"), ("document", "no")):
-                self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", row)
-        return missing
+    def remove(self, identifiers: Iterable[str]) -> None:
+        """Take documents out, all of them or none; one that is not there is no matter."""
+        with self.together():
+            for identifier in identifiers:
+                row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
+                for table, column in (("extraction", "document"), ("passage", "document"), ("document", "no")):
+                    self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", row or (-1,))
+
+    def is_sound(self) -> bool:
+        """Whether the file's own checks find nothing wrong with it."""
+        try:
+            return bool(self._db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except sqlite3.DatabaseError:
+            return False
 
     def keep_only(self, identifiers: set[str]) -> None:
         """Take out every document that is not among these."""
