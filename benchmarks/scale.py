@@ -134,7 +134,7 @@ def percentiles(seconds: Sequence[tuple[float, float]]) -> list[float]:
 
 def entities_of(source: Path, count: int) -> list[str]:
     """Subjects and objects of lines drawn at random from a plain file."""
-    drawn = random.Random(SEED)  # noqa: S311 (no secret)
+    drawn = random.Random(SEED)
     size = source.stat().st_size
     found = []
     with source.open("rb") as stream:
@@ -148,7 +148,7 @@ def entities_of(source: Path, count: int) -> list[str]:
 
 def any_entities(graph: Path, count: int) -> list[str]:
     """Ids of entities, each as likely as any other."""
-    drawn = random.Random(SEED)  # noqa: S311 (no secret)
+    drawn = random.Random(SEED)
     db = sqlite3.connect(graph)
     (highest,) = db.execute("SELECT max(id) FROM node").fetchone()
     sql = "SELECT key FROM node WHERE id = ? AND literal = 0"
@@ -164,7 +164,7 @@ def read(source: Path, folder: Path) -> dict[str, Any]:
     from thinkgraph.state.knowledge import Step
     from thinkgraph.tools.sqlite_graph import SqliteGraphStore
 
-    drawn = random.Random(SEED)  # noqa: S311 (no secret)
+    drawn = random.Random(SEED)
     found: dict[str, Any] = {}
 
     def timed(name: str, call: Callable[[], Any]) -> Any:
@@ -245,7 +245,7 @@ def hops(graph: GraphStore, names: Sequence[str]) -> int:
     """Three hops from the entities with these names, along ten edges each; gives the triples read."""
     from thinkgraph.state.knowledge import Step
 
-    drawn = random.Random("\0".join(names))  # noqa: S311 (no secret)
+    drawn = random.Random("\0".join(names))
     frontier = list({match["entity"]["id"] for matches in graph.lookup(names) for match in matches[:2]})
     triples = 0
     for _ in range(3):

@@ -9,6 +9,8 @@ from memory_graph import MemoryGraph, small_world
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.questions import Question, read_questions
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 
 
 def gold(path, answers, question="?", type="", **more) -> Gold:  # noqa: A002
@@ -187,3 +189,60 @@ def test_missing_and_empty_files(tmp_path: Path) -> None:
         read_questions(tmp_path / "none.jsonl")
     with pytest.raises(UsageError, match="holds no questions"):
         read_questions(write(tmp_path, ""))
+
+
+READ = [
+    Passage(id="1", entities=["Osk", "Varn"], title="Osk", section="", text="The Osk rises in Varn."),
+    Passage(id="2", entities=["Varn", "Ines Calder"], title="Varn", section="", text="Varn is led by Ines Calder."),
+    Passage(
+        id="3", entities=["Ines Calder", "Tollow"], title="Ines Calder", section="", text="She was born in Tollow."
+    ),
+    Passage(id="4", entities=["Grey Hills"], title="Grey Hills", section="", text="Nothing leads here."),
+]
+STANDING = [
+    ("Osk", "mentions", "Varn"),
+    ("Varn", "mentions", "Ines Calder"),
+    ("Ines Calder", "mentions", "Tollow"),
+    ("Ines Calder", "mentioned with", "Grey Wolf"),
+    ("Grey Wolf", "mentioned with", "Tollow"),
+    ("Osk", "mentioned with", "Lake"),
+]
+
+
+def supported(question: str, answers: list[str], *passages: str) -> Gold:
+    asked = Question(id="q1", question=question, answers=tuple(answers), gold_passages=passages)
+    return resolve_golds([asked], MemoryGraphStore(STANDING), MemoryTextStore(READ))[0]
+
+
+def test_passages_alone_are_a_chain_from_what_the_question_names() -> None:
+    found = supported("Where was the head of the land born in which the Osk rises?", ["Tollow"], "3", "1", "2")
+    assert [(hop.passages, hop.sources, hop.takes) for hop in found.hops] == [
+        (("The Osk rises in Varn.",), ("Osk",), ()),
+        (("Varn is led by Ines Calder.",), ("Varn",), (0,)),
+        (("She was born in Tollow.",), ("Ines Calder",), (1,)),
+    ]
+    assert all(hop.is_text for hop in found.hops)
+    assert (found.starts, found.finals, found.passages) == (("Osk",), (2,), ("3", "1", "2"))
+    assert found.steps == {
+        ("Osk", "mentions", True),
+        ("Varn", "mentions", True),
+        ("Ines Calder", "mentions", False),
+        ("Tollow", "mentions", False),
+    }
+
+
+def test_a_passage_that_shares_nothing_comes_last_with_no_way_to_it() -> None:
+    found = supported("What leads to the Osk?", ["Nothing"], "4", "1")
+    assert [(hop.passages[0][:9], hop.sources) for hop in found.hops] == [("The Osk r", ("Osk",)), ("Nothing l", ())]
+    assert found.finals == (1,)
+
+
+def test_a_step_may_lead_by_way_of_one_more_entity() -> None:
+    found = supported("What of Tollow and the Osk?", ["Varn"], "1", "3")
+    assert ("Osk", "mentions", True) in found.steps, "by way of Varn"
+    assert ("Osk", "mentioned with", True) not in found.steps
+
+
+def test_passages_that_are_not_there_are_named() -> None:
+    with pytest.raises(UsageError, match='question "q1", gold_passages: there is no passage "9"'):
+        supported("?", ["x"], "1", "9")

@@ -225,7 +225,7 @@ def test_finished_stages_are_not_redone(tmp_path, files, texts, monkeypatch):
     def no_graph(*_: object) -> None:
         raise AssertionError("the graph was finished")
 
-    monkeypatch.setattr(build_module._Build, "_graph", no_graph)
+    monkeypatch.setattr(build_module.Build, "_graph", no_graph)
     report = build_kb(tmp_path / "kb", **files)
     assert report.resumed
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}

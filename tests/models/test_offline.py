@@ -29,6 +29,30 @@ def model(request: pytest.FixtureRequest) -> OfflineChatModel:
     return OfflineChatModel(HashEmbedder().embed if request.param == "vectors" else None)
 
 
+STATED = [
+    ("Osk", "The Osk rises in Varn and leaves the Grey Hills.", [["Osk", "rises in", "Varn"], ["Varn", "and leaves", "Grey Hills"]]),
+    ("Osk", "It ends in Lake Merish. Nothing else.", [["Osk", "ends in", "Lake Merish"]]),
+    ("Varn", "The president of Varn is Ines Calder.", [["Varn", "president", "Ines Calder"]]),
+    ("Hall", "It opened on 4 May 1931, nothing more.", [["Hall", "opened on", "4 May 1931"]]),
+    ("", "nothing has a name here", []),
+    ("Osk", "", []),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("title", "text", "triples"), STATED)
+def test_statements_of_a_passage(model, title: str, text: str, triples: list[list[str]]) -> None:
+    passage = numbered([passage_line(title, "", text)])
+    found = ask(model, "extract.triples", Shape(), passage=passage)["triples"]
+    assert found == triples
+
+
+def test_only_the_relations_that_are_listed(model) -> None:
+    passage = numbered([passage_line("Osk", "", "The Osk rises in Varn. The Osk was painted by Ines Calder.")])
+    relations = numbered(["rises in -- where a river begins", "borders"])
+    found = ask(model, "extract.triples", Shape(), passage=passage, relations=relations)
+    assert found["triples"] == [["Osk", "rises in", "Varn"]]
+
+
 def messages(role: str, shape: Shape, **inputs: str) -> list[Any]:
     prompt = PromptLibrary().get(role)
     given = dict.fromkeys(prompt.places, "") | inputs

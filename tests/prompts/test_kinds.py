@@ -16,6 +16,7 @@ from thinkgraph.prompts.kinds import (
     Judgement,
     LookUp,
     Shape,
+    Statements,
     SubQuestion,
     find_json,
     strip_thinking,
@@ -60,6 +61,12 @@ GOOD: list[tuple[str, dict[str, Any], Any]] = [
         [SubQuestion(question="a?", open=True, refers=[]), SubQuestion(question="b?", open=False, refers=[1])],
     ),
     ("verdict", {"right": False}, {"right": False}),
+    (
+        "triples",
+        {"triples": [["Panama", "capital", "Panama City"]], "types": [["Panama", "country"]]},
+        Statements(triples=[["Panama", "capital", "Panama City"]], types={}),
+    ),
+    ("triples", {"triples": []}, Statements(triples=[], types={})),
 ]
 JSON_KINDS = [name for name in KINDS if name != "text"]
 GOOD_OF = {kind: (said, meant) for kind, said, meant in reversed(GOOD)}
@@ -149,6 +156,12 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("verdict", '{"right": "Yes"}', {"right": True}),
         ("verdict", '{"right": "incorrect"}', {"right": False}),
         ("verdict", '{"right": 1}', {"right": True}),
+        (
+            "triples",
+            '{"triples": [{"subject": "a", "relation": "r", "object": 7}, ["a", "", "b"], ["a"], "x", null], "types": 3}',
+            Statements(triples=[["a", "r", "7"]], types={}),
+        ),
+        ("triples", '[["a", "r", "b"]]', Statements(triples=[["a", "r", "b"]], types={})),
         ("text", " <think>no</think> some words\n", "some words"),
         ("text", 'Plain {"x": 1} words', 'Plain {"x": 1} words'),
     ],
@@ -203,6 +216,8 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("keys", '{"keys": {"a": 1}}', '"keys" must be a list'),
         ("verdict", '{"right": "maybe"}', '"right" must be true or false'),
         ("verdict", '{"right": null}', '"right" must be true or false'),
+        ("triples", '{"triples": {"a": 1}}', '"triples" must be a list'),
+        ("triples", '{"triples": [["a", "b"], []]}', "must be \\[subject, relation, object\\]"),
         ("text", "", "empty"),
         ("text", "<think>words", "empty"),
         ("text", "<think>words</think>  ", "empty"),
@@ -260,13 +275,21 @@ def test_only_triples_where_only_triples_are_asked_for() -> None:
     assert parse("keys", '{"keys": []}', shape) == []
 
 
-@pytest.mark.parametrize("kind", ["judge", "keywords", "keys", "subquestions", "text"])
+def test_types_are_read_where_they_are_asked_for() -> None:
+    text = '{"triples": [["a", "r", "b"]], "types": [["a", "river"], ["b"], ["", "x"], 7, ["c", "town"]]}'
+    assert parse("triples", text, Shape(fields=("types",)))["types"] == {"a": "river", "c": "town"}
+    assert parse("triples", text, Shape())["types"] == {}
+    assert set(KINDS["triples"].schema(Shape(fields=("types",)))["properties"]) == {"triples", "types"}
+
+
+@pytest.mark.parametrize("kind", ["judge", "keywords", "keys", "subquestions", "triples", "text"])
 def test_halves_of_characters_do_not_survive(kind: str) -> None:
     said: Any = {
         "judge": {"sufficient": True, "answers": ["a\ud83d"], "evidence": [], "clues": "\udc00", "query": "\ud800"},
         "keywords": {"keywords": ["a\ud83d"]},
         "keys": {"keys": [["a\ud83d"]]},
         "subquestions": {"questions": [{"question": "a\ud83d"}]},
+        "triples": {"triples": [["a\ud83d", "\udc00", "b"]]},
         "text": "a\ud83d",
     }[kind]
     value = parse(kind, said if isinstance(said, str) else json.dumps(said))
@@ -322,7 +345,7 @@ _JSON = st.recursive(
     max_leaves=12,
 )
 _KEYS = {"numbers", "scores", "pairs", "sufficient", "answers", "evidence", "clues", "keywords", "keys", "questions"}
-_KEYS |= {"right"}
+_KEYS |= {"right", "triples", "types"}
 
 
 @given(st.sampled_from(sorted(KINDS)), st.fixed_dictionaries(dict.fromkeys(sorted(_KEYS), _JSON)))

@@ -32,6 +32,7 @@ INPUTS = {
     "clues": "The country is Panama.",
     "entities": numbered(["Panama -- country in Central America"]),
     "options": numbered(["(Panama) -[capital]-> x1", "(Panama) -[borders]-> x4"]),
+    "passage": numbered(["text | Panama | | It lies between two seas."]),
     "evidence": numbered(["(Panama) -[capital]-> (Panama City)", "text | Panama | | It lies between two seas."]),
 }
 SHAPE = Shape(options=2, evidence=2, clues=2, questions=2, fields=("clues", "query"))
@@ -89,8 +90,9 @@ def test_a_built_in_prompt_is_sound(role: str) -> None:
     assert DATA_NOTE in system
     parsed = parse_prompt(system, user)
     assert (parsed.role, parsed.kind) == (role, prompt.kind.name)
-    assert parsed.text("question") == (INPUTS["question"] if "question" in prompt.places else "")
-    varying = {"question", "query", "clues", "entities", "options", "evidence"}
+    for place in prompt.places & {"question", "passage"}:
+        assert parsed.text(place) == INPUTS[place]
+    varying = {"question", "query", "clues", "entities", "options", "evidence", "passage"}
     assert not varying & set(re.findall(r"\w+", " ".join(re.findall(r"{{(.*?)}}", prompt.system)))), "it stands last"
 
 

@@ -12,7 +12,8 @@ from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import answer_line, entity_line, numbered, passage_line, path_line, relation_line
-from thinkgraph.state.knowledge import Step
+from thinkgraph.state.knowledge import Passage, Step
+from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.testing.perfect import PerfectChooser
 from thinkgraph.tools.support import all_hold
 
@@ -359,3 +360,44 @@ def test_wrong_choices_are_reproducible_and_as_frequent_as_asked() -> None:
     assert first == wrong(1, asked[::-1])
     assert first != wrong(2, asked)
     assert 0.2 < sum(first.values()) / len(asked) < 0.4
+
+
+READ = [
+    Passage(id="1", entities=["Osk", "Varn"], title="Osk", section="", text="The Osk rises in Varn."),
+    Passage(id="2", entities=["Varn", "Ines"], title="Varn", section="", text="Varn is led by Ines of Tollow."),
+]
+NEEDED = "From where is the head of the land of the Osk?"
+
+
+@pytest.fixture
+def reader() -> PerfectChooser:
+    graph = MemoryGraphStore([("Osk", "mentions", "Varn"), ("Varn", "mentions", "Ines"), ("Osk", "joins", "Lake")])
+    asked = Question(id="1", question=NEEDED, answers=("Tollow",), gold_passages=("2", "1"))
+    return PerfectChooser({NEEDED: resolve_golds([asked], graph, MemoryTextStore(READ))[0]})
+
+
+def test_a_question_that_names_only_passages_is_walked_towards_them(reader) -> None:
+    picked = ask(reader, "tog2.topic_prune", Shape(options=2), question=NEEDED, options=numbered(["Tollow", "Osk"]))
+    assert picked == [2]
+    options = numbered(["(Osk) -[joins]-> x1", "(Osk) -[mentions]-> x1", "(Varn) <-[mentions]- x1"])
+    scores = ask(reader, "tog2.relation_prune", Shape(options=3), question=NEEDED, options=options, most="3")
+    assert scores == [(2, 10.0)]
+    lines = numbered([passage_line("Varn", "", READ[1]["text"]), passage_line("Lake", "", "Wet.")])
+    assert ask(reader, "rank.texts", Shape(options=2), question=NEEDED, options=lines) == [(1, 10.0)]
+
+
+def test_all_its_passages_must_be_shown_and_the_missing_one_is_asked_for_by_what_leads_to_it(reader) -> None:
+    first, second = (passage_line(p["title"], "", p["text"]) for p in READ)
+    found = reason(reader, NEEDED, first)
+    assert (found["sufficient"], found["query"]) == (False, "Varn")
+    assert reason(reader, NEEDED, second)["query"] == "Osk"
+    found = reason(reader, NEEDED, second, "(Osk) -[mentions]-> (Varn)", first)
+    assert (found["sufficient"], found["answers"], found["evidence"]) == (True, ["Tollow"], [1, 3])
+
+
+def test_statements_are_the_gold_facts_that_a_passage_names(model) -> None:
+    passage = numbered([passage_line("Kenya", "", "Kenya trades with Uganda, whose capital is Kampala.")])
+    triples = ask(model, "extract.triples", Shape(), passage=passage)["triples"]
+    assert sorted(triples) == [["Kenya", "export partner", "Uganda"], ["Kenya", "shares border with", "Uganda"], ["Uganda", "capital", "Kampala"]]  # fmt: skip
+    nothing = numbered([passage_line("x", "", "Nothing known.")])
+    assert ask(model, "extract.triples", Shape(), passage=nothing)["triples"] == []

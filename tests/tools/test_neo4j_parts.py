@@ -9,7 +9,8 @@ from neo4j.spatial import CartesianPoint, WGS84Point
 from neo4j.time import Date, DateTime, Duration, Time
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.knowledge import OPENERS, Knowledge, without_password
+from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.knowledge import OPENERS, Knowledge
 from thinkgraph.tools.neo4j import cypher
 from thinkgraph.tools.neo4j.address import SCHEMES, parse_address
 from thinkgraph.tools.neo4j.ids import Fact, fact_id, read_fact, value_id
@@ -110,7 +111,7 @@ def test_wrong_options(query: str, said: str) -> None:
     ],
 )
 def test_passwords_are_taken_out(spec: str, kept: str) -> None:
-    assert without_password(spec) == kept
+    assert redacted(spec) == kept
 
 
 def facts(label: str, count: int = 100, **properties: list[object]) -> LabelFacts:

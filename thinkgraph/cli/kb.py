@@ -1,4 +1,4 @@
-"""`thinkgraph kb`: build a knowledge base, show what one holds, load it into a server."""
+"""`thinkgraph kb`: build a knowledge base, keep it up to date, show what one holds, load it into a server."""
 
 from __future__ import annotations
 
@@ -10,11 +10,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
+from thinkgraph.cli import documents
 from thinkgraph.cli.options import add_text
+from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
-    from thinkgraph.tools.kb_files import Manifest
+    from thinkgraph.tools.kb_files import DocumentCounts, Manifest
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -82,9 +84,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
+    documents.add_build_arguments(build)
+    documents.add_commands(commands)
     info = commands.add_parser("info", help="show what a knowledge base holds")
     info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
     add_text(info)
+    info.add_argument("--documents", action="store_true", help="list the documents it was built from")
     info.add_argument("--json", action="store_true", help="print JSON")
     add_export(commands)
 
@@ -103,7 +108,22 @@ def run(args: argparse.Namespace) -> int:
     """Run the command that was parsed; gives the exit status. Errors are raised as `ThinkGraphError`."""
     if args.kb_command == "export":
         return _export(args)
-    return _build(args) if args.kb_command == "build" else _info(args)
+    if args.kb_command == "info":
+        return _info(args)
+    if args.kb_command == "build":
+        documents.check(args)
+        if not args.documents:
+            return _build(args)
+    progress = LineProgress(sys.stderr)
+    change = {"build": documents.build, "update": documents.update, "remove": documents.remove}[args.kb_command]
+    try:
+        report = change(args, progress)
+    finally:
+        progress.close()
+    _print_rejects(report.build, sys.stderr)
+    _print_notes(report.build)
+    _print([*_summary(report.build), *documents.summary(report)])
+    return 0
 
 
 def _export(args: argparse.Namespace) -> int:
@@ -145,10 +165,14 @@ def _build(args: argparse.Namespace) -> int:
     finally:
         progress.close()
     _print_rejects(report, sys.stderr)
-    for note in report.notes:
-        print(f"note: {_shown(note)}", file=sys.stderr)  # noqa: T201 (beside the summary)
+    _print_notes(report)
     _print(_summary(report))
     return 0
+
+
+def _print_notes(report: BuildReport) -> None:
+    for note in report.notes:
+        print(f"note: {_shown(note)}", file=sys.stderr)  # noqa: T201 (beside the summary)
 
 
 def _summary(report: BuildReport) -> list[str]:
@@ -199,6 +223,9 @@ def _info(args: argparse.Namespace) -> int:
     else:
         folder = Path(args.folder).expanduser()
     manifest = kb_files.read_manifest(folder)
+    if args.documents:
+        _print(_listed(folder, as_json=args.json))
+        return 0
     with SqliteGraphStore(folder / kb_files.GRAPH) as graph:
         relations = graph.relation_counts()
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
@@ -214,6 +241,25 @@ def _info(args: argparse.Namespace) -> int:
     return 0
 
 
+def _listed(folder: Path, *, as_json: bool) -> list[str]:
+    """A line for each document: its id, its passages, what is wrong with it."""
+    from thinkgraph.ingest.documents.store import DocumentStore
+    from thinkgraph.tools.kb_files import DOCUMENTS
+
+    if not (folder / DOCUMENTS).is_file():
+        raise UsageError(f"{folder} was not built from documents")
+    with DocumentStore(folder / DOCUMENTS, write=False) as store:
+        facts = list(store.facts())
+    if as_json:
+        return [json.dumps(facts, ensure_ascii=False, indent=2)]
+    return [
+        f"{_shown(fact['id'])}  {fact['passages']:,} passages"
+        + (f"  same words as {_shown(fact['copy_of'])}" if fact["copy_of"] else "")
+        + (f"  failed: {_shown(fact['problem'])}" if fact["problem"] else "")
+        for fact in facts
+    ]
+
+
 def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
     from thinkgraph.tools.names import relation_label
 
@@ -227,6 +273,8 @@ def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: 
         f"entities     {graph['entities']:,}",
         f"literals     {graph['literals']:,}",
     ]
+    if counts := manifest.get("documents"):
+        lines.append(f"documents    {_counted(counts)}")
     if text:
         share = text["entities"] / graph["entities"] if graph["entities"] else 0
         lines += [
@@ -252,6 +300,14 @@ def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: 
     if len(relations) > _SHOWN_RELATIONS:
         lines.append(f"  … and {len(relations) - _SHOWN_RELATIONS:,} more (--json shows all)")
     return lines
+
+
+def _counted(documents: DocumentCounts) -> str:
+    """How many documents there are, and where their relations come from."""
+    parts = [f"{documents['documents']:,}"]
+    parts += [f"{documents[kind]:,} {kind}" for kind in ("copies", "failed") if documents[kind]]
+    by = f" by {_shown(documents['model'])}" if documents["extract"] != "cooccurrence" else ""
+    return f"{', '.join(parts)} (relations: {documents['extract']}{by})"
 
 
 def _search(fingerprint: str, vectors: int) -> str:

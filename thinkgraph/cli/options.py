@@ -13,7 +13,7 @@ from thinkgraph.graphs.names import NAMES
 OFFLINE = "offline"
 
 
-def add_model(parser: argparse.ArgumentParser) -> None:
+def add_model(parser: argparse._ActionsContainer) -> None:
     """--model, --prices and --prompts."""
     parser.add_argument(
         "--model",

@@ -13,21 +13,27 @@ An entity is an id, else an exact label. "*" is everything reached before (the u
 A named entity continues the path where the hop before reached it, and starts a branch of its own where not; in questions
 of the types `intersection` and `comparison` it always starts one. Branches that are left open are intersected, or
 compared where the answer is one of the entities compared.
+
+A question that has gold passages and no gold path needs all of these passages: each is a hop into text, reached from an
+entity that the question names or that a passage before it shares (`thinkgraph.eval.supporting`).
 """
 
 from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass, field, replace
+from functools import partial
 from typing import Any, Literal
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.questions import Question
+from thinkgraph.eval.supporting import in_order, lead_on
 from thinkgraph.models.literals import number_in
 from thinkgraph.prompts.lines import entity_line, one_line
-from thinkgraph.state.knowledge import Entity, Passage, Relation, Step, Triple
+from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step, Triple
+from thinkgraph.tools.linking import StandardLinker
 from thinkgraph.tools.protocols import GraphStore, TextStore
 
 Operation = Literal["chain", "intersection", "count", "max", "min", "yesno", "none"]
@@ -70,8 +76,8 @@ class GoldHop:
 
     @property
     def is_text(self) -> bool:
-        """Whether the answer of this hop stands in a passage."""
-        return bool(self.section)
+        """Whether this hop is read in a passage."""
+        return bool(self.section or self.passages)
 
     def source_of(self, fact: Fact) -> str:
         """The end of a fact that the hop starts from."""
@@ -102,6 +108,9 @@ class Gold:
     """Ids of the entities the path starts from."""
     passages: tuple[str, ...] = ()
     """Ids of the gold passages."""
+    steps: frozenset[tuple[str, str, bool]] = frozenset()
+    """(entity label, relation label, outgoing) of every step that leads to one more gold passage, where the passages are
+    all that is given."""
 
     @property
     def is_answerable(self) -> bool:
@@ -154,6 +163,14 @@ def _serve(
 
 
 def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | None) -> list[Any]:
+    at_once: dict[str, Callable[[list[Any]], Sequence[Any]]] = {
+        "entities": graph.entities,
+        "relations": graph.relations,
+        "steps": partial(graph.neighbours, limit=_MANY),
+        "linked": StandardLinker(graph).link,
+    }
+    if sort in at_once:
+        return list(at_once[sort](flat))
     match sort:
         case "named":
             # An id wins over a label: two entities may share the label.
@@ -165,12 +182,6 @@ def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | Non
                 else [m["entity"] for m in matches if m["method"] == "exact"] or [m["entity"] for m in matches]
                 for entity, matches in zip(by_id, by_label, strict=True)
             ]
-        case "entities":
-            return list(graph.entities(flat))
-        case "relations":
-            return list(graph.relations(flat))
-        case "steps":
-            return list(graph.neighbours(flat, limit=_MANY))
         case "passages":
             return list(texts.passages(flat)) if texts else [None] * len(flat)
         case _:  # passages of one entity near a question: one call each, the protocol takes one query
@@ -220,6 +231,8 @@ class _Walk:
 
 
 def _resolve(question: Question) -> _Resolver:
+    if question.answers and question.gold_passages and not question.gold_path:
+        return (yield from _supported(question))
     if not question.answers or not question.gold_path:
         return Gold(question.question, question.answers, "none")
     branched = question.type in _BRANCHED
@@ -252,6 +265,58 @@ def _both_ways(path: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]
             else (hop,)
         )
     )
+
+
+def _supported(question: Question) -> _Resolver:
+    """The gold of a question that says only which passages it needs."""
+    fetched: list[Passage | None] = yield "passages", list(question.gold_passages)
+    passages = [passage for passage in fetched if passage]
+    if missing := [key for key, passage in zip(question.gold_passages, fetched, strict=True) if not passage]:
+        raise UsageError(f'question "{question.id}", gold_passages: there is no passage "{missing[0]}"')
+    links: list[list[Link]] = yield "linked", [question.question]
+    ids = list(dict.fromkeys(entity for passage in passages for entity in passage["entities"]))
+    known: list[Entity | None] = yield "entities", ids
+    entities = {entity["id"]: entity for entity in known if entity}
+    found: list[list[Relation]] = yield "relations", list(entities)
+    edges = [edge for group in found for edge in group]
+    steps = [Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"]) for edge in edges]
+    reached = yield "steps", steps
+    leading = lead_on(steps, [neighbours["triples"] for neighbours in reached], passages)
+    named = [link["entity"]["id"] for link in links[0] if link["entity"]["id"] in entities]
+    degree = {key: sum(edge["count"] for edge in group) for key, group in zip(entities, found, strict=True)}
+    order = in_order(passages, named, degree)
+    holding = [place for place, one in enumerate(order) if _holds_one(one.passage, question.answers)]
+    return Gold(
+        question=question.question,
+        answers=question.answers,
+        operation="chain",
+        hops=tuple(
+            GoldHop(
+                facts=(),
+                relation="",
+                outgoing=True,
+                sources=tuple(entities[key]["label"] for key in one.sources),
+                ends=(),
+                takes=one.takes,
+                passages=(one_line(one.passage["text"]),),
+            )
+            for one in order
+        ),
+        finals=tuple(holding[-1:]) or (len(order) - 1,),
+        entities={key: entity["label"] for key, entity in entities.items()},
+        lines={key: entity_line(entity) for key, entity in entities.items()},
+        starts=tuple(dict.fromkeys(named)),
+        passages=tuple(question.gold_passages),
+        steps=frozenset(
+            (entities[edge["entity"]]["label"], edge["label"], edge["direction"] == "out")
+            for edge, leads in zip(edges, leading, strict=True)
+            if leads
+        ),
+    )
+
+
+def _holds_one(passage: Passage, answers: Sequence[str]) -> bool:
+    return any(answer.casefold() in passage["text"].casefold() for answer in answers)
 
 
 def _agrees(gold: Gold) -> bool:

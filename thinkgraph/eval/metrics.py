@@ -6,7 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from functools import cache
-from typing import Any, Literal
+from typing import Any
 
 from typing_extensions import TypedDict
 

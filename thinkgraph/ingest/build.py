@@ -27,7 +27,7 @@ from thinkgraph.ingest.rejects import Reject, Rejects
 from thinkgraph.ingest.wikidata import read_wikidata
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import GRAPH_FORMAT
-from thinkgraph.tools.kb_files import EntityCounts, InputFile, Manifest, TextCounts
+from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, Manifest, TextCounts
 from thinkgraph.tools.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -108,11 +108,13 @@ def build_kb(
     started = time.monotonic()
     target = Path(folder).expanduser().resolve()
     if not triples and not wikidata:
-        raise UsageError("a knowledge base needs a file of triples; name one with --triples or --wikidata")
+        raise UsageError(
+            "a knowledge base needs a file of triples (--triples, --wikidata), or documents to make a graph of (--documents)"
+        )
     try:
         refuse_target(target, replace=replace)
-        inputs = _Inputs(triples, wikidata, passages, aliases, entities, progress)
-        build = _Build(
+        inputs = Inputs(triples, wikidata, passages, aliases, entities, progress)
+        build = Build(
             inputs=inputs,
             name=(name or target.name).strip() or target.name,
             embedder=embedder,
@@ -133,20 +135,10 @@ def build_kb(
         raise KnowledgeError(
             f"cannot write {target}: {reason}; mend that and run the same command again to go on"
         ) from error
-    rejects = build.rejects
-    return BuildReport(
-        folder=target,
-        manifest=manifest,
-        rejected=dict(rejects.counts),
-        examples=rejects.kept,
-        entities_without_triples=facts["entities_without_triples"],
-        notes=build.notes,
-        resumed=resumed,
-        seconds=time.monotonic() - started,
-    )
+    return build.report(target, manifest, facts, resumed=resumed, started=started)
 
 
-class _Inputs:
+class Inputs:
     """The files of a build with their sizes and hashes."""
 
     def __init__(
@@ -203,8 +195,10 @@ class _Inputs:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Build:
-    inputs: _Inputs
+class Build:
+    """One build in a working folder: `run` makes the files, whoever called it commits the folder."""
+
+    inputs: Inputs
     name: str
     embedder: Embedder | str | None
     languages: tuple[str, ...]
@@ -214,6 +208,8 @@ class _Build:
     known_vectors: Path | None
     rejects: Rejects
     progress: Progress
+    documents: DocumentCounts | None = None
+    """Where the inputs were made from documents, whose store then lies in the working folder."""
     notes: list[str] = field(default_factory=list)
 
     def key(self, *, strict: bool) -> str:
@@ -234,6 +230,7 @@ class _Build:
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
     def run(self, place: BuildFolder) -> tuple[Manifest, GraphCounts]:
+        """Make what the working folder does not hold yet; gives the manifest and the counts of the graph."""
         counts = self._stage(place, "graph", lambda: self._graph(place))
         Loaded.remove(place.work / kb_files.GRAPH)
         text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
@@ -243,7 +240,7 @@ class _Build:
         stores = [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES] * bool(linking)
         for store in stores if self.index else ():
             self._build_index(place.work / store)
-        files = [kb_files.GRAPH, *stores]
+        files = [kb_files.GRAPH, *stores, *[kb_files.DOCUMENTS] * bool(self.documents)]
         manifest: Manifest = {
             "format": kb_files.KB_FORMAT,
             "name": self.name,
@@ -254,20 +251,38 @@ class _Build:
             "linking": linking,
             "embedder": self._model() if self._encodes else None,
             "literal_relations": counts["literal_relations"],
-            "inputs": self.inputs.files,
+            "inputs": [] if self.documents else self.inputs.files,
             "files": {file: (place.work / file).stat().st_size for file in files},
         }
+        if self.documents:
+            manifest["documents"] = self.documents
         (place.work / kb_files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
         return manifest, counts
+
+    def report(
+        self, target: Path, manifest: Manifest, facts: GraphCounts, *, resumed: bool, started: float
+    ) -> BuildReport:
+        """What was made, for people; `started` is a time of `time.monotonic`."""
+        return BuildReport(
+            folder=target,
+            manifest=manifest,
+            rejected=dict(self.rejects.counts),
+            examples=self.rejects.kept,
+            entities_without_triples=facts["entities_without_triples"],
+            notes=self.notes,
+            resumed=resumed,
+            seconds=time.monotonic() - started,
+        )
 
     def _stage(self, place: BuildFolder, name: str, work: Any) -> Any:
         """Do a stage, or take what it left when it was finished before; its rejects are kept either way."""
         done = place.stage(name)
-        if done is None:
+        of = self._digest("stage")
+        if done is None or done.get("of") != of:
             before, kept = self.rejects.counts.copy(), len(self.rejects.kept)
             result = work()
             counts = {kind: n - before[kind] for kind, n in self.rejects.counts.items()}
-            done = {"result": result, "counts": counts, "kept": self.rejects.kept[kept:]}
+            done = {"of": of, "result": result, "counts": counts, "kept": self.rejects.kept[kept:]}
             place.finished(name, done)
         else:
             self.rejects.counts.update(done["counts"])

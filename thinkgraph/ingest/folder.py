@@ -93,6 +93,10 @@ class BuildFolder:
         self._stages[name] = result
         self._write_state()
 
+    def discard(self) -> None:
+        """Nothing that was made is worth going on with: it goes when the context ends."""
+        self._stages.clear()
+
     def commit(self) -> None:
         """Put the folder in its place, in one step where the system can exchange two folders."""
         for path in self.work.iterdir():

@@ -40,6 +40,10 @@ class Rejects:
         """Count one, and keep it while there are fewer than 1,000 of its kind (memory stays flat)."""
         if self._strict and kind == "malformed":
             raise KnowledgeError(f"{path.name}, line {line}: {reason} (the build is strict and stopped there)")
+        self.note(path.name, line, reason, kind=kind)
+
+    def note(self, file: str, line: int, reason: str, *, kind: str) -> None:
+        """As `add`, of a file by any name, and whatever the strictness."""
         self.counts[kind] += 1
         if self.counts[kind] <= _KEPT_PER_KIND:
-            self.kept.append({"kind": kind, "file": path.name, "line": line, "reason": reason})
+            self.kept.append({"kind": kind, "file": file, "line": line, "reason": reason})

@@ -17,7 +17,18 @@ from typing import Any, Literal
 from typing_extensions import TypedDict
 
 KindName = Literal[
-    "pick", "score", "pairs", "judge", "keywords", "names", "keys", "subquestions", "verdict", "texts", "text"
+    "pick",
+    "score",
+    "pairs",
+    "judge",
+    "keywords",
+    "names",
+    "keys",
+    "subquestions",
+    "verdict",
+    "triples",
+    "texts",
+    "text",
 ]
 
 MAX_SCORE = 10
@@ -67,6 +78,15 @@ class Verdict(TypedDict):
     right: bool
 
 
+class Statements(TypedDict):
+    """What a text states, as triples (the relation extraction of ToG-2 section 1)."""
+
+    triples: list[list[str]]
+    """[subject, relation, object]; none of them empty."""
+    types: dict[str, str]
+    """Type by name; empty where types are not asked for."""
+
+
 @dataclass(frozen=True)
 class Shape:
     """What one call may answer: bounds known when the prompt is rendered."""
@@ -78,7 +98,7 @@ class Shape:
     clues: int = 0
     """How many numbered clues there are (pairs: the first number of a pair)."""
     fields: tuple[str, ...] = ()
-    """Judge: which of the optional fields (`clues`, `query`) are asked for."""
+    """Which of the optional fields are asked for (judge: `clues`, `query`; triples: `types`)."""
     labels: tuple[str, ...] = ()
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
@@ -415,6 +435,37 @@ def _parse_verdict(text: str, _shape: Shape) -> Verdict:
     return Verdict(right=_truth(_object(text, "right")["right"], "right"))
 
 
+_TRIPLE = ("subject", "relation", "object")
+
+
+def _parse_triples(text: str, shape: Shape) -> Statements:
+    value = _object(text, "triples")
+    entries = _list(value["triples"], "triples")
+    triples: list[list[str]] = []
+    for entry in entries:
+        parts = [entry.get(name) for name in _TRIPLE] if isinstance(entry, dict) else entry
+        if not isinstance(parts, list) or len(parts) != len(_TRIPLE):
+            continue
+        texts = [_text(part) for part in parts]
+        if all(texts):
+            triples.append(texts)
+    if entries and not triples:
+        raise BadReplyError('every entry of "triples" must be [subject, relation, object], none of them empty')
+    types = _list(value.get("types"), "types") if "types" in shape.fields else []
+    pairs = [[_text(part) for part in entry] for entry in types if isinstance(entry, list) and len(entry) == 2]  # noqa: PLR2004
+    return Statements(triples=triples, types={name: kind for name, kind in pairs if name and kind})
+
+
+def _triples_instruction(shape: Shape) -> str:
+    if "types" not in shape.fields:
+        return _say('{"triples": [["...", "...", "..."]]}', shape, "Each triple is [subject, relation, object].")
+    return _say(
+        '{"triples": [["...", "...", "..."]], "types": [["...", "..."]]}',
+        shape,
+        'Each triple is [subject, relation, object]; "types" gives the type of each subject and object that has one, [name, type].',
+    )
+
+
 def _parse_text(text: str, _shape: Shape) -> str:
     body = _whole(strip_thinking(text))
     if not body:
@@ -435,6 +486,7 @@ _KEY = {
     "additionalProperties": False,
 }
 _NESTED = {"type": "array", "items": _INTEGERS}
+_TEXTS = {"type": "array", "items": _STRINGS}
 
 KINDS: Mapping[str, Kind] = {
     kind.name: kind
@@ -511,6 +563,15 @@ KINDS: Mapping[str, Kind] = {
             lambda shape: _schema({"right": {"type": "boolean"}}, shape),
             lambda shape: _say('{"right": true}', shape, ""),
             _parse_verdict,
+        ),
+        Kind(
+            "triples",
+            lambda shape: _schema(
+                {"triples": _TEXTS} | ({"types": _TEXTS} if "types" in shape.fields else {}),
+                shape,
+            ),
+            _triples_instruction,
+            _parse_triples,
         ),
         Kind("text", lambda _: None, lambda _: "Reply with plain text only.", _parse_text),
     )

@@ -47,6 +47,7 @@ class PerfectChooser(PlayedChatModel):
     wrong: float = 0.0
     seed: int = 0
     _find: Callable[[str], Gold | None] = PrivateAttr()
+    _known: tuple[Gold, ...] = PrivateAttr(default=())
     _derived: dict[str, list[Derived]] = PrivateAttr(default_factory=dict)
 
     def __init__(self, golds: GoldSource, *, wrong: float = 0.0, seed: int = 0, **kwargs: Any) -> None:
@@ -54,6 +55,7 @@ class PerfectChooser(PlayedChatModel):
         if isinstance(golds, Mapping):
             by_text = {one_line(text): gold for text, gold in golds.items()}
             self._find = by_text.get
+            self._known = tuple(by_text.values())
             # Sub-questions are known from the start: a run that is resumed in a new process must find them too.
             self._derived = {text: derive(gold) for text, gold in by_text.items() if gold.is_answerable}
         else:
@@ -102,6 +104,8 @@ class PerfectChooser(PlayedChatModel):
                 return {"keys": self._keys(call, rng)}
             case "subquestions":
                 return {"questions": self._subquestions(call, gold, rng)}
+            case "triples":
+                return {"triples": self._triples(call, rng), "types": []}
             case "verdict":
                 right = _follows(gold, call) if gold else False
                 return {"right": right != (rng.random() < self.wrong)}
@@ -159,6 +163,13 @@ class PerfectChooser(PlayedChatModel):
         golds = [recognise(text, parts, call.text) or self._gold_of(text, call) for text in listed]
         found = look_ups(listed, golds)
         return [one for one in (linking(found) if call.triples else found) if rng.random() >= self.wrong]
+
+    def _triples(self, call: Call, rng: random.Random) -> list[list[str]]:
+        """Gold facts of known questions whose both ends the shown passages name."""
+        shown = key(" ".join(item.text for items in call.prompt.items.values() for item in items if item.passage))
+        facts = dict.fromkeys(fact for gold in self._known for fact in gold.facts)
+        named = [fact for fact in facts if key(fact[0]) in shown and key(fact[2]) in shown]
+        return [list(fact) for fact in named if rng.random() >= self.wrong]
 
     def _subquestions(self, call: Call, gold: Gold | None, rng: random.Random) -> list[dict[str, Any]]:
         question = one_line(call.prompt.text("question"))
@@ -223,14 +234,7 @@ def is_gold(gold: Gold, item: Item) -> bool:
     if not gold.is_answerable:
         return False
     if item.step:
-        entity, relation, outgoing = item.step
-        return any(
-            not hop.is_text
-            and hop.outgoing == outgoing
-            and key(entity) in map(key, hop.sources)
-            and key(relation) in _relation_keys(gold, place)
-            for place, hop in enumerate(gold.hops)
-        )
+        return _is_gold_step(gold, *item.step)
     if item.passage:
         return any(passage_fits(item.passage, text, gold.answers) for hop in gold.hops for text in hop.passages)
     if item.hops:
@@ -241,6 +245,18 @@ def is_gold(gold: Gold, item: Item) -> bool:
         return not item.about or key(item.text) in map(key, named)
     sentences = (triple_sentence(_as_triple(fact)) for fact in gold.facts)
     return any(key(sentence) in key(item.text) for sentence in sentences)
+
+
+def _is_gold_step(gold: Gold, entity: str, relation: str, outgoing: bool) -> bool:  # noqa: FBT001 - as items hold it
+    if gold.steps:
+        return (key(entity), key(relation), outgoing) in {(key(e), key(r), out) for e, r, out in gold.steps}
+    return any(
+        not hop.is_text
+        and hop.outgoing == outgoing
+        and key(entity) in map(key, hop.sources)
+        and key(relation) in _relation_keys(gold, place)
+        for place, hop in enumerate(gold.hops)
+    )
 
 
 def _relation_keys(gold: Gold, place: int) -> set[str]:
@@ -380,7 +396,7 @@ def _query(gold: Gold | None, finding: Finding) -> str:
     if gold is None or finding.missing is None:
         return gold.question if gold else "more evidence"
     hop = gold.hops[finding.missing]
-    return f"{', '.join(hop.sources[:3])} {hop.relation}"
+    return f"{', '.join(hop.sources[:3])} {hop.relation}".strip()
 
 
 def _follows(gold: Gold, call: Call) -> bool:

@@ -219,15 +219,14 @@ def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:
 
 
 def _text_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding, found: list[str]) -> bool:
+    final = hop in [gold.hops[place] for place in gold.finals]
     for number, text in shown.passages:
-        if not any(passage_fits(text, passage, gold.answers) for passage in hop.passages):
+        if not any(passage_fits(text, passage, gold.answers if final else ()) for passage in hop.passages):
             continue
         inside = [answer for answer in gold.answers if answer.casefold() in text.casefold()]
         if inside:
-            finding.lines.add(number)
             found.append(min(inside, key=len))
-            return True
-        if hop not in [gold.hops[place] for place in gold.finals]:
+        if inside or not final:
             finding.lines.add(number)
             return True
     return False

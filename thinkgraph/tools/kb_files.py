@@ -20,6 +20,7 @@ MANIFEST = "kb.json"
 GRAPH = "graph.sqlite"
 TEXT = "text.sqlite"
 ENTITIES = "entities.sqlite"
+DOCUMENTS = "documents.sqlite"
 REPORT = "build_report.jsonl"
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
@@ -57,9 +58,22 @@ class EntityCounts(TypedDict):
     vectors: int
 
 
-class Manifest(TypedDict):
-    """The content of `kb.json`."""
+class DocumentCounts(TypedDict):
+    """The documents that a knowledge base without a graph of its own was made from."""
 
+    documents: int
+    """Those in use."""
+    copies: int
+    """Those left out because another one has the same words."""
+    failed: int
+    """Those that could not be read, or not wholly asked about."""
+    extract: str
+    """Where relations come from: `cooccurrence`, `llm` or `both`."""
+    model: str
+    """What extracted relations last; empty where none did."""
+
+
+class _Manifest(TypedDict):
     format: int
     name: str
     fingerprint: str
@@ -77,6 +91,13 @@ class Manifest(TypedDict):
     inputs: list[InputFile]
     files: dict[str, int]
     """Size in bytes of each file of the folder that is needed, so that a half-copied one is noticed."""
+
+
+class Manifest(_Manifest, total=False):
+    """The content of `kb.json`."""
+
+    documents: DocumentCounts
+    """Only where it was built from documents."""
 
 
 def is_knowledge_base(folder: Path) -> bool:
@@ -106,7 +127,7 @@ def read_manifest(folder: Path) -> Manifest:
         advice = "update thinkgraph to open it" if version > KB_FORMAT else again
         raise KnowledgeError(f"{folder} has knowledge base format {version}, this release reads {KB_FORMAT}; {advice}")
     found = cast("Manifest", manifest)
-    if set(Manifest.__annotations__) - set(manifest):
+    if set(_Manifest.__annotations__) - set(manifest):
         raise KnowledgeError(f"{folder / MANIFEST} is incomplete; {again}")
     for name, size in found["files"].items():
         _check(folder / name, size)

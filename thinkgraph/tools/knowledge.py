@@ -17,6 +17,7 @@ from thinkgraph.tools import kb_files
 from thinkgraph.tools.progress import Progress, no_progress
 
 if TYPE_CHECKING:
+    from thinkgraph.tools.kb_files import Manifest
     from thinkgraph.tools.protocols import Embedder, GraphStore, Linker, TextStore
 
 T = TypeVar("T")
@@ -241,10 +242,7 @@ class Knowledge:
 
     @classmethod
     def _open_folder(cls, folder: Path, embedder: Embedder | None) -> Knowledge:
-        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
-
-        manifest = kb_files.read_manifest(folder)
-        graph = SqliteGraphStore(folder / kb_files.GRAPH)
+        manifest, graph = _opened(folder)
         self = cls.__new__(cls)
 
         def make_embedder() -> Embedder:
@@ -256,19 +254,23 @@ class Knowledge:
                 )
             return _load_embedder(model["spec"] if model else None)
 
-        def make_store(file: str) -> TextStore | None:
+        def make_store(file: str, counts: kb_files.TextCounts | kb_files.EntityCounts | None) -> TextStore | None:
             if file not in manifest["files"]:
                 return None
             from thinkgraph.tools.sqlite_text import SqliteTextStore
 
-            return cast("TextStore", SqliteTextStore(folder / file, self.embedder))
+            store = SqliteTextStore(folder / file, self.embedder)
+            if counts and store.info()["fingerprint"] != counts["fingerprint"]:
+                store.close()
+                raise KnowledgeError(f"{folder} was replaced while it was open; open the knowledge base again")
+            return cast("TextStore", store)
 
         self._setup(
             manifest["name"],
             manifest["fingerprint"],
             folder=folder,
-            text=lambda: make_store(kb_files.TEXT),
-            index=lambda: make_store(kb_files.ENTITIES),
+            text=lambda: make_store(kb_files.TEXT, manifest["text"]),
+            index=lambda: make_store(kb_files.ENTITIES, manifest["linking"]),
             linker=self._standard_linker,
             embedder=make_embedder,
         )
@@ -278,6 +280,25 @@ class Knowledge:
         if embedder is not None:
             self._parts["embedder"] = embedder
         return self
+
+
+def _opened(folder: Path) -> tuple[Manifest, GraphStore]:
+    """The manifest and the graph of one version of a knowledge base, which another one may replace at any moment."""
+    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+
+    for again in (True, True, False):
+        try:
+            manifest = kb_files.read_manifest(folder)
+            graph = SqliteGraphStore(folder / kb_files.GRAPH)
+        except KnowledgeError:
+            if not again:
+                raise
+            continue
+        with contextlib.suppress(KnowledgeError):
+            if kb_files.read_manifest(folder) == manifest:
+                return manifest, graph
+        graph.close()
+    raise KnowledgeError(f"{folder} is being replaced again and again; open it when that is done")
 
 
 def world_folder(progress: Progress = no_progress) -> Path:

@@ -44,6 +44,7 @@ class ReadOnlyFile:
             raise KnowledgeError(f"there is no file {path}")
         self.path = path
         self._uri = f"{path.absolute().as_uri()}?mode=ro&immutable=1"
+        self._file = _identity(path)
         self._setup = setup
         self._mapped = mapped
         self._idle: deque[sqlite3.Connection] = deque()
@@ -87,6 +88,10 @@ class ReadOnlyFile:
         except IndexError:
             pass
         db = sqlite3.connect(self._uri, uri=True, check_same_thread=False, isolation_level=None)
+        if _identity(self.path) != self._file:
+            # What other threads still read is the old one: never both.
+            db.close()
+            raise StoreError(f"{self.path} was replaced while it was open; open the knowledge base again")
         try:
             if self.path.stat().st_size <= self._mapped:
                 db.execute(f"PRAGMA mmap_size={self._mapped}")
@@ -104,6 +109,15 @@ class ReadOnlyFile:
 
     def _failure(self, error: sqlite3.Error) -> StoreError:
         return StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again")
+
+
+def _identity(path: Path) -> tuple[int, int] | None:
+    """What tells a file from another one that was put in its place."""
+    try:
+        about = path.stat()
+    except OSError:
+        return None
+    return about.st_dev, about.st_ino
 
 
 def _close_all(idle: deque[sqlite3.Connection]) -> None:

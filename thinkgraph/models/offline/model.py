@@ -20,6 +20,7 @@ from thinkgraph.models.offline.choices import (
     triple_scores,
 )
 from thinkgraph.models.offline.judge import Decision, decide
+from thinkgraph.models.offline.statements import statements
 from thinkgraph.models.offline.words import Embed, Similarity, tokens
 from thinkgraph.models.played import Call, PlayedChatModel, judgement
 from thinkgraph.prompts.lines import Item, one_line
@@ -58,7 +59,7 @@ class OfflineChatModel(PlayedChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.model, "embeddings": self._similarity.has_vectors}
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911 - one return for each kind
+    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply to one call."""
         prompt = call.prompt
         question = one_line(prompt.text("question"))
@@ -87,6 +88,10 @@ class OfflineChatModel(PlayedChatModel):
                 return {"questions": [{"question": q, "open": False, "refers": refers} for q, refers in nodes]}
             case "verdict":
                 return {"right": self._verdict(call, question)}
+            case "triples":
+                passages = [item for items in prompt.items.values() for item in items if item.passage]
+                allowed = [item.text.partition(" -- ")[0] for item in prompt.lines("relations")]
+                return {"triples": statements(passages, allowed, self._similarity), "types": []}
             case "text":
                 return self._text(call, question)
             case _:

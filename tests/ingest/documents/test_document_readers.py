@@ -1,0 +1,200 @@
+"""Readers: what they take from files, and that a passage can be found again in its file."""
+
+from __future__ import annotations
+
+import codecs
+import re
+from html import unescape
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkgraph.ingest.documents import pieces as pieces_module
+from thinkgraph.ingest.documents.html import read_html
+from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError, cut
+from thinkgraph.ingest.documents.plain import read_markdown, read_text
+
+
+def passages(reading: Reading, size: int = 1000) -> list[tuple[str, str]]:
+    return [(one.section, one.text) for one in cut(reading, size)]
+
+
+@pytest.fixture
+def write(tmp_path):
+    def write(name: str, content: str | bytes) -> Path:
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return path
+
+    return write
+
+
+def test_text_takes_a_lone_first_line_for_its_title(write) -> None:
+    reading = read_text(write("q3_report.txt", "Osk River\n\nThe Osk rises here.\nIt is long.\n"), None)
+    assert (reading.title, passages(reading)) == ("Osk River", [("", "The Osk rises here.\nIt is long.")])
+
+
+@pytest.mark.parametrize(
+    "text", ["The Osk rises here. It is long.", "One\nTwo\nThree", "Done.\n\nMore", "x" * 120 + "\n\ny"]
+)
+def test_text_without_such_a_line_is_named_after_its_file(write, text: str) -> None:
+    reading = read_text(write("q3_report-final.txt", text), None)
+    assert reading.title == "q3 report final"
+    assert "".join(part for _, part in passages(reading)).split() == text.split()
+
+
+def test_markdown_sections_without_markup_or_code(write) -> None:
+    text = (
+        "# Osk *River*\n\nIntro with [a link](http://x.y/z) and `code` and **bold**.\n\n"
+        "Course\n------\nIt runs.\n\n```py\n# no heading\n```\n~~~\nx\n~~~\n"
+        "### Mouth ###\nIt ends <b>here</b>.\n## Other\nMore.\n"
+    )
+    reading = read_markdown(write("osk.md", text), None)
+    assert passages(reading) == [
+        ("", "Intro with a link and code and bold."),
+        ("Course", "It runs."),
+        ("Course / Mouth", "It ends here."),
+        ("Other", "More."),
+    ]
+    assert reading.title == "Osk River"
+
+
+def test_markdown_front_matter_names_the_document(write) -> None:
+    reading = read_markdown(write("osk.md", '---\ntitle: "The Osk"\ntags: [a]\n---\n# Course\nIt runs.\n'), None)
+    assert (passages(reading), reading.title) == ([("Course", "It runs.")], "The Osk")
+
+
+def test_markdown_rules_are_no_headings_and_an_open_fence_hides_the_rest(write) -> None:
+    reading = read_markdown(write("osk.md", "First line\nsecond line\n---\n- item\n---\nLast.\n```\nhidden\n"), None)
+    assert passages(reading) == [("", "First line\nsecond line\n---\n- item\n---\nLast.")]
+
+
+PAGE = """<!doctype html><html><head><title>Wall | Site</title><style>p{}</style><script>var x = "words";</script></head>
+<body><header><a href="/">Home</a></header><nav><ul><li><a>One</a><li><a>Two</a></ul></nav>
+<div class="side-bar sidebar">Beside</div><div role="search">Seek</div><div hidden>Gone</div>
+%s
+<footer>Copyright</footer></body></html>"""
+WORDS = (
+    "<h1>The <b>Great</b> Wall</h1><p>Built by the Ming &amp; others. Again.<p>Another\npara<h2>History</h2>text<br>more"
+    '<table><tr><td>a<td>b</tr></table><ul><li><a href="x">See this</a></ul>'
+)
+
+
+@pytest.mark.parametrize("frame", ["<main>%s</main>", "<article>%s</article>", "<div>%s</div>"])
+def test_html_without_its_surroundings(write, frame: str) -> None:
+    reading = read_html(write("wall.html", PAGE % frame % WORDS), None)
+    assert reading.title == "The Great Wall"
+    assert passages(reading) == [
+        ("", "Built by the Ming & others. Again.\nAnother para"),
+        ("History", "text\nmore\na\nb"),
+    ]
+
+
+def test_html_reads_what_surrounds_main_only_where_there_is_no_main(write) -> None:
+    two = "<article><p>First one.</p></article><article><p>Second one.</p></article>"
+    assert passages(read_html(write("a.html", PAGE % two), None)) == [("", "First one.\nSecond one.")]
+    assert passages(read_html(write("b.html", PAGE % f"<p>Before.</p><main>{two}</main>"), None)) == [
+        ("", "First one.\nSecond one.")
+    ]
+
+
+@pytest.mark.parametrize(
+    "broken",
+    [
+        "<p>Words <b>bold",
+        "<div><div><nav>menu</div></div><p>Words bold",
+        "</div></p><p>Words <i></b>bold</i>",
+        "<p>Words &nbsp;bold<!-- no > end -->",
+        "Words <br/>bold<br><unknown>",
+    ],
+)
+def test_html_that_is_broken(write, broken: str) -> None:
+    assert " ".join(passages(read_html(write("x.html", broken), None))[0][1].split()) == "Words bold"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "shift_jis"])
+def test_html_in_any_encoding_that_it_declares(write, encoding: str) -> None:
+    word = "首都" if encoding == "shift_jis" else "Göteborg"
+    page = f'<meta http-equiv="Content-Type" content="text/html; charset={encoding}"><p>{word} x</p>'
+    assert passages(read_html(write("x.html", page.encode(encoding)), None)) == [("", f"{word} x")]
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-32"])
+@pytest.mark.parametrize("read", [read_text, read_markdown])
+def test_text_in_the_encodings_that_say_what_they_are(write, read, encoding: str) -> None:
+    raw = "Über Göteborg.\r\nWörter".encode(encoding)
+    raw = codecs.BOM_UTF16_LE + raw if encoding == "utf-16-le" else raw
+    assert passages(read(write("x.txt", raw), None)) == [("", "Über Göteborg.\r\nWörter")]
+
+
+def test_other_encodings_are_refused_unless_named(write) -> None:
+    path = write("x.txt", "Caf\xe9".encode("latin-1"))
+    with pytest.raises(UnreadableError, match=r"is not UTF-8 text.*--encoding"):
+        passages(read_text(path, None))
+    assert passages(read_text(path, "latin-1")) == [("", "Café")]
+    assert passages(read_text(write("y.txt", "Caf\xe9"), "latin-1")) == [("", "Café")], "what is UTF-8 stays UTF-8"
+    with pytest.raises(UnreadableError, match="--encoding"):
+        read_html(write("x.html", "<p>Caf\xe9".encode("latin-1")), None)
+
+
+def test_binary_files_are_no_text(write) -> None:
+    with pytest.raises(UnreadableError, match="NUL"):
+        passages(read_text(write("x.txt", b"abc\0\1\2"), None))
+
+
+@pytest.mark.parametrize("read", [read_text, read_markdown])
+def test_long_files_come_in_bounded_pieces(write, monkeypatch, read) -> None:
+    monkeypatch.setattr(pieces_module, "LONGEST_PIECE", 500)
+    text = "".join(f"Sentence number {n} stands here.\n" for n in range(400)) + "x" * 3000 + " end."
+    reading = read(write("x.txt", text), None)
+    found = list(reading.pieces)
+    assert max(len(piece.text) for piece in found) < 500 + 3100
+    assert "".join(piece.text for piece in found) == text
+    assert all(text[piece.start :].startswith(piece.text) for piece in found)
+
+
+TEXTS = st.text(st.sampled_from("aB. \n#*`[]()<>&;-=äß首"), max_size=200)
+
+
+@given(TEXTS, st.integers(20, 60))
+@pytest.mark.parametrize("read", [read_text, read_markdown])
+def test_plain_passages_are_found_again_by_their_offsets(tmp_path_factory, read, text: str, size: int) -> None:
+    path = tmp_path_factory.mktemp("x") / "x.txt"
+    path.write_bytes(text.encode())
+    reading = read(path, None)
+    last = 0
+    for one in cut(reading, size):
+        there = text[one.start : one.end]
+        assert one.start >= last
+        last = one.end
+        assert len(there) <= size
+        assert one.text == reading.clean(there)
+        assert any(c.isalnum() for c in there)
+
+
+@given(
+    st.lists(
+        st.sampled_from(["<p>", "</p>", "<b>", "</b>", "<h2>", "</h2>", "&amp;", "word", " ", "\n", "é"]), max_size=40
+    )
+)
+def test_html_passages_are_found_again_by_their_offsets(tmp_path_factory, parts: list[str]) -> None:
+    path = tmp_path_factory.mktemp("x") / "x.html"
+    text = "".join(parts)
+    path.write_bytes(text.encode())
+    for one in cut(read_html(path, None), 1000):
+        there = text[one.start : one.end]
+        assert there.startswith(one.text[0])
+        assert unescape(re.sub("<.*?>|\\s", "", there + ";" * there.endswith("&"))).startswith(
+            re.sub(r"\s", "", one.text)[:-1]
+        )
+
+
+def test_passages_never_cross_sections() -> None:
+    reading = Reading(
+        "t", pieces=iter([Piece("a", "One. " * 50, 0), Piece("b", " -- \n", 250), Piece("c", "Two.", 255)])
+    )
+    found = list(cut(reading, 100))
+    assert {one.section for one in found} == {"a", "c"}
+    assert all(len(one.text) <= 100 for one in found)

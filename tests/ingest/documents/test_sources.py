@@ -1,0 +1,204 @@
+"""Which documents are found, and what is said of the files that are none."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.documents.pieces import UnreadableError, cut
+from thinkgraph.ingest.documents.sources import find_sources, read_source
+from thinkgraph.ingest.rejects import Rejects
+
+
+@pytest.fixture
+def docs(tmp_path):
+    folder = tmp_path / "docs"
+    (folder / "sub").mkdir(parents=True)
+    (folder / "b.txt").write_text("B words.")
+    (folder / "a.md").write_text("# A\nwords.")
+    (folder / "sub" / "c.html").write_text("<p>C words.")
+    return folder
+
+
+def found(*paths: Path) -> tuple[list[str], dict[str, str]]:
+    rejects = Rejects()
+    ids = [source.id for source in find_sources(paths, rejects)]
+    return ids, {reject["file"]: reject["reason"] for reject in rejects.kept}
+
+
+def test_files_are_named_from_the_folder_that_was_named(docs, monkeypatch) -> None:
+    wanted = ["docs/a.md", "docs/b.txt", "docs/sub/c.html"]
+    assert found(docs) == (wanted, {})
+    monkeypatch.chdir(docs)
+    assert found(Path()) == (wanted, {}), "however the folder is written"
+    assert found(docs / "b.txt") == (["b.txt"], {})
+
+
+def test_what_is_no_document_is_reported_and_the_others_go_on(docs) -> None:
+    (docs / "x.docx").write_text("x")
+    (docs / "empty.txt").touch()
+    (docs / ".hidden.txt").write_text("x")
+    (docs / "to_nothing.txt").symlink_to("nowhere")
+    (docs / "loop").symlink_to(docs)
+    (docs / "sub" / "up").symlink_to(docs.parent)
+    (docs / "self.txt").symlink_to("self.txt")
+    (docs / "again.txt").symlink_to("b.txt")
+    os.mkfifo(docs / "pipe.txt")
+    ids, reasons = found(docs)
+    assert ids == ["docs/a.md", "docs/b.txt", "docs/sub/c.html"]
+    assert {name: reason.split(":")[0][:25] for name, reason in reasons.items()} == {
+        "docs/x.docx": "is of no known type (.htm",
+        "docs/empty.txt": "is empty",
+        "docs/to_nothing.txt": "is a link to nothing",
+        "docs/loop": "is a link to what is read"[:25],
+        "docs/sub/up": "is a link to what is read"[:25],
+        "docs/self.txt": "cannot be read",
+        "docs/again.txt": "is a link to what is read"[:25],
+        "docs/pipe.txt": "is neither a file nor a f"[:25],
+    }
+
+
+def test_links_to_other_places_are_followed_once_and_never_round(docs, tmp_path) -> None:
+    other = tmp_path / "other"
+    other.mkdir()
+    (other / "d.txt").write_text("D words.")
+    (other / "back").symlink_to(docs)
+    (other / "round").symlink_to(other)
+    (docs / "far").symlink_to(other)
+    (docs / "far2").symlink_to(other)
+    ids, reasons = found(docs)
+    assert ids == ["docs/a.md", "docs/b.txt", "docs/far/d.txt", "docs/sub/c.html"]
+    assert set(reasons) == {"docs/far/back", "docs/far/round", "docs/far2"}
+
+
+def test_unreadable_files_and_folders(docs) -> None:
+    (docs / "b.txt").chmod(0)
+    (docs / "sub").chmod(0)
+    try:
+        if os.access(docs / "b.txt", os.R_OK):
+            pytest.skip("this user reads everything")
+        ids, reasons = found(docs)
+    finally:
+        (docs / "sub").chmod(0o700)
+    assert ids == ["docs/a.md"]
+    assert set(reasons) == {"docs/b.txt", "docs/sub"}
+    assert all("cannot be read: Permission denied" in reason for reason in reasons.values())
+
+
+def test_rows_are_documents_with_ids_of_their_own(docs) -> None:
+    (docs / "r.jsonl").write_text(
+        '{"id": 6, "title": "T", "section": "S", "text": "Words.", "entities": ["E"]}\n'
+        '{"id": 7}\nnot json\n{"id": "6", "text": "Again."}\n{"id": "docs/b.txt", "text": "x"}\n'
+    )
+    rejects = Rejects()
+    sources = {source.id: source for source in find_sources([docs], rejects)}
+    assert sorted(sources) == ["6", "docs/a.md", "docs/b.txt", "docs/sub/c.html"]
+    assert sorted(rejects.counts.items()) == [("duplicate id", 2), ("malformed", 2)]
+    reading = read_source(sources["6"], None)
+    assert (reading.title, reading.entities) == ("T", ("E",))
+    assert [(one.section, one.start, one.end, one.text) for one in cut(reading, 100)] == [("S", 0, 6, "Words.")]
+
+
+def test_a_path_that_is_not_there_is_an_error(docs) -> None:
+    with pytest.raises(KnowledgeError, match=r"there is no file or folder .*nope \(given as documents\)"):
+        found(docs, docs / "nope")
+
+
+def test_deep_folders(tmp_path) -> None:
+    folder = tmp_path
+    for _ in range(300):
+        folder /= "d"
+    folder.mkdir(parents=True)
+    (folder / "x.txt").write_text("Deep.")
+    assert found(tmp_path / "d") == (["d/" * 300 + "x.txt"], {})
+
+
+def test_pdf(tmp_path) -> None:
+    from pypdf import PdfReader, PdfWriter
+    from pypdf.generic import DecodedStreamObject, DictionaryObject, NameObject
+
+    def page(words: str) -> DecodedStreamObject:
+        stream = DecodedStreamObject()
+        stream.set_data(f"BT /F1 12 Tf 72 700 Td ({words}) Tj ET".encode())
+        return stream
+
+    def write(name: str, *pages: str, title: str = "", password: str = "") -> Path:
+        writer = PdfWriter()
+        font = DictionaryObject(
+            {NameObject("/Type"): NameObject("/Font"), NameObject("/Subtype"): NameObject("/Type1"),
+             NameObject("/BaseFont"): NameObject("/Helvetica")}
+        )  # fmt: skip
+        for words in pages:
+            made = writer.add_blank_page(600, 800)
+            made[NameObject("/Resources")] = DictionaryObject(
+                {NameObject("/Font"): DictionaryObject({NameObject("/F1"): writer._add_object(font)})}
+            )
+            made[NameObject("/Contents")] = writer._add_object(page(words))
+        if title:
+            writer.add_metadata({"/Title": title})
+        if password:
+            writer.encrypt(password, algorithm="RC4-128")
+        writer.write(tmp_path / name)
+        assert PdfReader(tmp_path / name)
+        return tmp_path / name
+
+    def read(path: Path):
+        [source] = find_sources([path], Rejects())
+        reading = read_source(source, None)
+        return reading.title, [(one.section, one.text) for one in cut(reading, 100)]
+
+    two = write("osk.pdf", "The Osk rises here.", "It ends in Varn.", title="The Osk")
+    assert read(two) == ("The Osk", [("page 1", "The Osk rises here."), ("page 2", "It ends in Varn.")])
+    assert read(write("a_b.pdf", "Words.", title="Microsoft Word - x.doc"))[0] == "a b"
+    with pytest.raises(UnreadableError, match=r"holds no text.*OCR"):
+        read(write("scan.pdf", "", ""))
+    with pytest.raises(UnreadableError, match="encrypted"):
+        read(write("secret.pdf", "Words.", password="x"))  # noqa: S106 (a test's)
+    (tmp_path / "cut.pdf").write_bytes(two.read_bytes()[:200])
+    (tmp_path / "none.pdf").write_bytes(b"words that are no PDF")
+    for name in ("cut.pdf", "none.pdf"):
+        with pytest.raises(UnreadableError, match="damaged PDF"):
+            read(tmp_path / name)
+
+
+def test_pdf_without_pypdf(tmp_path, monkeypatch) -> None:
+    monkeypatch.setitem(__import__("sys").modules, "pypdf", None)
+    (tmp_path / "x.pdf").write_bytes(b"%PDF-1.4")
+    [source] = find_sources([tmp_path / "x.pdf"], Rejects())
+    with pytest.raises(UnreadableError, match=r"pip install 'thinkgraph\[documents\]'"):
+        read_source(source, None)
+
+
+def test_a_file_inside_a_folder_that_was_read_is_the_same_document(docs) -> None:
+    known = found(docs)[0]
+
+    def again(*paths: Path) -> list[str]:
+        return [source.id for source in find_sources(paths, Rejects(), known)]
+
+    assert again(docs / "b.txt") == ["docs/b.txt"]
+    assert again(docs / "sub") == ["docs/sub/c.html"]
+    assert again(docs / "sub" / "c.html", docs / "a.md") == ["docs/sub/c.html", "docs/a.md"]
+    (docs / "sub" / "new.txt").write_text("New.")
+    assert again(docs / "sub" / "new.txt") == ["docs/sub/new.txt"]
+    (docs.parent / "alone.txt").write_text("Alone.")
+    assert again(docs.parent / "alone.txt") == ["alone.txt"]
+
+
+def test_a_knowledge_base_among_the_documents_is_none(docs) -> None:
+    (docs / "kb").mkdir()
+    (docs / "kb" / "kb.json").write_text("{}")
+    (docs / "kb" / "resolution.jsonl").write_text("{}")
+    ids, reasons = found(docs)
+    assert "docs/kb" in reasons
+    assert len(ids) == 3
+
+
+def test_names_that_are_no_utf_8(docs) -> None:
+    Path(os.fsdecode(os.fsencode(str(docs)) + b"/caf\xe9.txt")).write_text("Words.")
+    Path(os.fsdecode(os.fsencode(str(docs)) + b"/caf\xe8.txt")).write_text("Other.")
+    ids, reasons = found(docs)
+    assert "docs/caf\ufffd.txt" in ids
+    assert list(reasons) == ["docs/caf\ufffd.txt"], "the other one would have the same id"

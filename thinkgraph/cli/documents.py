@@ -1,0 +1,238 @@
+"""`thinkgraph kb build --documents`, `kb update` and `kb remove`: knowledge bases out of documents."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from thinkgraph.cli.interrupt import leaving_at_once
+from thinkgraph.cli.options import add_model, model_name, parse_settings
+from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from thinkgraph.ingest.documents.build import Asking, DocumentsReport
+    from thinkgraph.tools.progress import Progress
+
+_INTERRUPTED = "interrupted; the same command goes on where it stopped"
+_ONLY_DOCUMENTS = (
+    "extract",
+    "model",
+    "prices",
+    "prompts",
+    "set",
+    "relations",
+    "entity_types",
+    "passage_size",
+    "encoding",
+)
+_NEVER_DOCUMENTS = ("triples", "passages", "aliases", "entities", "literal", "no_literals")
+
+
+def add_build_arguments(build: argparse.ArgumentParser) -> None:
+    """The flags of `kb build` that are about documents."""
+    group = build.add_argument_group("from documents without a graph")
+    _add_documents(group)
+    group.add_argument(
+        "--extract",
+        choices=("cooccurrence", "llm", "both"),
+        help="where relations come from: names that stand together (the default), a model's reading, or both",
+    )
+    _add_asking(group)
+    group.add_argument("--relations", metavar="FILE", type=Path, help="the only relations to extract, one a line")
+    group.add_argument("--entity-types", metavar="T[,T]", help="types of entities to tell, parted by commas")
+    group.add_argument("--passage-size", metavar="N", type=int, help="characters of a passage at most (default 1000)")
+    group.add_argument("--encoding", metavar="NAME", help="how files are written that are not UTF-8, such as latin-1")
+
+
+def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) -> None:
+    """`kb update` and `kb remove`."""
+    update = commands.add_parser(
+        "update",
+        help="add documents, or newer versions of them",
+        description="Add documents to a knowledge base that was built from documents. Unchanged ones cost nothing.",
+    )
+    update.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
+    _add_documents(update)
+    _add_asking(update)
+    remove = commands.add_parser(
+        "remove",
+        help="take documents out",
+        description="Take documents out of a knowledge base, with all that only they said.",
+    )
+    remove.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
+    remove.add_argument(
+        "--document",
+        metavar="ID",
+        action="extend",
+        nargs="+",
+        default=[],
+        help="as `kb info DIR --documents` lists it; may be repeated",
+    )
+
+
+def _add_documents(group: argparse._ActionsContainer) -> None:
+    group.add_argument(
+        "--documents",
+        metavar="PATH",
+        type=Path,
+        action="extend",
+        nargs="+",
+        default=[],
+        help="files and folders of text, Markdown, HTML, PDF and JSON Lines (id, text, title…); may be repeated",
+    )
+
+
+def _add_asking(group: argparse._ActionsContainer) -> None:
+    add_model(group)
+    group.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of the extraction: concurrency, max_calls, max_cost, max_tokens …; may be repeated",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what does not go together.
+
+    Raises:
+        UsageError: flags of two ways of building a knowledge base.
+    """
+    if args.documents:
+        if wrong := next((name for name in _NEVER_DOCUMENTS if getattr(args, name)), None):
+            raise UsageError(
+                f"--{wrong.replace('_', '-')} and --documents do not go together: one graph is given, one is made"
+            )
+        if args.extract in {None, "cooccurrence"} and (
+            wrong := _given(args, "model", "prices", "prompts", "set", "relations")
+        ):
+            raise UsageError(f"--{wrong} is for extraction by a model: add --extract llm (or both)")
+    elif wrong := _given(args, *_ONLY_DOCUMENTS):
+        raise UsageError(f"--{wrong} is for documents: name them with --documents")
+
+
+def _given(args: argparse.Namespace, *names: str) -> str:
+    return next((name.replace("_", "-") for name in names if getattr(args, name)), "")
+
+
+def build(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
+    """`kb build --documents`."""
+    from thinkgraph.ingest.documents.build import DocumentOptions, build_documents
+
+    options = DocumentOptions(
+        extract=args.extract or "cooccurrence",
+        encoding=args.encoding or "",
+        relations=_relations(args.relations) if args.relations else (),
+        types=tuple(part.strip() for part in (args.entity_types or "").split(",") if part.strip()),
+        **({"size": args.passage_size} if args.passage_size is not None else {}),
+    )
+    asking = _asking(args) if options.extract != "cooccurrence" else None
+    return _guarded(
+        lambda: build_documents(
+            args.folder,
+            args.documents,
+            options=options,
+            asking=asking,
+            name=args.name,
+            embedder=args.embedder,
+            index=not args.no_index,
+            replace=args.replace,
+            progress=progress,
+        )
+    )
+
+
+def update(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
+    """`kb update`."""
+    from thinkgraph.ingest.documents.build import update_documents
+
+    # A model in the environment alone asks nothing: only one that is named now.
+    asking = _asking(args) if args.model else None
+    return _guarded(lambda: update_documents(args.folder, args.documents, asking=asking, progress=progress))
+
+
+def remove(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
+    """`kb remove`."""
+    from thinkgraph.ingest.documents.build import remove_documents
+
+    return _guarded(lambda: remove_documents(args.folder, args.document, progress=progress))
+
+
+def _guarded(work: Callable[[], DocumentsReport]) -> DocumentsReport:
+    with leaving_at_once(_INTERRUPTED):
+        return work()
+
+
+def _asking(args: argparse.Namespace) -> Asking:
+    from thinkgraph.ingest.documents.build import Asking
+    from thinkgraph.ingest.documents.extraction import ExtractSettings
+    from thinkgraph.models.prices import load_prices
+    from thinkgraph.state.settings import resolve_settings
+
+    name = model_name(args.model)
+    sys.stderr.write(f"relations are extracted by {name}\n")
+    return Asking(
+        model=name,
+        settings=resolve_settings(ExtractSettings, parse_settings(args.set)),
+        prompts=args.prompts,
+        prices=load_prices(args.prices) if args.prices else None,
+    )
+
+
+def _relations(path: Path) -> tuple[str, ...]:
+    """A relation a line; what follows a tab describes it."""
+    try:
+        text = path.read_text("utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise UsageError(f"{path}: cannot be read as UTF-8 text ({error})") from None
+    lines = [line.strip() for line in text.splitlines() if line.strip() and not line.startswith("#")]
+    found = tuple(dict.fromkeys(" -- ".join(part.strip() for part in line.split("\t", 1)) for line in lines))
+    if not found:
+        raise UsageError(f"{path} names no relation; write one a line")
+    return found
+
+
+def summary(report: DocumentsReport) -> Iterator[str]:
+    """What became of the documents, in lines."""
+    documents, changes = report.documents, report.changes
+    what = ", ".join(
+        f"{changes[kind]:,} {kind}" for kind in ("added", "changed", "removed", "unchanged") if changes.get(kind)
+    )
+    yield f"{_many(documents['documents'], 'document')} in {_many(report.counts['passages'], 'passage')} ({what})"
+    if documents["copies"]:
+        yield f"{_many(documents['copies'], 'document')} left out: another one has the same words"
+    if documents["failed"]:
+        yield (
+            f"{_many(documents['failed'], 'document')} failed; the same command tries again what failed "
+            "(kb info --documents lists it)"
+        )
+    merged = report.counts.get("merged names", 0)
+    yield f"{_many(merged, 'name')} taken for others (resolution.jsonl in the folder says which, and why)"
+    yield from _usage(report)
+
+
+def _many(count: int, noun: str) -> str:
+    return f"{count:,} {noun}{'s' * (count != 1)}"
+
+
+def _usage(report: DocumentsReport) -> Iterator[str]:
+    usage = report.usage
+    if usage is None:
+        return
+    cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+    replayed = f"; {usage.replayed:,} replies were there already" if usage.replayed else ""
+    yield (
+        f"{usage.calls:,} model calls to {usage.model}, {usage.input_tokens:,} tokens in, "
+        f"{usage.output_tokens:,} out{cost}{replayed}"
+    )
+    dropped = {
+        kind.partition(": ")[2]: n for kind, n in sorted(report.counts.items()) if kind.startswith("statements dropped")
+    }
+    left = f"; dropped: {', '.join(f'{n:,} {kind}' for kind, n in dropped.items())}" if dropped else ""
+    yield f"{report.counts.get('statements', 0):,} statements{left}"
+    if usage.failed:
+        yield f"{usage.failed:,} passages without a usable reply, the first: {usage.first_problem}"

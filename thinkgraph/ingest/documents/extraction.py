@@ -1,0 +1,372 @@
+"""Relation extraction by a model (ToG-2 section 1, "documents without a KG"): passage by passage, side by side, kept as it
+comes, so that a stopped build asks nothing twice.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from contextlib import suppress
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from pydantic import Field
+
+from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.ingest.documents.lexicon import Chunk
+from thinkgraph.ingest.documents.store import DocumentStore, Extracted
+from thinkgraph.ingest.documents.words import key_of_name
+from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
+from thinkgraph.models.calls import Ask, CallScope, ask
+from thinkgraph.models.journal import Journal, SqliteJournal
+from thinkgraph.prompts.kinds import Shape, Statements
+from thinkgraph.prompts.lines import numbered, passage_line, safe_label
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.lexical import UNSPACED
+from thinkgraph.tools.names import normal_name
+from thinkgraph.tools.progress import Progress
+from thinkgraph.tools.values import value_kind
+
+if TYPE_CHECKING:
+    from thinkgraph.models.client import ChatClient
+    from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.library import PromptLibrary
+    from thinkgraph.state.events import Event
+
+ROLE = "extract.triples"
+
+_GIVE_UP = 8
+"""Passages that fail one after the other before the model is not asked any more."""
+_KEPT_AT_ONCE = 32
+_LONGEST_RELATION = 100
+_LONGEST_NAME = 200
+
+
+class ExtractSettings(RunSettings):
+    """Settings of relation extraction; those of a run that make no difference here are accepted and not used."""
+
+    max_calls: int | None = Field(
+        None, ge=1, le=10_000_000, description="Ceiling on model calls of one command, repairs and retries included."
+    )
+    concurrency: int = Field(8, ge=1, le=256, description="Passages asked about side by side.")
+    max_output_tokens: int | None = Field(None, ge=16, description="Limit on a reply's length, sent to the provider.")
+
+
+@dataclass
+class ExtractionUsage:
+    """What an extraction used, and what came of it."""
+
+    model: str = ""
+    calls: int = 0
+    """Requests made by this command, retries and repairs included."""
+    replayed: int = 0
+    """Replies that were there already."""
+    input_tokens: int = 0
+    output_tokens: int = 0
+    cost: float | None = None
+    """US dollars; None where the model has no price."""
+    unreadable: int = 0
+    """Passages whose reply could not be read, even after one repair."""
+    failed: int = 0
+    """Passages without a usable reply, these among them."""
+    first_problem: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Extraction:
+    """How relations are extracted."""
+
+    models: Models
+    prompts: PromptLibrary
+    settings: ExtractSettings
+    relations: Sequence[str] = ()
+    """The only relations wanted, each perhaps with a description after " -- "; empty: any."""
+    types: Sequence[str] = ()
+    """Types of entities to tell; empty: none."""
+
+    @property
+    def client(self) -> ChatClient:
+        """The model that answers."""
+        return self.models.of(self.prompts.get(ROLE))
+
+    def shape(self) -> Shape:
+        """What a reply may hold."""
+        return Shape(fields=("types",) if self.types else (), explain=self.settings.explain)
+
+    def inputs(self, chunk: Chunk) -> dict[str, str]:
+        """What the prompt is filled with."""
+        return {
+            "relations": numbered(map(_entry, self.relations)),
+            "types": numbered(map(_entry, self.types)),
+            "passage": numbered([passage_line(chunk.title, chunk.section, chunk.text)]),
+        }
+
+    def key(self, chunk: Chunk) -> str:
+        """Tells a reply from those to other words, by another model or another prompt."""
+        messages = self.prompts.get(ROLE).render(self.inputs(chunk), self.shape(), shots=self.settings.shots)
+        parts = [self.client.name, self.settings.temperature_reason, self.settings.max_output_tokens, messages]
+        return hashlib.blake2b(json.dumps(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
+
+
+def _entry(line: str) -> str:
+    """A name and perhaps its description, as prompts show entities."""
+    name, dash, words = line.partition(" -- ")
+    return f"{safe_label(name)}{dash}{safe_label(words)}"
+
+
+class _Purse(Ledger):
+    """Ceilings hold for what this command spends: a reply that was paid for before is free."""
+
+    def replay(self, *, attempts: int, tokens: int, cost: float) -> None:
+        del attempts, tokens, cost
+
+
+@dataclass(frozen=True, slots=True)
+class _Task:
+    document: str
+    place: int
+    chunk: Chunk
+    key: str
+    tries: int
+
+
+@dataclass
+class _Answer:
+    """What one passage's question came to."""
+
+    task: _Task
+    found: Statements | None = None
+    problem: str = ""
+    unreadable: bool = False
+    spent: bool = False
+    records: list[tuple[Any, bool]] = field(default_factory=list)
+    """Call records, each with whether it was replayed."""
+
+
+def extract(
+    store: DocumentStore, how: Extraction, journal: Journal, *, keep: bool, progress: Progress
+) -> ExtractionUsage:
+    """Ask about every passage that has no usable reply yet. A passage that fails is noted, and the others go on.
+
+    Args:
+        store: the documents; what is found is kept there a few passages at a time, and in the journal at once.
+        how: model, prompt, vocabulary, limits.
+        journal: where replies are kept as they come.
+        keep: whether what another model or prompt found in unchanged passages stays.
+        progress: told of every few passages.
+
+    Raises:
+        ModelError: nothing could be asked at all: the model cannot be reached, or refuses.
+        ThinkGraphError: a fault of ours in the prompt or the journal.
+    """
+    usage = ExtractionUsage(model=how.client.name)
+    price = how.models.price(how.client)
+    usage.cost = None if price is None else 0.0
+    work = _Work(store, how, journal, usage, keep=keep)
+    with ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool:
+        try:
+            work.run(pool, progress)
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+    return usage
+
+
+class _Work:
+    def __init__(
+        self,
+        store: DocumentStore,
+        how: Extraction,
+        journal: Journal,
+        usage: ExtractionUsage,
+        *,
+        keep: bool,
+    ) -> None:
+        self._store = store
+        self._how = how
+        self._journal = journal
+        self._keep = keep
+        self._usage = usage
+        self._ledger = _Purse(remaining(how.settings, {}, {}), how.settings)
+        self._done: dict[str, dict[int, Extracted]] = {}
+        self._stopped = ""
+        self._in_a_row = 0
+        self._worked = 0
+
+    def run(self, pool: ThreadPoolExecutor, progress: Progress) -> None:
+        documents = self._store.documents()
+        waiting: set[Future[_Answer]] = set()
+        room = 2 * self._how.settings.concurrency
+        for number, document in enumerate(documents):
+            progress("extraction", number, len(documents))
+            for task in self._tasks(document):
+                while len(waiting) >= room:
+                    waiting = self._take(waiting)
+                if self._stopped:
+                    self._note(task, Extracted(task.key, None, task.tries, f"not asked: {self._stopped}"))
+                    break
+                waiting.add(pool.submit(self._answer, task))
+        while waiting:
+            waiting = self._take(waiting)
+        self._flush()
+        progress("extraction", len(documents), len(documents))
+
+    def _tasks(self, document: str) -> Iterator[_Task]:
+        """The passages of a document that are still to be asked about."""
+        known = self._store.extracted(document)
+        for place, chunk in enumerate(self._store.chunks(of=document)):
+            one = known.get(place)
+            if one is not None and one.found is not None and self._keep:
+                continue
+            key = self._how.key(chunk)
+            if one is not None and one.found is not None and one.key == key:
+                continue
+            yield _Task(document, place, chunk, key, one.tries if one is not None and one.key == key else 0)
+
+    def _answer(self, task: _Task) -> _Answer:
+        """Ask; runs in a thread of the pool."""
+        from thinkgraph.nodes.driver import drive
+
+        answer = _Answer(task)
+        events: list[Event] = []
+        scope = CallScope(
+            models=self._how.models,
+            prompts=self._how.prompts,
+            journal=self._journal,
+            thread="extract",
+            run=0,
+            node="extract",
+            place="extract",
+            settings=self._how.settings,
+            ledger=self._ledger,
+            emit=events.append,
+        )
+        nothing = Statements(triples=[], types={})
+        request = Ask(
+            role=ROLE,
+            inputs=self._how.inputs(task.chunk),
+            shape=self._how.shape(),
+            fallback=nothing,
+            # A reply that could not be read is in the journal too: another try is another sample.
+            sample=task.tries,
+        )
+        try:
+            asked = drive(ask(request, scope), {})
+            if asked.fell_back:
+                answer.problem, answer.unreadable = "the model's reply could not be read", True
+            else:
+                answer.found = asked.value
+        except BudgetSpentError as spent:
+            answer.problem, answer.spent = spent.reason, True
+        except ModelError as error:
+            answer.problem = str(error)
+        replayed = [bool(event.get("replayed")) for event in events if event["type"] == "called"]
+        answer.records = list(zip(scope.records.values(), replayed, strict=False))
+        return answer
+
+    def _take(self, waiting: set[Future[_Answer]]) -> set[Future[_Answer]]:
+        finished, rest = wait(waiting, return_when=FIRST_COMPLETED)
+        for future in finished:
+            self._keep_answer(future.result())
+        return rest
+
+    def _keep_answer(self, answer: _Answer) -> None:
+        task, usage = answer.task, self._usage
+        for record, replayed in answer.records:
+            usage.replayed += replayed
+            if not replayed:
+                usage.calls += record["attempts"]
+                usage.input_tokens += record["input_tokens"]
+                usage.output_tokens += record["output_tokens"]
+                usage.cost = None if usage.cost is None else usage.cost + record["cost"]
+        if answer.found is not None:
+            self._in_a_row = 0
+            self._worked += 1
+            self._note(task, Extracted(task.key, grounded(answer.found, task.chunk, self._how.relations)))
+            return
+        usage.failed += 1
+        usage.unreadable += answer.unreadable
+        usage.first_problem = usage.first_problem or answer.problem
+        self._in_a_row += 1
+        self._note(task, Extracted(task.key, None, task.tries + answer.unreadable, answer.problem))
+        if answer.spent:
+            self._stopped = answer.problem
+        elif self._in_a_row >= _GIVE_UP and not answer.unreadable:
+            self._stopped = f"{self._in_a_row} passages in a row failed, the last with: {answer.problem}"
+            if not self._worked:
+                self._flush()
+                raise ModelError(f"{answer.problem}; mend that and run the same command again to go on")
+
+    def _note(self, task: _Task, one: Extracted) -> None:
+        self._done.setdefault(task.document, {})[task.place] = one
+        if sum(map(len, self._done.values())) >= _KEPT_AT_ONCE:
+            self._flush()
+
+    def _flush(self) -> None:
+        for document, found in self._done.items():
+            self._store.put_extracted(document, found)
+        self._done.clear()
+
+
+def grounded(found: Statements, chunk: Chunk, relations: Sequence[str] = ()) -> dict[str, Any]:
+    """The statements whose both ends stand in the passage (its title and headings are part of what was shown), as they are
+    kept; the others are dropped and counted by their fault.
+    """
+    shown = _Shown(chunk)
+    allowed = {normal_name(name): name for name in (line.partition(" -- ")[0].strip() for line in relations)}
+    kept: dict[tuple[str, str, str], None] = {}
+    dropped: Counter[str] = Counter()
+    for subject, words, thing in found["triples"]:
+        relation = " ".join(words.replace("_", " ").split())
+        fault = ""
+        if allowed:
+            relation = allowed.get(normal_name(relation), "")
+            fault = "relation not wanted" if not relation else ""
+        fault = fault or _fault(subject, relation, thing, shown)
+        if fault:
+            dropped[fault] += 1
+        else:
+            kept[" ".join(subject.split()), relation, " ".join(thing.split())] = None
+    types = {" ".join(name.split()): kind for name, kind in found["types"].items() if shown.holds(name)}
+    return {"triples": [list(triple) for triple in kept], "types": types, "dropped": dict(dropped)}
+
+
+def _fault(subject: str, relation: str, thing: str, shown: _Shown) -> str:
+    if not shown.holds(subject) or not shown.holds(thing):
+        return "not in the passage"
+    if value_kind(subject) or max(len(subject), len(thing)) > _LONGEST_NAME:
+        return "no name"
+    if len(relation) > _LONGEST_RELATION or key_of_name(subject) == key_of_name(thing):
+        return "no statement"
+    return ""
+
+
+class _Shown:
+    """The words that a passage shows."""
+
+    def __init__(self, chunk: Chunk) -> None:
+        self._words = [f" {key_of_name(text)} " for text in (chunk.text, chunk.title, chunk.section)]
+
+    def holds(self, name: str) -> bool:
+        key = key_of_name(name)
+        if not key:
+            return False
+        if UNSPACED.search(key):
+            return any(key.replace(" ", "") in words.replace(" ", "") for words in self._words)
+        return any(f" {key} " in words for words in self._words)
+
+
+def cached_journal(fallback: Callable[[], SqliteJournal]) -> SqliteJournal:
+    """Where replies are kept: the user's cache, so that no knowledge base pays for a reply that another one has had; where
+    that cannot be written, `fallback`.
+    """
+    from thinkgraph.tools.cache import cache_folder
+
+    with suppress(OSError, ThinkGraphError):
+        folder = cache_folder("extract")
+        folder.mkdir(parents=True, exist_ok=True)
+        return SqliteJournal(folder / "replies.sqlite")
+    return fallback()

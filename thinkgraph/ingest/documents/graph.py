@@ -1,0 +1,269 @@
+"""From documents to the files a knowledge base is built from: triples, entities, aliases, passages."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections import Counter, defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from itertools import groupby
+from pathlib import Path
+from typing import Any, Literal, TextIO
+
+from thinkgraph.ingest.documents.cooccurrence import Cooccurrence, Limits
+from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, collect, read_names
+from thinkgraph.ingest.documents.mentions import Read, read_documents
+from thinkgraph.ingest.documents.resolve import Names, resolve, short_name
+from thinkgraph.ingest.documents.store import DocumentStore
+from thinkgraph.ingest.documents.words import key_of_name
+from thinkgraph.tools.names import folded
+from thinkgraph.tools.progress import Progress
+from thinkgraph.tools.values import value_kind
+
+Mode = Literal["cooccurrence", "llm", "both"]
+
+SAME_NAME = "shares its name with"
+RESOLUTION = "resolution.jsonl"
+"""The file of a knowledge base that tells which names were taken for one thing, and by which rule."""
+
+_TITLE, _NAME = "title of a document", "name in a document"
+_ALIASES = 30
+_SOURCES = 3
+"""Passages that a statement names as its source; the others are counted."""
+_NAMESAKES = 6
+_ABOUT = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of the|one of)\s+(?P<what>[^.!?;\n]{3,200})")
+_LONGEST_ABOUT, _LOOKED_AT = 120, 300
+
+
+@dataclass
+class Made:
+    """The files that were written, and what is in them."""
+
+    triples: Path
+    entities: Path
+    aliases: Path
+    passages: Path
+    counts: Counter[str] = field(default_factory=Counter)
+
+
+class _Writer:
+    def __init__(self, store: DocumentStore, mode: Mode, limits: Limits, progress: Progress) -> None:
+        self._store = store
+        self._mode = mode
+        self._limits = limits
+        self._progress = progress
+        self._lexicon = Lexicon()
+        self._used: dict[str, str] = {}
+        """Title of the first document that names each entity."""
+        self._about: dict[str, str] = {}
+        self._types: dict[str, Counter[str]] = defaultdict(Counter)
+        self._said: dict[tuple[str, str, str, bool], list[str]] = {}
+        self.counts: Counter[str] = Counter()
+
+    def write(self, made: Made, resolution: Path) -> None:
+        total = len(self._store.documents())
+        collect(self._told(self._store.chunks(), "words", total), self._lexicon)
+        read_names(self._told(self._store.chunks(), "names", total), self._lexicon)
+        if self._mode != "cooccurrence":
+            self._read_extracted()
+        names = resolve(self._lexicon)
+        together = Cooccurrence()
+        chunks = self._told(self._store.chunks(), "mentions", total)
+        groups = names.groups()
+        label = {entity: forms[0].label for entity, forms in groups.items()}
+        with made.passages.open("w", encoding="utf-8") as out:
+            for document, reads in groupby(
+                read_documents(chunks, names, self._lexicon, self.counts["passages"]),
+                key=lambda read: read.chunk.document,
+            ):
+                self._write_document(document, reads, names, label, together, out)
+        with made.triples.open("w", encoding="utf-8") as out:
+            self._write_edges(names, label, together, out)
+        _write_lines(made.entities, self._entities(label))
+        made.aliases.write_text(json.dumps(self._aliases(names, groups, label), ensure_ascii=False), "utf-8")
+        decisions = (
+            {"name": d.name, "entity": d.entity, "rule": d.rule, "document": d.document} for d in names.decisions
+        )
+        _write_lines(resolution, decisions)
+        self.counts["merged names"] = len(names.decisions)
+        made.counts = self.counts
+
+    def _told(self, chunks: Iterable[Chunk], stage: str, total: int) -> Iterator[Chunk]:
+        """The passages, with progress by document."""
+        before, number, count = "", 0, 0
+        for chunk in chunks:
+            count += 1
+            if chunk.document != before:
+                before = chunk.document
+                self._progress(stage, number, total)
+                number += 1
+            yield chunk
+        self.counts["passages"], self.counts["documents"] = count, number
+
+    def _read_extracted(self) -> None:
+        """The names that models gave, and what they dropped."""
+        for document in self._store.documents():
+            for one in self._store.extracted(document).values():
+                if one.found is None:
+                    continue
+                for subject, _, thing in one.found["triples"]:
+                    for name in (subject, thing):
+                        if not value_kind(name):
+                            self._lexicon.add(name, "extracted")
+                for fault, count in one.found["dropped"].items():
+                    self.counts[f"statements dropped: {fault}"] += count
+
+    def _write_document(
+        self,
+        document: str,
+        reads: Iterator[Read],
+        names: Names,
+        label: dict[str, str],
+        together: Cooccurrence,
+        out: TextIO,
+    ) -> None:
+        extracted = self._store.extracted(document) if self._mode != "cooccurrence" else {}
+        for place, read in enumerate(reads):
+            if self._mode != "llm":
+                together.add(read)
+            if place == 0 and read.about:
+                self._about.setdefault(read.about, about(read.chunk.text))
+            found = extracted.get(place)
+            ends = self._state(read, found.found, names) if found is not None and found.found is not None else []
+            entities = dict.fromkeys([*filter(None, [read.about]), *(m.entity for m in read.mentions), *ends])
+            for entity in entities:
+                self._used.setdefault(entity, read.chunk.title)
+            row = {
+                "id": read.chunk.id,
+                "title": read.chunk.title,
+                "section": read.chunk.section,
+                "text": read.chunk.text,
+                "entities": [label[entity] for entity in entities],
+            }
+            out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _state(self, read: Read, found: dict[str, Any], names: Names) -> list[str]:
+        """Take in the statements of one passage; gives the entities they are about."""
+        ends: dict[str, None] = {}
+        for subject, relation, thing in found["triples"]:
+            one, other = _entity(subject, read, names), _entity(thing, read, names)
+            if not one or one == other or (not other and not value_kind(thing)):
+                self.counts["statements dropped: no name"] += 1
+                continue
+            sources = self._said.setdefault((one, relation, other or thing, bool(other)), [])
+            sources.append(read.chunk.id)
+            ends.update(dict.fromkeys(filter(None, (one, other))))
+        for name, kind in found["types"].items():
+            if entity := _entity(name, read, names):
+                self._types[entity][kind] += 1
+        return list(ends)
+
+    def _write_edges(self, names: Names, label: dict[str, str], together: Cooccurrence, out: TextIO) -> None:
+        for (one, relation, other, named), sources in sorted(self._said.items()):
+            row: dict[str, Any] = {
+                "subject": label[one],
+                "relation": relation,
+                "object": label[other] if named else other,
+            }
+            if not named:
+                row["literal"] = True
+            row["source"] = sources[:_SOURCES]
+            if len(sources) > _SOURCES:
+                row["more sources"] = len(sources) - _SOURCES
+            self._put(row, out)
+            self.counts["statements"] += 1
+        if self._mode == "llm":
+            return
+        for one, relation, other, times in together.edges(self._limits):
+            row = {"subject": label[one], "relation": relation, "object": label[other]}
+            if times > 1:
+                row["passages"] = times
+            self._put(row, out)
+        for family in sorted(names.families.items()):
+            for one, other in self._namesakes(*family, names):
+                self._put({"subject": label[one], "relation": SAME_NAME, "object": label[other]}, out)
+
+    def _put(self, row: dict[str, Any], out: TextIO) -> None:
+        self.counts["triples"] += 1
+        out.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+    def _namesakes(self, base: str, titles: list[str], names: Names) -> Iterator[tuple[str, str]]:
+        """Pairs of entities that share a short name: what it stands for is told by the text, if at all."""
+        found = [entity for entity in dict.fromkeys(map(names.root, [base, *sorted(titles)])) if entity in self._used]
+        if len(found) <= _NAMESAKES:
+            yield from ((one, other) for place, one in enumerate(found) for other in found[place + 1 :])
+
+    def _entities(self, label: dict[str, str]) -> Iterator[dict[str, str]]:
+        for entity in sorted(self._used):
+            title, kinds = self._used[entity], self._types.get(entity)
+            if kinds:
+                kind = min(kinds, key=lambda name: (-kinds[name], name))
+            else:
+                kind = _TITLE if entity in self._about else _NAME
+            # Never empty: a store would make them up from the entity's edges, which say little here.
+            words = self._about.get(entity) or (f"mentioned in {title}" if title else kind)
+            yield {"id": label[entity], "label": label[entity], "type": kind, "description": words}
+
+    def _aliases(self, names: Names, groups: dict[str, list[Form]], label: dict[str, str]) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        local: dict[str, dict[str, None]] = defaultdict(dict)
+        for decision in names.decisions:
+            if decision.document:
+                local[decision.entity][decision.name] = None
+        for entity in sorted(self._used):
+            every: dict[str, None] = {}
+            for form in groups[entity]:
+                every.update(dict.fromkeys(sorted(form.variants, key=lambda text: (-form.variants[text], text))))
+                if "title" in form.kinds and (short := short_name(form.label)):
+                    every[short] = None
+            every.update(local.get(label[entity], {}))
+            every.update({bare: None for name in list(every) if (bare := folded(name)) != name.casefold()})
+            every.pop(label[entity], None)
+            if every:
+                found[label[entity]] = list(every)[:_ALIASES]
+        return found
+
+
+def _entity(name: str, read: Read, names: Names) -> str:
+    """What a name stands for in a document; empty where it is no known name."""
+    key = key_of_name(name)
+    if key in read.entities:
+        return read.entities[key]
+    return names.root(key) if key in names.forms else ""
+
+
+def about(text: str) -> str:
+    """What the beginning of a document says its thing is ("tributary of the Limpopo"), else how the document begins."""
+    head = " ".join(text[:_LOOKED_AT].split())
+    found = _ABOUT.search(head)
+    words = re.split(r",\s|\s(?:which|who|that)\s|\s\(", found["what"], maxsplit=1)[0] if found else head
+    return words if len(words) <= _LONGEST_ABOUT else words[:_LONGEST_ABOUT].rsplit(" ", 1)[0] + " …"
+
+
+def _write_lines(path: Path, rows: Iterable[dict[str, str]]) -> None:
+    with path.open("w", encoding="utf-8") as out:
+        out.writelines(json.dumps(row, ensure_ascii=False) + "\n" for row in rows)
+
+
+def write_files(
+    store: DocumentStore, folder: Path, resolution: Path, mode: Mode, limits: Limits, progress: Progress
+) -> Made:
+    """Find the names and write the files; the same documents give the same files, in whatever order they came.
+
+    Args:
+        store: the documents.
+        folder: where the files go.
+        resolution: where the decisions on names go.
+        mode: edges by co-occurrence, by what models extracted, or both.
+        limits: how many edges of co-occurrence are kept.
+        progress: told by document.
+    """
+    made = Made(
+        triples=folder / "triples.jsonl",
+        entities=folder / "entities.jsonl",
+        aliases=folder / "aliases.json",
+        passages=folder / "passages.jsonl",
+    )
+    _Writer(store, mode, limits, progress).write(made, resolution)
+    return made

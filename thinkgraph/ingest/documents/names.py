@@ -1,0 +1,207 @@
+"""Stretches of a passage that are written as names: capitals, quotation marks; without a model, in any alphabet."""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterator
+from dataclasses import dataclass, field
+
+from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, HYPHENED, OPENERS, PARTS
+from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
+from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.values import value_kind
+
+LONGEST = 10
+"""Words of the longest name."""
+
+_HYPHENS = frozenset("-\u2010\u2011")
+_SHOUTED = 0.8
+_MOST_DIGITS = 3
+_FEW, _MANY = 4, 7
+
+
+@dataclass(slots=True)
+class CaseCounts:
+    """How often each word of a collection is written small, and with a capital inside a sentence."""
+
+    lower: dict[str, int] = field(default_factory=dict)
+    upper: dict[str, int] = field(default_factory=dict)
+
+    def add(self, analysis: Analysis) -> None:
+        """Count one passage."""
+        for group in _sentences(analysis):
+            if _shouted(group):
+                continue
+            before = None
+            for word in group:
+                if word.upper:
+                    if not word.opens:
+                        self.upper[word.key] = self.upper.get(word.key, 0) + 1
+                else:
+                    self.lower[word.key] = self.lower.get(word.key, 0) + 1
+                    if before is not None and before.upper and analysis.text[before.end : word.start] in _HYPHENS:
+                        key = f"-{word.key}"
+                        self.lower[key] = self.lower.get(key, 0) + 1
+                before = word
+
+    def is_common(self, key: str) -> bool:
+        """Whether the word is mostly written small, so that a capital at a sentence's head is grammar."""
+        return self.lower.get(key, 0) > self.upper.get(key, 0)
+
+    def is_proper(self, key: str) -> bool:
+        """Whether the word is hardly ever written small."""
+        return self.lower.get(key, 0) * 10 <= self.upper.get(key, 0)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """Words `first` to `last` (included) of a passage, written as a name."""
+
+    first: int
+    last: int
+    quoted: bool
+    opens: bool
+    """Whether its only sign is a capital at the head of a sentence."""
+
+
+def _sentences(analysis: Analysis) -> Iterator[list[Word]]:
+    group: list[Word] = []
+    number = 0
+    for word, sentence in zip(analysis.words, analysis.sentences, strict=True):
+        if sentence != number and group:
+            yield group
+            group = []
+        number = sentence
+        group.append(word)
+    if group:
+        yield group
+
+
+def _shouted(group: list[Word]) -> bool:
+    """A headline: capitals throughout, which then mark nothing."""
+    letters = [word for word in group if word.text[0].isalpha() and not word.unspaced]
+    loud, raised = sum(word.text.isupper() for word in letters), sum(word.upper for word in letters)
+    return (len(letters) > _FEW and loud > _SHOUTED * len(letters)) or (
+        len(letters) > _MANY and raised > _SHOUTED * len(letters)
+    )
+
+
+def spans(analysis: Analysis, case: CaseCounts) -> Iterator[Span]:
+    """The names of a passage; none overlaps another."""
+    quoted = list(_quoted(analysis))
+    yield from quoted
+    inside = {place for span in quoted for place in range(span.first, span.last + 1)}
+    at = 0
+    for group in _sentences(analysis):
+        if not _shouted(group):
+            yield from _capitals(analysis, at, at + len(group), case, inside)
+        at += len(group)
+
+
+def _quoted(analysis: Analysis) -> Iterator[Span]:
+    words = analysis.words
+    at = 0
+    for start, end in analysis.quotes:
+        while at < len(words) and words[at].start < start:
+            at += 1
+        last = at
+        while last < len(words) and words[last].end <= end:
+            last += 1
+        text = analysis.text[start:end].rstrip(" ,")
+        if at < last <= at + LONGEST and text[-1:] not in {".", "!", "?", ";", ":"} and _may_quote(words[at:last]):
+            yield Span(at, last - 1, quoted=True, opens=False)
+
+
+def _may_quote(group: list[Word]) -> bool:
+    """A title or a name, not a remark: its first word has a capital, or its script has none."""
+    first = group[0]
+    return (first.upper or first.unspaced or first.text.lower() == first.text.upper()) and any(
+        not word.text.isdigit() for word in group
+    )
+
+
+def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken: Container[int]) -> Iterator[Span]:
+    words = analysis.words
+    group: list[int] = []
+    for place in range(start, stop):
+        word = words[place]
+        if group and (place in taken or not JOINT.fullmatch(analysis.text, words[place - 1].end, word.start)):
+            yield from _closed(words, group, case)
+            group = []
+        if place in taken:
+            continue
+        if _belongs(word, words[group[-1]] if group else None) or (
+            group and _hyphened(analysis.text, words[place - 1], word, case)
+        ):
+            group.append(place)
+        elif group:
+            yield from _closed(words, group, case)
+            group = []
+    if group:
+        yield from _closed(words, group, case)
+
+
+def _belongs(word: Word, before: Word | None) -> bool:
+    if word.unspaced:
+        return False
+    if before is None:
+        return word.upper and (word.key not in STOP_WORDS or is_letters(word.text))
+    if word.upper:
+        return True
+    if word.text.isdigit():
+        return len(word.text) <= _MOST_DIGITS and before.upper and before.key not in DATES
+    return word.key in CONNECTORS and (word.key != "the" or before.key in CONNECTORS)
+
+
+def is_letters(text: str) -> bool:
+    """Whether a word is all capitals: "US" and "IT" are no pronouns."""
+    return len(text) > 1 and text.isupper()
+
+
+def _hyphened(text: str, before: Word, word: Word, case: CaseCounts) -> bool:
+    """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"; and "Don't"."""
+    if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
+        return True
+    if word.key in HYPHENED:
+        return False
+    return (
+        text[before.end : word.start] in _HYPHENS
+        and before.upper
+        and case.lower.get(word.key, 0) <= case.lower.get(f"-{word.key}", 0)
+    )
+
+
+def _closed(words: list[Word], group: list[int], case: CaseCounts) -> Iterator[Span]:
+    first, last = group[0], group[-1]
+    opened = words[first].opens
+    while first <= last and not _may_begin(words[first], case, lone=first == last):
+        first += 1
+        while first <= last and not words[first].upper:
+            first += 1
+    while last >= first and not _may_end(words[last], words[last - 1] if last > first else None):
+        last -= 1
+    if first > last or last - first >= LONGEST:
+        return
+    kept = words[first : last + 1]
+    text = " ".join(word.text for word in kept)
+    if value_kind(text) or (len(text) == 1 and text.isascii()):
+        return
+    if kept[0].key in PARTS and len(kept) > 1 and kept[1].text.isdigit():
+        return
+    if first == last and kept[0].key in OPENERS and not is_letters(kept[0].text):
+        return
+    lone = first == last and opened and first == group[0]
+    yield Span(first, last, quoted=False, opens=lone)
+
+
+def _may_begin(word: Word, case: CaseCounts, *, lone: bool) -> bool:
+    if word.key in DATES or word.text.isdigit():
+        return False
+    if not word.opens:
+        return True
+    return word.key not in OPENERS and not case.is_common(word.key) and not (lone and len(word.text) == 1)
+
+
+def _may_end(word: Word, before: Word | None) -> bool:
+    if word.text.isdigit():
+        return before is not None
+    return (word.upper or word.key not in CONNECTORS) and word.key not in DATES

@@ -1,0 +1,103 @@
+"""What readers hand over: pieces of text with the section they stand in and where they stand in the file; and chunks."""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, field
+
+from thinkgraph.tools.chunks import chunk_offsets
+
+LONGEST_PIECE = 1 << 16
+"""Characters after which readers of long files hand over what they have, at a paragraph's end: memory stays flat."""
+
+_UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
+
+
+class UnreadableError(Exception):
+    """A document that cannot be read. The text is one line that says why, and what to do where something can be done."""
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Text that stands together."""
+
+    section: str
+    """Headings above it, outermost first, parted by " / "."""
+    text: str
+    start: int
+    """Offset of its first character in the file, in characters as decoded."""
+    marks: tuple[tuple[int, int], ...] = ()
+    """Where the text leaves out parts of the file: (offset in `text`, offset in the file) from which on it runs alike."""
+
+    def place(self, offset: int) -> int:
+        """Where a character of the text stands in the file."""
+        if not self.marks:
+            return self.start + offset
+        text, file = self.marks[max(0, bisect_right(self.marks, (offset, 1 << 62)) - 1)]
+        return file + offset - text
+
+
+@dataclass
+class Reading:
+    """A document while it is read."""
+
+    title: str = ""
+    """Known when its pieces have been read, at the latest."""
+    entities: tuple[str, ...] = ()
+    pieces: Iterator[Piece] = field(default_factory=lambda: iter(()))
+    clean: Callable[[str], str] = str
+    """Takes markup out of a passage's text."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cut:
+    """A passage cut from a document."""
+
+    section: str
+    start: int
+    end: int
+    """Offsets in the file, in characters as decoded."""
+    text: str
+
+
+def cut(reading: Reading, size: int) -> Iterator[Cut]:
+    """A document's passages, of at most `size` characters that never cross a section, cut at sentence ends where there are any.
+
+    White space at the ends goes; what holds neither letter nor digit is left out.
+    """
+    for piece in reading.pieces:
+        for start, end in chunk_offsets(piece.text, size, 0):
+            raw = piece.text[start:end]
+            text = raw.strip()
+            if any(c.isalnum() for c in text):
+                first = start + len(raw) - len(raw.lstrip())
+                last = piece.place(first + len(text) - 1) + 1
+                yield Cut(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
+
+
+def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:
+    """Lines that stand together, as pieces of a bounded length."""
+    held: list[str] = []
+    size = 0
+    for line in lines:
+        held.append(line)
+        size += len(line)
+        while size >= LONGEST_PIECE:
+            text = "".join(held)
+            end = _paragraph_end(text)
+            yield Piece(section, text[:end], start)
+            start += end
+            held, size = [text[end:]], len(text) - end
+    if size:
+        yield Piece(section, "".join(held), start)
+
+
+def _paragraph_end(text: str) -> int:
+    """The last place in the second half at which the text can be parted: between paragraphs, lines, sentences, words."""
+    half = len(text) // 2
+    for sign in ("\n\n", "\n", ". ", "。", " "):
+        if (found := text.rfind(sign, half)) >= 0:
+            return found + len(sign)
+    return len(text)

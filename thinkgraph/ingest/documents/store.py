@@ -1,0 +1,305 @@
+"""`documents.sqlite` of a knowledge base: its documents, the passages cut from them, and what models found in these.
+
+Graph and texts are made from it alone, so a document comes, changes or goes without the others being read, asked about or
+encoded again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import sqlite3
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from typing_extensions import TypedDict
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.documents.lexicon import Chunk
+from thinkgraph.ingest.documents.pieces import Reading, UnreadableError, cut
+from thinkgraph.ingest.documents.sources import Source
+from thinkgraph.tools.text_schema import clean
+
+FORMAT = "1"
+"""Version of the tables below; another one is not taken over but read anew."""
+
+_LONGEST = 300
+"""Characters of a title, and of the headings above a passage: they stand before every passage that is encoded or shown."""
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS document (
+    no INTEGER PRIMARY KEY,
+    id TEXT NOT NULL UNIQUE,
+    file TEXT NOT NULL,
+    title TEXT NOT NULL,
+    content TEXT NOT NULL,   -- hash of the file or row, and of how it was read; empty where it could not be read
+    words BLOB NOT NULL,     -- hash of title and passages: equal for copies
+    entities TEXT NOT NULL,  -- a JSON list of names that came with it
+    problem TEXT NOT NULL    -- why it could not be read; empty
+);
+CREATE INDEX IF NOT EXISTS document_words ON document (words, id);
+CREATE TABLE IF NOT EXISTS passage (
+    document INTEGER NOT NULL, number INTEGER NOT NULL, section TEXT NOT NULL,
+    first INTEGER NOT NULL, last INTEGER NOT NULL, text TEXT NOT NULL, PRIMARY KEY (document, number)
+) WITHOUT ROWID;
+CREATE TABLE IF NOT EXISTS extraction (
+    document INTEGER NOT NULL, number INTEGER NOT NULL,
+    key TEXT NOT NULL,       -- hash of passage, prompt and model
+    found TEXT,              -- JSON; null where no reply could be used
+    tries INTEGER NOT NULL,  -- replies that could not be read
+    problem TEXT NOT NULL,
+    PRIMARY KEY (document, number)
+) WITHOUT ROWID;
+"""
+_USED = (
+    "problem = '' AND NOT EXISTS (SELECT 1 FROM document o WHERE o.words = d.words AND o.id < d.id AND o.problem = '')"
+)
+
+
+class DocumentFacts(TypedDict):
+    """One document, for people."""
+
+    id: str
+    title: str
+    passages: int
+    problem: str
+    """Why it could not be read, or not wholly asked about; empty."""
+    copy_of: str
+    """Id of the document with the same words that is used in its place; empty."""
+
+
+@dataclass(frozen=True, slots=True)
+class Extracted:
+    """What a model found in one passage, as it is kept."""
+
+    key: str
+    found: dict[str, Any] | None
+    """None: no reply could be used."""
+    tries: int = 0
+    problem: str = ""
+
+
+class DocumentStore:
+    """Reads and writes one `documents.sqlite`. Use as a context manager; whoever opens it holds the build's lock."""
+
+    def __init__(self, path: Path, *, write: bool = True) -> None:
+        """Open the file, made if it is missing and `write`.
+
+        Raises:
+            KnowledgeError: it is damaged or of another format.
+        """
+        self.path = path
+        try:
+            if write:
+                self._db = sqlite3.connect(path, isolation_level=None)
+                self._db.execute("PRAGMA synchronous = NORMAL")
+                self._db.executescript(_SCHEMA)
+                self._db.execute("INSERT OR IGNORE INTO meta VALUES ('format', ?)", (FORMAT,))
+            else:
+                address = f"{path.resolve().as_uri()}?mode=ro&immutable=1"
+                self._db = sqlite3.connect(address, uri=True, isolation_level=None)
+            found = self.meta("format")
+        except sqlite3.DatabaseError as error:
+            raise KnowledgeError(
+                f"{path} is damaged ({error}); build the knowledge base again with --replace"
+            ) from None
+        if found != FORMAT:
+            self._db.close()
+            raise KnowledgeError(
+                f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
+            )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._db.close()
+
+    @contextmanager
+    def together(self) -> Iterator[None]:
+        """All writes within the block at once, or none."""
+        self._db.execute("BEGIN IMMEDIATE")
+        try:
+            yield
+        except BaseException:
+            self._db.execute("ROLLBACK")
+            raise
+        self._db.execute("COMMIT")
+
+    def meta(self, key: str) -> str:
+        """A fact about the whole; empty where there is none."""
+        row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
+        return str(row[0]) if row else ""
+
+    def set_meta(self, key: str, value: str) -> None:
+        """Keep a fact about the whole."""
+        self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
+
+    def content(self, identifier: str) -> str:
+        """Hash of what a document was read from; empty where it is unknown or could not be read."""
+        row = self._db.execute("SELECT content FROM document WHERE id = ?", (clean(identifier),)).fetchone()
+        return str(row[0]) if row else ""
+
+    def put(self, source: Source, content: str, reading: Reading, size: int) -> None:
+        """Read a document to its end and keep it in place of what it was; a failure leaves what was.
+
+        Args:
+            source: the document.
+            content: hash of what it is read from, and of how.
+            reading: it, opened.
+            size: characters of a passage at most.
+
+        Raises:
+            UnreadableError: it cannot be read to its end, or holds no words.
+        """
+        with self.together():
+            number = self._number(source)
+            known = self._kept_extractions(number)
+            self._db.execute("DELETE FROM passage WHERE document = ?", (number,))
+            self._db.execute("DELETE FROM extraction WHERE document = ?", (number,))
+            digest = hashlib.blake2b(digest_size=16)
+            count = 0
+            for count, one in enumerate(cut(reading, size), start=1):
+                row = (number, count, clean(one.section[:_LONGEST]), one.start, one.end, clean(one.text))
+                self._db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
+                digest.update(json.dumps([row[2], row[5]]).encode())
+                if kept := known.get((row[2], row[5])):
+                    # The same words as before, wherever they stand now: what was paid for stays.
+                    self._db.execute("INSERT INTO extraction VALUES (?, ?, ?, ?, ?, ?)", (number, count, *kept))
+            if not count:
+                raise UnreadableError("holds no words")
+            # Some titles are known only when all is read.
+            title = " ".join(clean(reading.title[:_LONGEST]).split())
+            digest.update(json.dumps(title).encode())
+            entities = json.dumps([clean(name) for name in reading.entities], ensure_ascii=False)
+            self._db.execute(
+                "UPDATE document SET file = ?, title = ?, content = ?, words = ?, entities = ?, problem = '' WHERE no = ?",
+                (clean(source.file), title, content, digest.digest(), entities, number),
+            )
+
+    def _number(self, source: Source) -> int:
+        self._db.execute(
+            "INSERT OR IGNORE INTO document (id, file, title, content, words, entities, problem)"
+            " VALUES (?, ?, '', '', x'', '[]', '')",
+            (clean(source.id), clean(source.file)),
+        )
+        row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(source.id),)).fetchone()
+        return int(row[0])
+
+    def _kept_extractions(self, number: int) -> dict[tuple[str, str], tuple[Any, ...]]:
+        rows = self._db.execute(
+            "SELECT p.section, p.text, e.key, e.found, e.tries, e.problem FROM extraction e"
+            " JOIN passage p USING (document, number) WHERE e.document = ?",
+            (number,),
+        )
+        return {(row[0], row[1]): row[2:] for row in rows}
+
+    def fail(self, source: Source, problem: str) -> bool:
+        """Note that a document could not be read. One that could be read before stays as it was (True)."""
+        if self.content(source.id):
+            return True
+        number = self._number(source)
+        self._db.execute("UPDATE document SET problem = ? WHERE no = ?", (clean(problem), number))
+        return False
+
+    def remove(self, identifiers: Iterable[str]) -> None:
+        """Take documents out, all of them or none; one that is not there is no matter."""
+        with self.together():
+            for identifier in identifiers:
+                row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
+                for table, column in (("extraction", "document"), ("passage", "document"), ("document", "no")):
+                    self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", row or (-1,))
+
+    def is_sound(self) -> bool:
+        """Whether the file's own checks find nothing wrong with it."""
+        try:
+            return bool(self._db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except sqlite3.DatabaseError:
+            return False
+
+    def keep_only(self, identifiers: set[str]) -> None:
+        """Take out every document that is not among these."""
+        kept = {clean(identifier) for identifier in identifiers}
+        self.remove([i for (i,) in self._db.execute("SELECT id FROM document").fetchall() if i not in kept])
+
+    def chunks(self, *, of: str = "") -> Iterator[Chunk]:
+        """The passages of all documents in use (of copies, one), by the documents' ids; those of one stand together."""
+        only = "AND d.id = ?" if of else ""
+        rows = self._db.execute(
+            "SELECT d.id, d.title, d.entities, p.section, p.first, p.last, p.text FROM document d"
+            f" JOIN passage p ON p.document = d.no WHERE {_USED} {only} ORDER BY d.id, p.number",
+            (clean(of),) if of else (),
+        )
+        for identifier, title, entities, section, first, last, text in rows:
+            yield Chunk(
+                id=f"{identifier}#{first}-{last}",
+                document=identifier,
+                title=title,
+                section=section,
+                text=text,
+                given=tuple(json.loads(entities)),
+            )
+
+    def documents(self) -> list[str]:
+        """Ids of the documents in use, in the order of `chunks`."""
+        return [i for (i,) in self._db.execute(f"SELECT d.id FROM document d WHERE {_USED} ORDER BY d.id")]
+
+    def extracted(self, identifier: str) -> dict[int, Extracted]:
+        """What models found in a document's passages, by their place in it (from 0)."""
+        rows = self._db.execute(
+            "SELECT e.number, e.key, e.found, e.tries, e.problem FROM extraction e"
+            " JOIN document d ON d.no = e.document WHERE d.id = ?",
+            (clean(identifier),),
+        )
+        return {
+            number - 1: Extracted(key, json.loads(found) if found else None, tries, problem)
+            for number, key, found, tries, problem in rows
+        }
+
+    def has_statements(self) -> bool:
+        """Whether a model has said anything usable of any passage."""
+        return self._db.execute("SELECT 1 FROM extraction WHERE found IS NOT NULL LIMIT 1").fetchone() is not None
+
+    def put_extracted(self, identifier: str, found: dict[int, Extracted]) -> None:
+        """Keep what was found in passages of a document, by their place in it (from 0)."""
+        with self.together():
+            (number,) = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
+            self._db.executemany(
+                "INSERT OR REPLACE INTO extraction VALUES (?, ?, ?, ?, ?, ?)",
+                [
+                    (
+                        number,
+                        place + 1,
+                        one.key,
+                        json.dumps(one.found, ensure_ascii=False) if one.found is not None else None,
+                        one.tries,
+                        one.problem,
+                    )
+                    for place, one in found.items()
+                ],
+            )
+
+    def facts(self) -> Iterator[DocumentFacts]:
+        """Every document, failed ones and copies too, by id."""
+        rows = self._db.execute(
+            "SELECT d.id, d.title, (SELECT count(*) FROM passage p WHERE p.document = d.no), d.problem,"
+            " (SELECT e.problem FROM extraction e WHERE e.document = d.no AND e.problem != '' ORDER BY e.number LIMIT 1),"
+            " (SELECT min(o.id) FROM document o WHERE o.words = d.words AND o.id < d.id AND o.problem = '')"
+            " FROM document d ORDER BY d.id"
+        )
+        for identifier, title, passages, problem, asked, copy in rows:
+            copy_of = "" if problem else copy or ""
+            yield {
+                "id": identifier,
+                "title": title,
+                "passages": passages,
+                "problem": problem or (asked or "") * (not copy_of),
+                "copy_of": copy_of,
+            }

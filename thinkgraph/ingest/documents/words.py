@@ -1,0 +1,130 @@
+"""A passage taken apart into words and sentences, with what capitals, quotes and scripts say about names."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from thinkgraph.ingest.documents.lists import ABBREVIATIONS
+from thinkgraph.tools.lexical import UNSPACED
+from thinkgraph.tools.names import words as name_words
+
+_RUN = UNSPACED.pattern
+# Vowel signs of Indic and Semitic scripts are marks, which \w leaves out, and yet parts of words.
+_MARKS = "\u0300-\u036f\u0591-\u05c7\u0610-\u061a\u064b-\u065f\u0670\u0900-\u0963\u0966-\u0dff"
+_WORD = re.compile(rf"{_RUN}+|(?:(?!{_RUN})[^\W_]|[{_MARKS}])+")
+_BREAK = re.compile(
+    r"[.!?\u2026]+[\"'\u201d\u2019)\]]*(?=\s)|[。！？]+[」』”\uff09]*|\n\s*\n|\n(?=\s*(?:[-*\u2022\u00b7#|]|\d+[.)])\s)"
+)
+_QUOTED = re.compile(
+    r"\"([^\"\n]{2,120})\"|\u201c([^\u201d\n]{2,120})\u201d|\u00ab\s?([^\u00bb\n]{2,120}?)\s?\u00bb|\u300c([^\u300d\n]{1,60})\u300d"
+    r"|\u300e([^\u300f\n]{1,60})\u300f|\u300a([^\u300b\n]{1,60})\u300b|\u201e([^\u201c\u201d\n]{2,120})[\u201c\u201d]"
+    r"|``\s?([^`'\n]{2,120}?)\s?''"
+)
+_LONGEST_WORD = 100
+"""Characters of a word that can be part of a name; base64 and the like are none."""
+_SPACE = r"[ \t\u00a0]*\n?[ \t\u00a0]*"
+JOINT = re.compile(rf"{_SPACE}|[-\u2010\u2011'\u2019/\u00b7]|\.{_SPACE}|\.-|{_SPACE}&{_SPACE}")
+"""What stands between two words of one name: a space (or the line break of wrapped text), a hyphen, an apostrophe, the
+point of an initial, an ampersand."""
+LOOSE_JOINT = re.compile(rf"{_SPACE}[-\u2010-\u2015'\u2019/\u00b7&.,:;(]?{_SPACE}[('\"\u201c]?")
+"""What may stand between the words of a name that is known: also a spaced hyphen, a comma, a bracket."""
+
+
+@dataclass(slots=True)
+class Word:
+    """A word with its place and how it is written."""
+
+    start: int
+    end: int
+    text: str
+    key: str
+    """Its folded form, under which names are compared."""
+    upper: bool
+    """Whether it begins with a capital, or holds one ("iPhone")."""
+    opens: bool
+    """Whether it begins a sentence (or a quotation), where a capital says nothing."""
+    unspaced: bool
+
+
+@dataclass(slots=True)
+class Analysis:
+    """One text taken apart."""
+
+    text: str
+    words: list[Word]
+    sentences: list[int]
+    """The sentence (from 0) of each word."""
+    quotes: list[tuple[int, int]] = field(default_factory=list)
+
+
+@lru_cache(maxsize=200_000)
+def key_of(word: str) -> str:
+    """The folded form of one word (case and Latin accents do not count); "" where nothing of it is a letter or digit."""
+    return "".join(name_words(word))
+
+
+def key_of_name(name: str) -> str:
+    """The folded words of a name, one space between them: names with equal keys are the same name."""
+    return " ".join(word.key for word in split_words(name))
+
+
+def split_words(text: str) -> list[Word]:
+    """The words of a text in order, without a thought for sentences."""
+    found = []
+    for match in _WORD.finditer(text):
+        word = match.group()
+        key = key_of(word) if len(word) <= _LONGEST_WORD or UNSPACED.match(word) else ""
+        if key:
+            upper = word[0].isupper() or (
+                len(word) > 1 and not word.islower() and word[0].isalpha() and word[1].isupper()
+            )
+            unspaced = UNSPACED.match(word) is not None
+            found.append(Word(match.start(), match.end(), word, key, upper=upper, opens=False, unspaced=unspaced))
+    return found
+
+
+def analyse(text: str) -> Analysis:
+    """Words, sentences and quotations of a text."""
+    words = split_words(text)
+    quotes = [match.span(match.lastindex or 0) for match in _QUOTED.finditer(text)]
+    ends = _sentence_ends(text, words)
+    sentences: list[int] = []
+    number, at, before = 0, 0, -1
+    inside = {start for start, _ in quotes}
+    for place, word in enumerate(words):
+        while at < len(ends) and ends[at] <= word.start:
+            at += 1
+            number = at
+        word.opens = number != before or any(s in inside for s in range(max(0, word.start - 1), word.start + 1))
+        if place and not word.opens and text[words[place - 1].end : word.start].strip() in {":", ";"}:
+            word.opens = True
+        before = number
+        sentences.append(number)
+    return Analysis(text, words, sentences, quotes)
+
+
+def _sentence_ends(text: str, words: list[Word]) -> list[int]:
+    """Offsets at which sentences end."""
+    ends = []
+    at = 0
+    for found in _BREAK.finditer(text):
+        if found.group()[0] == "." and len(found.group()) == 1:
+            while at < len(words) and words[at].end < found.start():
+                at += 1
+            word = words[at] if at < len(words) and words[at].end == found.start() else None
+            follows = words[at + 1] if word is not None and at + 1 < len(words) else None
+            if word is not None and _goes_on(word, follows):
+                continue
+        ends.append(found.end())
+    return ends
+
+
+def _goes_on(word: Word, follows: Word | None) -> bool:
+    """Whether a point after `word` ends an abbreviation or an initial, not a sentence."""
+    if len(word.text) == 1 and word.text.isupper() and word.text != "I":
+        return True
+    if word.key in ABBREVIATIONS:
+        return True
+    return follows is not None and follows.text[0].islower()
