@@ -136,7 +136,8 @@ def test_batch_refuses(
     assert not (tmp_path / "x.jsonl").exists()
 
 
-def test_compare_shows_all_methods(cli: Run, kb: str, served: ModelServer) -> None:
+def test_compare_shows_all_methods(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "140")  # narrower terminals cut the evidence
     done = cli(
         "compare", QUESTION, "--kb", kb, "--model", MODEL, "--methods", "tog2,tog,direct", "--set", "ranker=bm25"
     )

@@ -129,7 +129,7 @@ def test_relations_file(cli: Run, docs: Path, monkeypatch) -> None:
 @pytest.mark.parametrize(
     ("arguments", "error"),
     [
-        ([], "needs a file of triples (--triples), or documents"),
+        ([], "needs a file of triples (--triples, --wikidata), or documents"),
         (["--documents", "docs", "--triples", "t.tsv"], "--triples and --documents do not go together"),
         (["--documents", "docs", "--no-literals"], "--no-literals and --documents do not go together"),
         (["--documents", "docs", "--model", "openai:m"], "--model is for extraction by a model: add --extract llm"),

@@ -148,7 +148,7 @@ async def test_both_drivers_agree_on_every_request(caplog: pytest.LogCaptureFixt
 
 @MODES
 async def test_parts_run_side_by_side(mode: str) -> None:
-    model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.05)
+    model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.5)
 
     def many(_state: Any, _settings: Any) -> Steps[Update]:
         found = yield from ask.together([pick(str(number)) for number in range(12)])

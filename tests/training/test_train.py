@@ -155,7 +155,7 @@ def test_cut_off_while_the_best_is_put_in_its_place(
 def test_killed_for_good(tmp_path: Path) -> None:
     """SIGKILL at any moment, through the command line; the same command comes to what an unbroken run comes to."""
     data = write_rows(tmp_path / "pairs.jsonl")
-    words = ["g2t", "train", "--data", str(data), "--from-scratch", "tiny", "--epochs", "4", "--save-every", "1"]
+    words = ["g2t", "train", "--data", str(data), "--from-scratch", "tiny", "--epochs", "6", "--save-every", "1"]
     program = [sys.executable, "-P", "-c", "from thinkgraph.cli.main import entry; entry()"]
     env = {**os.environ, "PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
     state = tmp_path / ".killed.building" / "state.pt"
@@ -167,14 +167,15 @@ def test_killed_for_good(tmp_path: Path) -> None:
         while not state.exists() and run.poll() is None:
             assert time.monotonic() < end
             time.sleep(0.01)
-        time.sleep(rng.uniform(0, 0.1))
+        time.sleep(rng.uniform(0, 0.05))
         run.send_signal(signal.SIGKILL)
     assert run.returncode == -signal.SIGKILL
-    done = subprocess.run(
-        [*program, *words, "--out", str(tmp_path / "killed")], env=env, capture_output=True, check=True
-    )
-    assert b"kept" in done.stdout
-    assert main([*words, "--out", str(tmp_path / "whole")]) == 0
+    # The unbroken run too in a process of its own: sums depend on the number of threads.
+    for name in ("killed", "whole"):
+        done = subprocess.run(
+            [*program, *words, "--out", str(tmp_path / name)], env=env, capture_output=True, check=True
+        )
+        assert b"kept" in done.stdout
     assert same(tmp_path / "killed", tmp_path / "whole")
 
 

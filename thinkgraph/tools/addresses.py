@@ -15,7 +15,12 @@ _SECRET = re.compile(r"([?&](?:[\w.-]*(?:password|passwd|secret|token|api_?key|a
 
 def redacted(address: str) -> str:
     """The address without its password, and with `***` for whatever its options call a secret."""
-    return _SECRET.sub(rf"\g<1>{HIDDEN}", _LOGIN.sub(r"\1@", address))
+    return _SECRET.sub(rf"\g<1>{HIDDEN}", _LOGIN.sub(_without_password, address))
+
+
+def _without_password(login: re.Match[str]) -> str:
+    before = login[1]
+    return before if before.endswith("/") else f"{before}@"
 
 
 def noted(address: str) -> str:
