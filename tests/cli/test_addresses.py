@@ -124,7 +124,7 @@ def test_resuming_needs_the_password_again(cli, endpoint, served, monkeypatch):
     [
         ("neo4j://u:p@h:7687/db", "neo4j://u@h:7687/db"),
         ("sparql+https://u:p%40:x@h/p?token=abc&profile=rdf", "sparql+https://u@h/p?token=***&profile=rdf"),
-        ("bolt://:p@h", "bolt://@h"),
+        ("bolt://:p@h", "bolt://h"),
         ("bolt://u@h", "bolt://u@h"),
         ("/a/folder:with@signs", "/a/folder:with@signs"),
         ("world", "world"),

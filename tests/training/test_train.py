@@ -19,7 +19,6 @@ import torch
 from safetensors.torch import load_file
 from training.sample import PLACES, write_rows
 
-from thinkgraph.cli.main import main
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.tools.g2t import writer
