@@ -34,6 +34,8 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
     """One event as a line; None for those that only matter to programs."""
     if event["type"] == "linked":
         return f"linked     {_labels(event['candidates'])}"
+    if event["type"] == "rephrased":
+        return f"understood {one_line(event['full'])[:200]}"
     if event["type"] == "pruned":
         dropped = f" (dropped {len(event['dropped'])})" if event["dropped"] else ""
         # What follows the reason itself is what a limit cut.

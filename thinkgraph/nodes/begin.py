@@ -8,6 +8,7 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
+from thinkgraph.nodes import conversation
 from thinkgraph.nodes.driver import NodeFunction, Update
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings
@@ -41,13 +42,15 @@ def begin(method: str, roles: Callable[[Any], Sequence[str]], fresh: Callable[[]
     """
 
     def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
-        question = check_question(state.get("question"), settings)
         old = state.get("manifest")
+        turn = conversation.asked(state)
+        question = check_question(turn.question, settings)
         if old and not state.get("answer") and settings.on_unfinished == "refuse":
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, roles(settings))
+        used = [*roles(settings), *([conversation.ROLE] if settings.history else ())]
+        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, used)
         yield from ask.emit(
             Started(
                 type="started",
@@ -57,8 +60,12 @@ def begin(method: str, roles: Callable[[Any], Sequence[str]], fresh: Callable[[]
                 knowledge=manifest["knowledge"],
             )
         )
+        said, manifest["message"] = conversation.note(turn, question, settings)
+        if settings.history:
+            question = yield from conversation.in_full(question, turn.earlier, settings)
         return {
             "question": question,
+            "messages": said,
             "manifest": manifest,
             "round": 0,
             "evidence": Overwrite({}),

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Annotated, Any, NotRequired
 
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from thinkgraph.state.answer import Answer, Draft, PrunedNote, merge_pruned
@@ -12,15 +14,21 @@ from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
 class QuestionInput(TypedDict):
-    """Input of every method's graph."""
+    """Input of every method's graph: a question, or messages of which the last is the question.
 
-    question: str
+    Messages that end with a person's win over `question`, so that chat clients work; others are what went before.
+    """
+
+    question: NotRequired[str]
+    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
 
 
 class AnswerOutput(TypedDict):
     """Output of every method's graph."""
 
     answer: Answer
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The conversation with the answer as its last message; empty where a plain question was asked (without `history`)."""
 
 
 class Manifest(TypedDict):
@@ -44,6 +52,8 @@ class Manifest(TypedDict):
     """Name of the knowledge base."""
     fingerprint: str
     """Fingerprint of graph and text together."""
+    message: NotRequired[str]
+    """Id of the message that asked the question; empty where a plain question did."""
 
 
 class Quota(TypedDict):
@@ -64,6 +74,8 @@ class RunState(TypedDict):
     """Channels every method has."""
 
     question: str
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The conversation, where there is one: the only list that grows, as chat clients want it."""
     manifest: NotRequired[Manifest]
     round: int
     evidence: Annotated[dict[str, EvidenceItem], merge_evidence]

@@ -42,7 +42,10 @@ def settings_of(
         SettingsError: an unknown or out-of-range setting.
         ManifestMismatchError: the run was started with other settings, models, prompts or knowledge.
     """
-    given = context if isinstance(context, RunSettings | Mapping) else None
+    given: RunSettings | Mapping[str, Any] | None = context if isinstance(context, RunSettings) else None
+    if isinstance(context, Mapping):
+        # LangGraph has made settings of a context of ours; this is the one of a graph around us, which has names of its own.
+        given = {name: value for name, value in context.items() if name in schema.model_fields}
     if manifest is None:
         settings = resolve_settings(schema, defaults, given)
         unpriced = deps.models.unpriced()
