@@ -60,7 +60,8 @@ def settings_of(
     asked = resolve_settings(schema, {**manifest["settings"], **explicit(given)})
     for name in explicit(given):
         started, now = getattr(settings, name), getattr(asked, name)
-        if started != now and name != "preset":
+        # A ceiling that was raised on the way may still be given as it was at the start.
+        if started != now and name != "preset" and now != manifest.get("raised", {}).get(name, started):
             raise ManifestMismatchError(
                 f"this run was started with {name}={started!r}, not {now!r}: "
                 "resume it without that setting, or ask the question again on a new thread"
