@@ -208,6 +208,25 @@ def test_an_agent_that_fails_goes_on_without_paying_twice():
     assert len(model.asked) == CASE.calls
 
 
+def test_an_agent_of_ones_own_reads_the_knowledge():
+    def look(name: str, **arguments: Any) -> AIMessage:
+        return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": name, "type": "tool_call"}])
+
+    said = [
+        look("find_entities", names=["Panama"]),
+        look("relations_of", entities=["Atlantis"]),
+        look("neighbours", entity="Panama", relation="capital"),
+        look("neighbours", entity="Panama", relation="capital", direction="up"),
+        AIMessage("Panama City."),
+    ]
+    agent = create_agent(Scripted(messages=iter(said)), tg.knowledge_tools(small_knowledge()))
+    told = [message for message in agent.invoke(ASK)["messages"] if isinstance(message, ToolMessage)]
+    assert [message.status for message in told] == ["success", "error", "success", "error"]
+    assert told[1].content.startswith('no entity has the id "Atlantis"')
+    assert told[2].content == '(Panama) -[capital]-> (Panama City) | id "Panama City"'
+    assert "direction" in told[3].content
+
+
 def test_the_same_question_twice_on_an_agents_thread_is_two_runs(model):
     tool = tool_of(model, journal=tg.MemoryJournal())
     agent = agent_of(tool, [CASE.question], [CASE.question], [])

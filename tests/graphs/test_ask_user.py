@@ -91,19 +91,25 @@ def test_enough_is_enough(name: str) -> None:
         assert "ceiling of 1 calls" in out["answer"]["reason"]
 
 
+@pytest.mark.parametrize("mode", ["sync", "async"])
 @pytest.mark.parametrize("name", SPENDING)
-def test_no_ceiling_is_passed_however_it_is_raised(name: str) -> None:
+def test_no_ceiling_is_passed_however_it_is_raised(name: str, mode: str) -> None:
     case = CASES[name]
     ceiling = 2
     graph, model = make(case, max_calls=ceiling, **case.busy)
-    out = graph.invoke({"question": case.other_question}, THREAD)
+
+    def go(what: Any) -> Any:
+        return asyncio.run(graph.ainvoke(what, THREAD)) if mode == "async" else graph.invoke(what, THREAD)
+
+    out = go({"question": case.other_question})
     rounds = 0
     while waiting(out) and rounds < 25:
         rounds += 1
         assert len(model.asked) <= ceiling
         ceiling += 7
-        out = graph.invoke(reply(out, ceiling), THREAD)
+        out = go(reply(out, ceiling))
     assert not waiting(out)
+    assert rounds > 0
     assert len(model.asked) <= ceiling
     assert out["answer"]["usage"]["total"]["calls"] == len(model.asked)
 
