@@ -7,7 +7,7 @@ import logging
 import sys
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, add_model, model_name, parse_settings
+from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
 from thinkgraph.graphs.names import NAMES
 
 
@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         metavar="NAME[,NAME]",
-        help=f"methods that may be asked for, the default first: {', '.join(NAMES)} (default: tog2, and all of them)",
+        help=f"methods that may be asked for, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
     )
     parser.add_argument(
         "--set",
@@ -45,11 +45,15 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    fixed = shared_out(methods(args.method), parse_settings(args.set))
+    asked = args.method
+    config = configured(args)
+    chosen = methods(asked, config.get("method"))
+    flags = shared_out(chosen, parse_settings(args.set))
+    fixed = {name: {**config.settings(name), **flags[name]} for name in chosen}
     PromptLibrary(args.prompts)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = Models(
-            model_name(args.model),
+            args.model,
             offline=offline_model(knowledge),
             prices=load_prices(args.prices) if args.prices else None,
         )
@@ -58,8 +62,8 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def methods(given: str | None) -> list[str]:
-    """The methods of --method, the default first."""
+def methods(given: str | None, default: str) -> list[str]:
+    """The methods of --method, the default first; without it all of them."""
     if given is None:
-        return ["tog2", *(name for name in NAMES if name != "tog2")]
+        return list(dict.fromkeys((default, *NAMES)))
     return list(dict.fromkeys(name.strip() for name in given.split(",")))

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, plot_target, report, speaker, text_spec, work
 from thinkgraph.cli.options import add_model, add_plot, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
+from thinkgraph.config import model_words
 from thinkgraph.errors import ManifestMismatchError, RunError
 from thinkgraph.tools.addresses import noted
 
@@ -48,7 +49,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     old = row["options"]
     if args.model and args.model != old["model"]:
         raise ManifestMismatchError(
-            f"run {row['thread']} was started with model {old['model']}, not {args.model}: resume it without --model, "
+            f"run {row['thread']} was started with model {model_words(old['model'])}, not {args.model}: resume it without --model, "
             f"or ask the question again on another thread"
         )
     return RunOptions(
