@@ -4,131 +4,19 @@ from __future__ import annotations
 
 import json
 import re
-import signal
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
-import urllib.request
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, environment
-from graphs.cases import PASSAGES, ROWS
-from langgraph_sdk import get_sync_client
-from langgraph_sdk.client import SyncLangGraphClient
+from server.conftest import BM25, OTHER, ROOT, Dev, nothing_blocked
 
-from thinkgraph.ingest.build import build_kb
-from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.state.tog2 import Tog2Settings
-from thinkgraph.testing.replies import Answer, Fault, Hang, Reply
-from thinkgraph.testing.server import ModelServer, ServedCall
-
-ROOT = Path(__file__).parents[2]
-OTHER = "What is the capital of Colombia?"
-BM25 = {"ranker": "bm25"}
-
-
-@dataclass
-class Model:
-    """The offline model, told to answer otherwise now and then."""
-
-    instead: list[Callable[[ServedCall], Answer | None]] = field(default_factory=list)
-    """Asked first; one that gives an answer is used up."""
-    offline: OfflineChatModel = field(default_factory=OfflineChatModel)
-
-    def __call__(self, call: ServedCall) -> Answer:
-        for script in self.instead:
-            found = script(call)
-            if found is not None:
-                self.instead.remove(script)
-                return found
-        return Reply(str(self.offline.invoke([(m["role"], m["content"]) for m in call.messages]).text))
-
-
-@dataclass
-class Dev:
-    """A running server."""
-
-    client: SyncLangGraphClient
-    log: Path
-    folder: Path
-    model: Model
-    models: ModelServer
-
-    def ask(self, thread: str | None, question: str | None, **context: Any) -> dict[str, Any]:
-        """Run to the end; question None goes on with what the thread holds."""
-        start = None if question is None else {"question": question}
-        found: Any = self.client.runs.wait(thread, "tog2", input=start, context={**BM25, **context})
-        assert isinstance(found, dict)
-        return found
-
-    def thread(self) -> str:
-        return str(self.client.threads.create()["thread_id"])
-
-    def answered(self, since: int) -> list[str]:
-        """The prompts of calls that got a reply."""
-        return [json.dumps(call.messages) for call in self.models.calls[since:] if call.status == 200]
-
-
-def _free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
-
-
-def _wait(url: str, process: subprocess.Popen[bytes], log: Path) -> None:
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with urllib.request.urlopen(f"{url}/ok", timeout=5):  # noqa: S310 - our own server
-                return
-        except (urllib.error.URLError, ConnectionError, TimeoutError):
-            assert process.poll() is None, log.read_text("utf-8", "replace")
-            assert time.monotonic() < end, log.read_text("utf-8", "replace")
-            time.sleep(0.1)
-
-
-@pytest.fixture(scope="module")
-def dev(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Dev]:
-    folder = tmp_path_factory.mktemp("dev")
-    (folder / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
-    (folder / "passages.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES), "utf-8")
-    build_kb(folder / "kb", triples=[folder / "rows.tsv"], passages=[folder / "passages.jsonl"])
-    # The server works in the folder of langgraph.json and leaves .langgraph_api there.
-    for name in ("langgraph.json", "thinkgraph"):
-        (folder / name).symlink_to(ROOT / name)
-    model = Model()
-    url = f"http://127.0.0.1:{_free_port()}"
-    log = folder / "log"
-    with ModelServer(model) as models, log.open("wb") as out:
-        env = environment(
-            {
-                "OPENAI_BASE_URL": models.base_url,
-                "OPENAI_API_KEY": None,
-                "LANGSMITH_API_KEY": None,
-                "THINKGRAPH_MODEL": MODEL,
-                "THINKGRAPH_KB": str(folder / "kb"),
-            }
-        )
-        command = [str(Path(sys.executable).with_name("langgraph")), "dev", "--no-browser", "--no-reload"]
-        with subprocess.Popen(
-            [*command, "--port", url.rpartition(":")[2]], cwd=folder, env=env, stdout=out, stderr=subprocess.STDOUT
-        ) as process:
-            try:
-                _wait(url, process, log)
-                with get_sync_client(url=url) as client:
-                    yield Dev(client, log, folder, model, models)
-            finally:
-                process.send_signal(signal.SIGINT)
-                try:
-                    process.wait(15)
-                except subprocess.TimeoutExpired:
-                    process.kill()
+from thinkgraph.graphs.names import NAMES
+from thinkgraph.graphs.registry import method
+from thinkgraph.testing.replies import Answer, Fault, Hang
+from thinkgraph.testing.server import ServedCall
 
 
 def test_it_loads_and_opens_nothing_heavy() -> None:
@@ -142,15 +30,21 @@ def test_it_loads_and_opens_nothing_heavy() -> None:
     assert done.stdout == "[] False\n"
 
 
-def test_assistants_and_their_settings(dev: Dev) -> None:
-    found = dev.client.assistants.search(graph_id="tog2")
-    assert [assistant["name"] for assistant in found] == ["tog2"]
-    schemas = dev.client.assistants.get_schemas(found[0]["assistant_id"])
-    assert schemas["context_schema"]["properties"].keys() == Tog2Settings.model_fields.keys()
-    assert schemas["context_schema"]["properties"]["width"]["maximum"] == 50
+@pytest.mark.parametrize("name", NAMES)
+def test_assistants_and_their_settings(dev: Dev, name: str) -> None:
+    (found,) = dev.client.assistants.search(graph_id=name)
+    assert found["name"] == name
+    schemas = dev.client.assistants.get_schemas(found["assistant_id"])
+    shown: Any = schemas["context_schema"]
+    fields = method(name).settings.model_fields
+    assert {key: one["description"] for key, one in shown["properties"].items()} == {
+        key: one.description for key, one in fields.items()
+    }
+    assert all(one.description for one in fields.values())
+    assert all("default" in one for one in shown["properties"].values())
     assert schemas["input_schema"]["properties"].keys() == {"question", "messages"}
-    nodes = dev.client.assistants.get_graph(found[0]["assistant_id"])["nodes"]
-    assert {"begin", "explore", "reason", "answer"} <= {str(node["id"]) for node in nodes}
+    nodes = dev.client.assistants.get_graph(found["assistant_id"])["nodes"]
+    assert {"begin", "answer"} <= {str(node["id"]) for node in nodes}
 
 
 def test_wait_with_context(dev: Dev) -> None:
@@ -321,9 +215,6 @@ def test_questions_at_the_same_time(dev: Dev) -> None:
 
 def test_nothing_blocked_the_event_loop(dev: Dev) -> None:
     # Last, over all that the tests above did.
-    log = dev.log.read_text("utf-8", "replace")
-    assert "BlockingError" not in log
-    assert "Blocking call" not in log
-    assert "Heads up! LangGraph dev identified" not in log
+    nothing_blocked(dev)
     assert (dev.folder / ".langgraph_api").is_dir()
     assert not (ROOT / ".langgraph_api").exists()

@@ -10,9 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_plot, model_name, parse_settings
+from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_plot, configured, parse_settings
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import question_lines, render_answer, show_progress, write_json, write_line
+from thinkgraph.config import model_words
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
@@ -56,10 +57,11 @@ def read_question(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Answer one question."""
     question = read_question(args.question)
-    settings = parse_settings(args.set)
+    config = configured(args)
+    settings = {**config.settings(args.method), **parse_settings(args.set)}
     options = RunOptions(
         method=args.method,
-        model=model_name(args.model),
+        model=args.model,
         kb=kb_spec(args.kb),
         text=text_spec(args.text),
         settings=settings,
@@ -124,7 +126,7 @@ def announce(options: RunOptions, say: Callable[[str], None]) -> None:
     if options["model"] == OFFLINE:
         say("model offline: no key, no network, modest skill; for a real one: --model openai:NAME or THINKGRAPH_MODEL")
     else:
-        say(f"model {options['model']}")
+        say(f"model {model_words(options['model'])}")
 
 
 def _check_question(question: str, options: RunOptions) -> None:

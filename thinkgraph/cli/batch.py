@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, add_method, add_model, model_name, parse_settings
+from thinkgraph.cli.options import add_kb, add_method, add_model, configured, parse_settings
+from thinkgraph.config import model_words
 from thinkgraph.errors import UsageError
+from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
@@ -53,13 +55,16 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--out must be another file than the questions'")
     if not 1 <= args.concurrency <= _MAX_CONCURRENCY:
         raise UsageError(f"--concurrency must be from 1 to {_MAX_CONCURRENCY}")
-    settings = parse_settings(args.set)
+    config = configured(args)
+    # A server has a configuration of its own.
+    own = {} if args.url else config.settings(args.method)
+    settings = {**own, **parse_settings(args.set)}
     resolved = resolve_settings(method(args.method).settings, settings)
     plan = {
         "questions": source.name,
         "method": args.method,
         "settings": resolved.model_dump(mode="json"),
-        "where": args.url or f"{model_name(args.model)} over {args.kb}",
+        "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}",
         "assistant": args.assistant,
     }
     began = time.monotonic()
@@ -92,9 +97,9 @@ def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: di
     from thinkgraph.models.roles import Models
     from thinkgraph.tools.knowledge import Knowledge
 
-    with Knowledge.open(args.kb) as knowledge:
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = Models(
-            model_name(args.model),
+            args.model,
             offline=offline_model(knowledge),
             prices=load_prices(args.prices) if args.prices else None,
             rate_limiter=limiter(args.rate),

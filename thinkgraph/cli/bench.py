@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, model_name, parse_settings
+from thinkgraph.cli.options import add_kb, configured, model_name, parse_settings
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
@@ -87,17 +87,20 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--methods names no method")
     chosen = {name: method(name) for name in methods}
     dataset, questions = read_dataset(args.data)
-    settings = bench.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
+    config = configured(args)
+    flags = bench.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
+    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
     for name, found in chosen.items():
         if args.seed and "seed" in found.settings.model_fields:
             settings[name].setdefault("seed", args.seed)
         resolve_settings(found.settings, settings[name])
     questions = bench.spread(_of_type(questions, args), args.limit)
+    model = model_name(args.model)
     folder = Path(args.report).expanduser() if args.report else None
     out = _results_path(args.out, folder)
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
-        name = model_name(args.model)
+        name = model
         plan = bench.Plan(
             questions=questions,
             knowledge=bench.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,

@@ -9,7 +9,7 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import add_kb, add_model, model_name, parse_settings
+from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.graphs.names import NAMES
@@ -57,12 +57,14 @@ def run(args: argparse.Namespace) -> int:
     if not methods:
         raise UsageError("--methods names no method")
     chosen = {name: method(name) for name in methods}
-    settings = settings_by_method(methods, parse_settings(args.set))
+    config = configured(args)
+    flags = settings_by_method(methods, parse_settings(args.set))
+    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
     for name, found in chosen.items():
         resolve_settings(found.settings, settings[name])
-    with Knowledge.open(args.kb) as knowledge:
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = Models(
-            model_name(args.model),
+            args.model,
             offline=offline_model(knowledge),
             prices=load_prices(args.prices) if args.prices else None,
         )

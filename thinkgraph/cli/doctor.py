@@ -10,8 +10,9 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Self
 
-from thinkgraph.cli.options import add_kb, add_model, model_name
+from thinkgraph.cli.options import add_kb, add_model, configured
 from thinkgraph.cli.show import counted, write_line
+from thinkgraph.config import Config, Value, shown
 from thinkgraph.errors import ModelError, ThinkGraphError
 from thinkgraph.prompts.kinds import BadReplyError
 from thinkgraph.prompts.lines import one_line
@@ -33,10 +34,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check everything; exit code 1 if something is wrong."""
+    flags = {name: getattr(args, name) for name in ("kb", "text", "model", "prompts", "prices")}
+    config = configured(args)
     faults = 0
     with _Base(args.kb, args.text) as base:
         for title, check in (
             ("python", _python),
+            ("configuration", lambda: _configuration(config, flags)),
             ("packages", _packages),
             ("sqlite", _sqlite),
             ("runs", _runs),
@@ -74,6 +78,16 @@ def _python() -> str:
 
 def _packages() -> str:
     return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+
+
+def _configuration(config: Config, flags: dict[str, str | None]) -> str:
+    """Where each value comes from; passwords and keys of addresses are left out."""
+    values = {
+        **config.values,
+        **{name: Value(given, "flag") for name, given in flags.items() if given},
+        **{f"settings.{name}": value for name, value in config.sources(config.get("method")).items()},
+    }
+    return "; ".join(f"{name} = {shown(value)}" for name, value in values.items())
 
 
 def _sqlite() -> str:
@@ -145,7 +159,7 @@ def _calls(args: argparse.Namespace, base: _Base) -> int:
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(model_name(args.model), offline=offline_model(base.open()))
+        models = Models(args.model, offline=offline_model(base.open()))
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": "check the installation, a knowledge base and a model",
     "compare": "ask one question with all methods, side by side",
     "batch": "answer a file of questions, resumable, here or on a server",
+    "mcp": "serve questions and look-ups to MCP clients, on standard input and output",
     "g2t": "train a graph-to-text model, or look at what one writes",
     "bench": "run a question file over methods and print a table",
 }

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
-import os
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.names import NAMES
+
+if TYPE_CHECKING:
+    from thinkgraph.config import Config
 
 OFFLINE = "offline"
 
@@ -18,7 +20,8 @@ def add_model(parser: argparse._ActionsContainer) -> None:
     parser.add_argument(
         "--model",
         metavar="M",
-        help="provider:name (openai:… honours OPENAI_BASE_URL); default THINKGRAPH_MODEL, else the offline model",
+        help="provider:name (openai:… honours OPENAI_BASE_URL); default THINKGRAPH_MODEL, thinkgraph.toml, "
+        "else the offline model",
     )
     parser.add_argument("--prices", metavar="FILE", help="YAML price table, model: [input, output] per million tokens")
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
@@ -29,8 +32,7 @@ def add_kb(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kb",
         metavar="K",
-        default="world",
-        help="'world' (bundled), the folder of a knowledge base, or an address (neo4j://user@host/database, "
+        help="'world' (bundled; the default where neither THINKGRAPH_KB nor thinkgraph.toml says otherwise), the folder of a knowledge base, or an address (neo4j://user@host/database, "
         "sparql+https://host/path?profile=…)",
     )
     add_text(parser)
@@ -47,7 +49,7 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """--method and --set."""
-    parser.add_argument("--method", default="tog2", metavar="NAME", help=f"one of: {', '.join(NAMES)} (default tog2)")
+    parser.add_argument("--method", metavar="NAME", help=f"one of: {', '.join(NAMES)} (default tog2)")
     parser.add_argument(
         "--set",
         action="append",
@@ -62,9 +64,37 @@ def add_plot(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--plot", metavar="FILE", help="draw what led to the answer, as .svg or .html")
 
 
+def configured(args: argparse.Namespace) -> Config:
+    """Fill in from environment and file what no flag gave (see thinkgraph.config); settings are left to `settings_of`.
+
+    Raises:
+        UsageError: the environment or the file is malformed.
+    """
+    from thinkgraph.config import load_config
+
+    config = load_config()
+    for name in ("kb", "text", "model", "method", "prompts", "prices"):
+        # An empty flag is an error of its own, except for a model: there it always meant none.
+        given = getattr(args, name, "")
+        if given is None or (name == "model" and not given):
+            setattr(args, name, config.get(name))
+    return config
+
+
 def model_name(given: str | None) -> str:
-    """The model to use: the flag, else THINKGRAPH_MODEL, else offline. Keys in the environment never choose one."""
-    return given or os.environ.get("THINKGRAPH_MODEL") or OFFLINE
+    """The model to use where only one will do: the flag, else what is configured, else offline.
+
+    Keys in the environment never choose one.
+
+    Raises:
+        UsageError: several are configured, by role.
+    """
+    from thinkgraph.config import load_config
+
+    model = given or load_config().get("model")
+    if not isinstance(model, str):
+        raise UsageError("models by role are configured; this command takes one: --model NAME")
+    return model
 
 
 def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
@@ -89,6 +119,7 @@ __all__ = [
     "add_model",
     "add_plot",
     "add_text",
+    "configured",
     "model_name",
     "parse_settings",
 ]

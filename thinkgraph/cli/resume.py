@@ -19,6 +19,7 @@ from thinkgraph.cli.ask import (
 )
 from thinkgraph.cli.options import add_model, add_plot, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
+from thinkgraph.config import model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
 
@@ -61,7 +62,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     old = row["options"]
     if args.model and args.model != old["model"]:
         raise ManifestMismatchError(
-            f"run {row['thread']} was started with model {old['model']}, not {args.model}: resume it without --model, "
+            f"run {row['thread']} was started with model {model_words(old['model'])}, not {args.model}: resume it without --model, "
             f"or ask the question again on another thread"
         )
     return RunOptions(

@@ -10,6 +10,7 @@ from typing import Any
 
 from thinkgraph.cli.runstore import RunBusyError, RunRow, RunStore
 from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.config import model_words
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
 
@@ -59,7 +60,7 @@ def _list(rows: list[RunRow], *, as_json: bool) -> None:
         when = time.strftime("%Y-%m-%d %H:%M", time.localtime(row["updated"]))
         options = row["options"]
         write_line(
-            f"{row['thread']:<18} {when}  {row['status']:<9} {options['method']:<8} {one_line(options['model']):<22} "
+            f"{row['thread']:<18} {when}  {row['status']:<9} {options['method']:<8} {one_line(model_words(options['model'])):<22} "
             f"{one_line(row['question'])[:80]}"
         )
 

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 from typing_extensions import TypedDict
 
+from thinkgraph.config import load_config
 from thinkgraph.errors import RunError
 from thinkgraph.tools.addresses import redacted
 
@@ -33,11 +34,12 @@ class RunOptions(TypedDict):
     """What a run was started with, as given on the command line; enough to build its graph again."""
 
     method: str
-    model: str
+    model: str | dict[str, str]
+    """One, or by role."""
     kb: str
     text: str | None
     """Passages from elsewhere, None for the knowledge base's own."""
-    settings: dict[str, str]
+    settings: dict[str, Any]
     prompts: str | None
     prices: str | None
 
@@ -57,8 +59,8 @@ class RunRow(TypedDict):
 
 
 def state_folder() -> Path:
-    """The folder of runs: THINKGRAPH_HOME, else the user's state directory."""
-    own = os.environ.get("THINKGRAPH_HOME")
+    """The folder of runs: THINKGRAPH_HOME, else the file's `runs`, else the user's state directory."""
+    own = load_config().get("runs")
     if own:
         return Path(own).expanduser()
     import platformdirs

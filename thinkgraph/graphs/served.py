@@ -1,13 +1,12 @@
 """The graphs that `langgraph.json` exports: one factory per method, configured by the environment.
 
-THINKGRAPH_KB (default `world`) names the knowledge base, THINKGRAPH_MODEL (default `offline`) the model, THINKGRAPH_PROMPTS a
-folder of prompts. A server compiles checkpointer and store in by itself.
+THINKGRAPH_KB (default `world`) names the knowledge base, THINKGRAPH_MODEL (default `offline`) the model, and so on, or a file
+thinkgraph.toml says it (thinkgraph/config.py). A server compiles checkpointer and store in by itself.
 """
 
 from __future__ import annotations
 
 import asyncio
-import os
 import threading
 from collections.abc import Awaitable, Callable, Mapping
 from functools import cache
@@ -15,10 +14,13 @@ from typing import Any
 
 from langgraph_sdk.runtime import ServerRuntime
 
+from thinkgraph.config import load_config
 from thinkgraph.graphs.build import Graph, build, outline
 from thinkgraph.graphs.names import NAMES
 from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.models.prices import load_prices
 from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools.knowledge import Knowledge
 
 _lock = threading.Lock()
 _built: dict[str, Graph] = {}
@@ -40,13 +42,27 @@ def _served(method: str, context: object) -> Graph:
     # Runs that come at the same time share one opened knowledge base; a failed opening is tried again.
     with _lock:
         if method not in _built:
-            _built[method] = build(
-                method,
-                knowledge=os.environ.get("THINKGRAPH_KB") or "world",
-                model=os.environ.get("THINKGRAPH_MODEL") or "offline",
-                prompts=os.environ.get("THINKGRAPH_PROMPTS") or None,
-            )
+            _built[method] = _opened(method)
         return _built[method]
+
+
+@cache
+def _knowledge(kb: str, text: str | None) -> Knowledge:
+    """Opened once for all methods."""
+    return Knowledge.open(kb, text=text)
+
+
+def _opened(method: str) -> Graph:
+    config = load_config()
+    prices = config.get("prices")
+    return build(
+        method,
+        knowledge=_knowledge(config.get("kb"), config.get("text")),
+        model=config.get("model"),
+        settings=config.settings(method),
+        prompts=config.get("prompts"),
+        prices=load_prices(prices) if prices else None,
+    )
 
 
 async def _graph(method: str, runtime: ServerRuntime[Any]) -> Graph:

@@ -1,0 +1,125 @@
+"""The five look-ups over a small knowledge base."""
+
+from __future__ import annotations
+
+import json
+from typing import Literal
+
+import pytest
+from graphs.cases import ROWS, small_knowledge
+
+from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools import lookups
+from thinkgraph.tools.knowledge import Knowledge
+
+Way = Literal["out", "in", "both"]
+BASE = small_knowledge()
+TWINS = Knowledge(
+    graph=MemoryGraphStore(
+        [("a", "in", "x"), ("b", "in", "y"), ("a", "near", "x")],
+        labels={"a": "Paris", "b": "Paris"},
+        descriptions={"a": "city in France", "b": "town in\nTexas"},
+    )
+)
+
+
+def test_entities_of_a_question() -> None:
+    found = lookups.find_entities(BASE, "Is Panama larger than Colombia?")
+    assert {(one["id"], one["mention"], one["method"]) for one in found["entities"][:2]} == {
+        ("Panama", "Panama", "exact"),
+        ("Colombia", "Colombia", "exact"),
+    }
+    assert "Panama | Panama -- country" in lookups.shown(found).splitlines()
+    assert lookups.shown(lookups.find_entities(BASE, "?!")) == "nothing found"
+
+
+def test_relations_by_id_and_by_name() -> None:
+    found = lookups.relations_of(BASE, "Panama")
+    assert found["entity"] == {"id": "Panama", "label": "Panama", "description": "country"}
+    assert {(one["relation"], one["direction"], one["count"]) for one in found["relations"]} == {
+        ("capital", "out", 1),
+        ("highest_point", "out", 1),
+        ("population", "out", 1),
+        ("borders", "out", 2),
+    }
+    assert lookups.relations_of(BASE, "pANAMA") == found
+    cut = lookups.relations_of(BASE, "Panama", limit=1)
+    assert len(cut["relations"]) == 1
+    assert cut["total"] == 4
+    assert lookups.shown(cut).splitlines()[-1] == "... and 3 more"
+
+
+@pytest.mark.parametrize(
+    ("relation", "direction", "ends"),
+    [
+        ("borders", "both", {"Colombia", "Costa Rica"}),
+        ("Highest Point", "out", {"Baru"}),
+        (None, "both", {"Panama City", "Baru", "4500000", "Colombia", "Costa Rica"}),
+        (None, "in", set()),
+    ],
+)
+def test_neighbours(relation: str | None, direction: Way, ends: set[str]) -> None:
+    found = lookups.neighbours(BASE, "Panama", relation, direction=direction)
+    assert {one["object_label"] for one in found["triples"]} == ends
+    assert found["total"] == len(ends)
+
+
+def test_neighbours_backwards_and_cut() -> None:
+    found = lookups.neighbours(BASE, "Baru", "highest_point", direction="in")
+    assert lookups.shown(found).endswith("| (Baru) <-[highest point]- (Panama)")
+    cut = lookups.neighbours(BASE, "Panama", limit=2)
+    assert len(cut["triples"]) == 2
+    assert cut["total"] == 5
+
+
+def test_passages() -> None:
+    found = lookups.passages_of(BASE, ["Panama"], "age to vote")
+    assert [one["id"] for one in found["passages"]] == ["p1"]
+    assert found["passages"][0]["line"].startswith("text | Panama | Voting | Citizens")
+    everywhere = lookups.search_passages(BASE, "Three ranges cross Colombia", limit=1)
+    assert [one["id"] for one in everywhere["passages"]] == ["p2"]
+
+
+def test_everything_is_json() -> None:
+    for found in (
+        lookups.find_entities(BASE, "Panama"),
+        lookups.relations_of(BASE, "Panama"),
+        lookups.neighbours(BASE, "Panama"),
+        lookups.search_passages(BASE, "vote"),
+    ):
+        assert json.loads(json.dumps(found)) == found
+
+
+def test_a_name_of_two() -> None:
+    with pytest.raises(KnowledgeError, match=r"several entities, give an id: a \(Paris -- city in France\); b \(Paris"):
+        lookups.relations_of(TWINS, "Paris")
+    assert lookups.relations_of(TWINS, "b")["entity"]["description"] == "town in Texas"
+
+
+@pytest.mark.parametrize("limit", [0, 201, True, "5"])
+def test_wrong_limits(limit: int) -> None:
+    for look in (
+        lambda: lookups.find_entities(BASE, "Panama", limit=limit),
+        lambda: lookups.relations_of(BASE, "Panama", limit=limit),
+        lambda: lookups.neighbours(BASE, "Panama", limit=limit),
+        lambda: lookups.passages_of(BASE, ["Panama"], "vote", limit=limit),
+        lambda: lookups.search_passages(BASE, "vote", limit=limit),
+    ):
+        with pytest.raises(UsageError, match="limit is a number from 1 to 200"):
+            look()
+
+
+def test_wrong_words() -> None:
+    with pytest.raises(UsageError, match="text is empty"):
+        lookups.find_entities(BASE, " \0 ")
+    with pytest.raises(KnowledgeError, match="there is no entity 'Narnia'"):
+        lookups.neighbours(BASE, "Nar\x1b\nnia".replace("\x1b\n", ""))
+    with pytest.raises(KnowledgeError, match="Panama has no relation 'capital' that way"):
+        lookups.neighbours(BASE, "Panama", "capital", direction="in")
+    with pytest.raises(UsageError, match="direction is out, in or both, not 'up'"):
+        lookups.neighbours(BASE, "Panama", direction="up")  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="entities is a list"):
+        lookups.passages_of(BASE, "Panama", "vote")
+    with pytest.raises(KnowledgeError, match="has no passages"):
+        lookups.search_passages(Knowledge(graph=MemoryGraphStore(ROWS)), "vote")

@@ -1,0 +1,69 @@
+"""`thinkgraph mcp`: an MCP server on standard input and output."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import sys
+
+from thinkgraph.cli.interrupt import leaving_at_once
+from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
+from thinkgraph.graphs.names import NAMES
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `mcp`."""
+    parser.add_argument(
+        "--method",
+        metavar="NAME[,NAME]",
+        help=f"methods that may be asked for, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
+    )
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting that clients cannot change (ceilings: only lower), of all methods that have it or of one "
+        "(tog2.width=5); may be repeated",
+    )
+    add_model(parser)
+    add_kb(parser)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until the client goes."""
+    from thinkgraph.mcp.serve import check_installed, serve
+
+    check_installed()
+    logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph mcp: %(levelname)s %(message)s")
+
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.mcp.tools import Tools, shared_out
+    from thinkgraph.models.prices import load_prices
+    from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.library import PromptLibrary
+    from thinkgraph.tools.knowledge import Knowledge
+
+    # Flags first: a wrong one must not cost the opening of a knowledge base.
+    asked = args.method
+    config = configured(args)
+    chosen = methods(asked, config.get("method"))
+    flags = shared_out(chosen, parse_settings(args.set))
+    fixed = {name: {**config.settings(name), **flags[name]} for name in chosen}
+    PromptLibrary(args.prompts)
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
+        models = Models(
+            args.model,
+            offline=offline_model(knowledge),
+            prices=load_prices(args.prices) if args.prices else None,
+        )
+        with leaving_at_once("interrupted"):
+            serve(Tools(knowledge, models, fixed, args.prompts))
+    return 0
+
+
+def methods(given: str | None, default: str) -> list[str]:
+    """The methods of --method, the default first; without it all of them."""
+    if given is None:
+        return list(dict.fromkeys((default, *NAMES)))
+    return list(dict.fromkeys(name.strip() for name in given.split(",")))

@@ -1,0 +1,252 @@
+"""What the MCP server's tools are called, take, do and give. Knows nothing of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, ClassVar, Literal
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from thinkgraph.errors import SettingsError, UsageError
+from thinkgraph.graphs.build import Graph, build
+from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.lines import one_line, qualifier_text
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools import lookups
+from thinkgraph.tools.knowledge import Knowledge
+
+CEILINGS = ("max_calls", "max_tokens", "max_cost", "max_seconds")
+"""Settings that a client may lower and never raise."""
+_FEW, _SOME = 5, 50
+
+
+class _Arguments(BaseModel):
+    """Arguments of a tool. Others than these are refused."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    about: ClassVar[str]
+    """What the client's model is told of the tool."""
+
+
+class Ask(_Arguments):
+    """`ask`."""
+
+    about = (
+        "Answer a question in several hops over the knowledge graph and its documents. The answer comes with the triples "
+        "and passages it stands on; its status is grounded, partial, memory or unknown."
+    )
+    question: str = Field(description="The question, in full.")
+    method: str | None = Field(None, description="How to answer it; leave out for the server's own choice.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings of the method, for example width; ceilings can only be lowered."
+    )
+
+
+class FindEntities(_Arguments):
+    """`find_entities`."""
+
+    about = "Find the entities of the knowledge graph that a name or a whole text may mean."
+    text: str = Field(description="A name, or a text that mentions entities.")
+    limit: int = Field(10, ge=1, le=lookups.MAX_LIMIT)
+
+
+class RelationsOf(_Arguments):
+    """`relations_of`."""
+
+    about = "List the relations of an entity, in both directions, with the number of triples behind each."
+    entity: str = Field(description="The entity's id, or a name that only it has.")
+    limit: int = Field(100, ge=1, le=lookups.MAX_LIMIT)
+
+
+class Neighbours(_Arguments):
+    """`neighbours`."""
+
+    about = "List the triples of an entity: along one relation, or all that touch it."
+    entity: str = Field(description="The entity's id, or a name that only it has.")
+    relation: str | None = Field(None, description="Name or label of a relation, as relations_of gives it.")
+    direction: Literal["out", "in", "both"] = Field(
+        "both", description="out: the entity is the subject; in: the object."
+    )
+    limit: int = Field(_SOME, ge=1, le=lookups.MAX_LIMIT)
+
+
+class PassagesOf(_Arguments):
+    """`passages_of`."""
+
+    about = "Find the passages about some entities that are nearest to a query."
+    entities: list[str] = Field(min_length=1, description="Ids, or names that only one entity has.")
+    query: str = Field(description="What the passages should be about.")
+    limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT)
+
+
+class SearchPassages(_Arguments):
+    """`search_passages`."""
+
+    about = "Find the passages of the whole knowledge base that are nearest to a query."
+    query: str = Field(description="What the passages should be about.")
+    limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT)
+
+
+ARGUMENTS: dict[str, type[_Arguments]] = {
+    "ask": Ask,
+    "find_entities": FindEntities,
+    "relations_of": RelationsOf,
+    "neighbours": Neighbours,
+    "passages_of": PassagesOf,
+    "search_passages": SearchPassages,
+}
+"""The tools by name, in the order they are listed."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a tool gives: a text for the client's model, and the same as JSON."""
+
+    text: str
+    data: dict[str, Any]
+
+
+@dataclass
+class Tools:
+    """The tools over one knowledge base. Calls may run side by side, on one event loop."""
+
+    knowledge: Knowledge
+    models: Models
+    fixed: Mapping[str, Mapping[str, Any]]
+    """The methods that may be asked for, the default first, with the settings that nobody can change from outside."""
+    prompts: str | None = None
+    _graphs: dict[str, Graph] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def names(self) -> list[str]:
+        """The tools there are: without passages none that reads them."""
+        return [name for name in ARGUMENTS if self.knowledge.text is not None or "passages" not in name]
+
+    def schema(self, name: str) -> dict[str, Any]:
+        """JSON schema of a tool's arguments."""
+        schema = ARGUMENTS[name].model_json_schema()
+        schema.pop("description", None)
+        if name == "ask":
+            schema["properties"]["method"] |= {"enum": [*self.fixed, None], "default": next(iter(self.fixed))}
+        return schema
+
+    async def call(self, name: str, given: Mapping[str, Any]) -> Result:
+        """Call a tool.
+
+        Raises:
+            UsageError: no such tool, or wrong arguments.
+            ThinkGraphError: the model, the store or the run failed.
+        """
+        if name not in self.names:
+            raise UsageError(f"there is no tool '{one_line(name)}'; known: {', '.join(self.names)}")
+        arguments = _checked(name, given)
+        if isinstance(arguments, Ask):
+            return await self._ask(arguments)
+        # Stores block; and threads end with the calls, not with the client's patience.
+        return await asyncio.to_thread(self._look_up, arguments)
+
+    def _look_up(self, arguments: _Arguments) -> Result:
+        base = self.knowledge
+        found: Mapping[str, Any]
+        match arguments:
+            case FindEntities(text=text, limit=limit):
+                found = lookups.find_entities(base, text, limit=limit)
+            case RelationsOf(entity=entity, limit=limit):
+                found = lookups.relations_of(base, entity, limit=limit)
+            case Neighbours(entity=entity, relation=relation, direction=direction, limit=limit):
+                found = lookups.neighbours(base, entity, relation, direction=direction, limit=limit)
+            case PassagesOf(entities=entities, query=query, limit=limit):
+                found = lookups.passages_of(base, entities, query, limit=limit)
+            case SearchPassages(query=query, limit=limit):
+                found = lookups.search_passages(base, query, limit=limit)
+            case _:
+                raise TypeError(type(arguments).__name__)
+        return Result(lookups.shown(found), dict(found))
+
+    async def _ask(self, arguments: Ask) -> Result:
+        method = arguments.method or next(iter(self.fixed))
+        if method not in self.fixed:
+            raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
+        settings = self._bounded(method, arguments.settings)
+        graph = await asyncio.to_thread(self._graph, method)
+        state = await graph.ainvoke({"question": arguments.question}, context=settings)
+        answer: Answer = state["answer"]
+        return Result(answer_text(answer), dict(answer))
+
+    def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's settings, within what the server was started with."""
+        schema, fixed = find_method(method).settings, self.fixed[method]
+        ours, theirs = resolve_settings(schema, fixed), resolve_settings(schema, fixed, given)
+        for name in given:
+            here, wanted = getattr(ours, name), getattr(theirs, name)
+            if name in CEILINGS:
+                if here is not None and (wanted is None or wanted > here):
+                    raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
+            elif name in fixed and wanted != here:
+                raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
+        return {**fixed, **given}
+
+    def _graph(self, method: str) -> Graph:
+        with self._lock:
+            if method not in self._graphs:
+                self._graphs[method] = build(
+                    method,
+                    knowledge=self.knowledge,
+                    model=self.models,
+                    settings=self.fixed[method],
+                    prompts=self.prompts,
+                )
+            return self._graphs[method]
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer for a model to read: the text, how sure it is, and what it stands on with the ids."""
+    evidence = answer["evidence"]
+    out = [one_line(answer["text"]), "", f"status: {answer['status']} ({one_line(answer['reason'])})"]
+    out += [f"path: {one_line(path['text'])}" for path in evidence["paths"]]
+    out += [
+        f"triple {one_line(triple['id'])}: ({one_line(triple['subject_label'])}) -[{one_line(triple['relation_label'])}]-> "
+        f"({one_line(triple['object_label'])}){qualifier_text(triple)}"
+        for triple in evidence["triples"]
+    ]
+    for passage in evidence["passages"]:
+        where = " / ".join(one_line(part) for part in (passage["title"], passage["section"]) if part)
+        out.append(f"passage {one_line(passage['id'])}: {where}: {one_line(passage['text'])}")
+    return "\n".join(out)
+
+
+def _checked(name: str, given: Mapping[str, Any]) -> _Arguments:
+    try:
+        return ARGUMENTS[name].model_validate(given)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = one_line(".".join(str(part) for part in fault["loc"]))
+        known = ", ".join(ARGUMENTS[name].model_fields)
+        if fault["type"] == "extra_forbidden":
+            raise UsageError(f"{name} takes no '{place}'; known: {known}") from None
+        if fault["type"] == "missing":
+            raise UsageError(f"{name} needs '{place}'; known: {known}") from None
+        raise UsageError(f"{name}: '{place}': {one_line(str(fault['msg']))} (given: {fault['input']!r:.80})") from None
+
+
+def shared_out(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The fixed settings by method: `name` for every method that has it, `method.name` for one.
+
+    Raises:
+        UsageError: no such method, or a setting that none has.
+        SettingsError: a value out of range.
+    """
+    from thinkgraph.eval.bench import settings_by_method
+
+    found = {name: find_method(name) for name in methods}
+    shared = settings_by_method(list(found), settings)
+    for name, chosen in found.items():
+        resolve_settings(chosen.settings, shared[name])
+    return shared
