@@ -24,6 +24,9 @@ def add_model(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
 
 
+MAX_WORKERS = 64
+
+
 def add_kb(parser: argparse.ArgumentParser) -> None:
     """--kb and --text."""
     parser.add_argument(
@@ -57,6 +60,17 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """--workers."""
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that share the questions, --concurrency and --rate (default 1: this one)",
+    )
+
+
 def add_plot(parser: argparse.ArgumentParser) -> None:
     """--plot."""
     parser.add_argument("--plot", metavar="FILE", help="draw what led to the answer, as .svg or .html")
@@ -83,12 +97,14 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 __all__ = [
+    "MAX_WORKERS",
     "OFFLINE",
     "add_kb",
     "add_method",
     "add_model",
     "add_plot",
     "add_text",
+    "add_workers",
     "model_name",
     "parse_settings",
 ]
