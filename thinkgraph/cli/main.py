@@ -25,6 +25,7 @@ COMMANDS = {
     "compare": "ask one question with all methods, side by side",
     "batch": "answer a file of questions, resumable, here or on a server",
     "g2t": "train a graph-to-text model, or look at what one writes",
+    "ablation": "run the settings of a paper's table or figure over a question file",
     "bench": "run a question file over methods and print a table",
 }
 INTERNAL_ERROR = 70
