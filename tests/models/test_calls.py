@@ -147,6 +147,19 @@ def test_two_unreadable_replies_end_in_the_fallback() -> None:
     assert problems[-1].startswith("fallback taken: ")
 
 
+def test_a_fallback_that_must_be_made_is_made_only_when_it_is_needed() -> None:
+    made: list[int] = []
+
+    def fallback() -> list[int]:
+        made.append(1)
+        return [1]
+
+    assert Hand(GOOD).run(ask(a_question(fallback=fallback), a_scope())) == Asked([2], fell_back=False)
+    assert made == []
+    assert Hand(BAD, BAD).run(ask(a_question(fallback=fallback), a_scope())) == Asked([1], fell_back=True)
+    assert made == [1]
+
+
 def test_an_empty_reply_can_be_sent_back() -> None:
     hand = Hand("", GOOD)
     hand.run(ask(a_question(), a_scope()))

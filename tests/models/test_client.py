@@ -5,19 +5,26 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_openai import ChatOpenAI
+from pydantic import SecretStr
 
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.models.client import CallOptions, ChatClient, Reply, client_for
+from thinkgraph.models.client import CallOptions, ChatClient, Reply, client_for, pack
+from thinkgraph.prompts.library import Message
+from thinkgraph.testing.replies import Reply as ServedReply
+from thinkgraph.testing.server import ModelServer
 
 FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)
 BARE = CallOptions(temperature=None, schema=None, max_output_tokens=None, timeout=5)
 ASKED = [("system", "s" * 10), ("user", "u" * 11)]
+CALLED = ToolCall(name="search", args={"entity": "Panama"}, id="call_1")
 
 
 class Loud(BaseChatModel):
@@ -194,3 +201,22 @@ def test_openai_models_never_retry_by_themselves(monkeypatch: pytest.MonkeyPatch
     first, second = client.make(), client.make()
     assert getattr(first, "max_retries", None) == 0
     assert getattr(first, "http_async_client", 1) is not getattr(second, "http_async_client", 1)
+
+
+async def test_the_short_way_to_openai_sends_and_brings_back_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[Message] = [("system", "a"), ("user", "b"), pack(AIMessage(content="", tool_calls=[CALLED]))]
+    options = replace(FULL, tools=({"type": "function", "function": {"name": "search", "parameters": {}}},))
+    with ModelServer(lambda _call: ServedReply("words", tool_calls=[CALLED])) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        ours = client_for("openai:test")
+        plain = ChatOpenAI(
+            model="test", base_url=server.base_url, api_key=SecretStr("none"), max_retries=0, use_responses_api=False
+        )
+        theirs = ChatClient("openai:test", lambda: plain, openai=True)
+        replies = [client.invoke(asked, options, {}) for client in (ours, theirs)]
+        replies += [await client.ainvoke(asked, options, {}) for client in (ours, theirs)]
+        await ours.aclose()
+    assert len({repr(reply) for reply in replies}) == 1
+    sent = [(call.messages, call.parameters) for call in server.calls]
+    assert [call == sent[1] for call in sent] == [True] * 4
+    assert [message["role"] for message in sent[0][0]] == ["system", "user", "assistant"]

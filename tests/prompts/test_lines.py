@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 import time
 import unicodedata
+from unittest.mock import patch
 
 import pytest
 from hypothesis import example, given
@@ -213,6 +215,14 @@ def test_cleaning_twice_changes_nothing(text: str) -> None:
     assert lines.one_line(lines.one_line(text)) == lines.one_line(text)
     assert safe_label(safe_label(text)) == safe_label(text)
     assert safe_block(safe_block(text)) == safe_block(text)
+
+
+@given(st.one_of(LABELS, st.text(st.characters(max_codepoint=0x7F))))
+def test_the_short_ways_over_plain_labels_change_nothing(text: str) -> None:
+    assert lines.one_line(text) == lines._flat(unicodedata.normalize("NFC", lines._INVISIBLE.sub("", text)))
+    with patch.object(lines, "_GRAMMAR", re.compile("")):
+        long_way = safe_label(text)
+    assert safe_label(text) == long_way
 
 
 _ORDINARY = ["Panama", "Smith (Jr.), John", "2-[4-(2-methylpropyl)phenyl]propanoic acid", "«Ö» — ß", "C++ [draft]"]

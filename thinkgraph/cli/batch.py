@@ -10,7 +10,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, add_method, add_model, configured, parse_settings
+from thinkgraph.cli.options import (
+    MAX_WORKERS,
+    add_kb,
+    add_method,
+    add_model,
+    add_workers,
+    configured,
+    model_name,
+    parse_settings,
+)
 from thinkgraph.config import model_words
 from thinkgraph.errors import UsageError
 from thinkgraph.tools.addresses import redacted
@@ -36,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     add_kb(parser)
     parser.add_argument("--concurrency", type=int, default=8, metavar="C", help="questions at a time (default 8)")
+    add_workers(parser)
     parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
     parser.add_argument("--url", metavar="URL", help="ask a LangGraph server that serves these graphs instead")
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")
@@ -55,6 +65,10 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError("--out must be another file than the questions'")
     if not 1 <= args.concurrency <= _MAX_CONCURRENCY:
         raise UsageError(f"--concurrency must be from 1 to {_MAX_CONCURRENCY}")
+    if not 1 <= args.workers <= MAX_WORKERS:
+        raise UsageError(f"--workers must be from 1 to {MAX_WORKERS}")
+    if args.url and args.workers > 1:
+        raise UsageError("--workers is for questions answered here: leave it or --url out")
     config = configured(args)
     # A server has a configuration of its own.
     own = {} if args.url else config.settings(args.method)
@@ -90,13 +104,15 @@ def _on_server(
 
 
 def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]) -> tuple[int, int, int]:
-    from thinkgraph.cli.bench import limiter
     from thinkgraph.eval.batch import local_asker
     from thinkgraph.graphs.build import build, offline_model
+    from thinkgraph.models.limits import limiter
     from thinkgraph.models.prices import load_prices
     from thinkgraph.models.roles import Models
     from thinkgraph.tools.knowledge import Knowledge
 
+    if args.workers > 1:
+        return asyncio.run(_with_workers(args, file, source, settings))
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = Models(
             args.model,
@@ -113,6 +129,27 @@ def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: di
                 await models.aclose()
 
         return asyncio.run(work())
+
+
+async def _with_workers(
+    args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]
+) -> tuple[int, int, int]:
+    from functools import partial
+
+    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.models.prices import load_prices
+
+    work = Work(
+        kb=args.kb,
+        text=args.text,
+        methods={args.method: settings},
+        model=model_name(args.model if isinstance(args.model, str) else None),
+        prices=load_prices(args.prices) if args.prices else None,
+        prompts=args.prompts,
+        rate=args.rate,
+    )
+    async with Workers(work, args.workers) as workers:
+        return await _ask_all(args, file, source, partial(workers.ask, args.method))
 
 
 async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask: Asker) -> tuple[int, int, int]:

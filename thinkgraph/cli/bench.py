@@ -9,13 +9,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, configured, model_name, parse_settings
+from thinkgraph.cli.options import MAX_WORKERS, add_kb, add_workers, configured, model_name, parse_settings
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from langchain_core.rate_limiters import BaseRateLimiter
-
     from thinkgraph.eval.questions import Question
 
 MAX_CONCURRENCY = 512
@@ -47,6 +45,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated",
     )
     parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
+    add_workers(parser)
     parser.add_argument(
         "--rate", type=float, metavar="R", help="at most R requests to models a second, over all questions"
     )
@@ -74,7 +73,9 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval import bench
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.record import RecordFile
+    from thinkgraph.eval.workers import Work, Workers
     from thinkgraph.graphs.registry import method
+    from thinkgraph.models.limits import limiter
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
@@ -112,7 +113,7 @@ def run(args: argparse.Namespace) -> int:
             rate_limiter=limiter(args.rate),
         )
         record = bench.plan_record(
-            plan, model=name, seed=args.seed, gold_entities=args.gold_entities == "yes", data=_data_name(args.data)
+            plan, model=name, seed=args.seed, gold_entities=args.gold_entities == "yes", data=bench.data_name(args.data)
         )
         if folder:
             _make(folder)
@@ -120,7 +121,24 @@ def run(args: argparse.Namespace) -> int:
             done = bench.kept_results(file) if file else []
             again = f", {len(done)} answered before" if done else ""
             sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{again}\n")
-            results = bench.run_bench(plan, progress=_progress, keep=file.keep if file else None, done=done)
+            work = Work(
+                kb=args.kb,
+                text=args.text,
+                methods=settings,
+                model=name,
+                prices=plan.prices,
+                rate=args.rate,
+                seed=args.seed,
+                gold_entities=args.gold_entities == "yes",
+                questions=questions if name.startswith(bench.PERFECT) or args.gold_entities == "yes" else (),
+            )
+            results = bench.run_bench(
+                plan,
+                progress=_progress,
+                keep=file.keep if file else None,
+                done=done,
+                workers=Workers(work, args.workers) if args.workers > 1 else None,
+            )
     rows = bench.table(results, seed=args.seed)
     if folder:
         from thinkgraph.eval.report import write_report
@@ -156,6 +174,8 @@ def _check_numbers(args: argparse.Namespace) -> None:
         raise UsageError("--limit must be at least 1")
     if not 1 <= args.concurrency <= MAX_CONCURRENCY:
         raise UsageError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}")
+    if not 1 <= args.workers <= MAX_WORKERS:
+        raise UsageError(f"--workers must be from 1 to {MAX_WORKERS}")
     if args.rate is not None and not 0 < args.rate < float("inf"):
         raise UsageError("--rate must be a number of requests a second above 0")
     if args.out and args.report:
@@ -180,21 +200,6 @@ def _make(folder: Path) -> None:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None
-
-
-def _data_name(data: str) -> str:
-    """What the report calls the data: never a path of the machine it ran on."""
-    name, colon, file = data.partition(":")
-    return f"{name}:{Path(file).name}" if colon else Path(data).name
-
-
-def limiter(rate: float | None) -> BaseRateLimiter | None:
-    """What holds requests to a rate a second; None: nothing does."""
-    if rate is None:
-        return None
-    from langchain_core.rate_limiters import InMemoryRateLimiter
-
-    return InMemoryRateLimiter(requests_per_second=rate, check_every_n_seconds=0.01, max_bucket_size=max(1.0, rate))
 
 
 def _progress(stage: str, done: int, total: int | None) -> None:

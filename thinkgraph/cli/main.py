@@ -26,6 +26,7 @@ COMMANDS = {
     "batch": "answer a file of questions, resumable, here or on a server",
     "mcp": "serve questions and look-ups to MCP clients, on standard input and output",
     "g2t": "train a graph-to-text model, or look at what one writes",
+    "ablation": "run the settings of a paper's table or figure over a question file",
     "bench": "run a question file over methods and print a table",
 }
 INTERNAL_ERROR = 70

@@ -27,6 +27,9 @@ def add_model(parser: argparse._ActionsContainer) -> None:
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
 
 
+MAX_WORKERS = 64
+
+
 def add_kb(parser: argparse.ArgumentParser) -> None:
     """--kb and --text."""
     parser.add_argument(
@@ -56,6 +59,17 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         default=[],
         metavar="NAME=VALUE",
         help="a setting of the method, for example width=5; may be repeated",
+    )
+
+
+def add_workers(parser: argparse.ArgumentParser) -> None:
+    """--workers."""
+    parser.add_argument(
+        "--workers",
+        type=int,
+        default=1,
+        metavar="N",
+        help="processes that share the questions, --concurrency and --rate (default 1: this one)",
     )
 
 
@@ -113,12 +127,14 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
 
 
 __all__ = [
+    "MAX_WORKERS",
     "OFFLINE",
     "add_kb",
     "add_method",
     "add_model",
     "add_plot",
     "add_text",
+    "add_workers",
     "configured",
     "model_name",
     "parse_settings",

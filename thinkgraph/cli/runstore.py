@@ -12,7 +12,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 from typing_extensions import TypedDict
 
@@ -127,8 +127,8 @@ class RunStore:
                 advice = "check free space and permissions, or set THINKGRAPH_HOME to another folder"
             raise RunError(f"cannot use {self.folder / name} ({error}): {advice}") from None
 
-    def _connect(self, name: str) -> sqlite3.Connection:
-        db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=None, check_same_thread=False)
+    def _connect(self, name: str, *, isolation_level: Literal["DEFERRED"] | None = None) -> sqlite3.Connection:
+        db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=isolation_level, check_same_thread=False)
         return self._closing.enter_context(contextlib.closing(db))
 
     def __enter__(self) -> Self:
@@ -150,8 +150,12 @@ class RunStore:
         from langgraph.checkpoint.sqlite import SqliteSaver
 
         with self.using("checkpoints.sqlite"):
-            saver = SqliteSaver(self._connect("checkpoints.sqlite"))
+            # A step's writes are one transaction: with autocommit every one of them would be forced to disk by itself.
+            db = self._connect("checkpoints.sqlite", isolation_level="DEFERRED")
+            saver = SqliteSaver(db)
             saver.setup()
+            # As the journal: in WAL mode a killed process loses nothing, only a power cut could take the last steps.
+            db.execute("PRAGMA synchronous=NORMAL")
         return saver
 
     def journal(self) -> SqliteJournal:

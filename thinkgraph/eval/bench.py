@@ -5,8 +5,10 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
+from contextlib import asynccontextmanager
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -19,6 +21,7 @@ from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.results import Result, Row, render, table
+from thinkgraph.eval.workers import Workers
 from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.client import client_for
@@ -38,6 +41,7 @@ __all__ = [
     "Row",
     "arun_bench",
     "bench_model",
+    "data_name",
     "gold_knowledge",
     "kept_results",
     "known_golds",
@@ -74,6 +78,12 @@ class Plan:
 def load_questions(data: str, limit: int | None = None) -> list[Question]:
     """The questions of "world", of a JSON Lines file or of `NAME:FILE`; at most `limit`, spread evenly over the file."""
     return spread(read_dataset(data)[1], limit)
+
+
+def data_name(data: str) -> str:
+    """What a report calls the data: never a path of the machine it ran on."""
+    name, colon, file = data.partition(":")
+    return f"{name}:{Path(file).name}" if colon else Path(data).name
 
 
 def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
@@ -220,9 +230,10 @@ def run_bench(
     progress: Progress = no_progress,
     keep: Callable[[Result], None] | None = None,
     done: Collection[Result] = (),
+    workers: Workers | None = None,
 ) -> list[Result]:
     """Ask every question with every method; see `arun_bench`. Not for use inside an event loop."""
-    return asyncio.run(arun_bench(plan, progress=progress, keep=keep, done=done))
+    return asyncio.run(arun_bench(plan, progress=progress, keep=keep, done=done, workers=workers))
 
 
 async def arun_bench(
@@ -231,6 +242,7 @@ async def arun_bench(
     progress: Progress = no_progress,
     keep: Callable[[Result], None] | None = None,
     done: Collection[Result] = (),
+    workers: Workers | None = None,
 ) -> list[Result]:
     """Ask every question with every method, `plan.concurrency` at a time.
 
@@ -239,6 +251,7 @@ async def arun_bench(
         progress: told after every question.
         keep: given every result as it comes.
         done: results of an earlier run: their questions are not asked again.
+        workers: processes that answer the questions instead of this one.
 
     Returns:
         All results, those of `done` included, by method and question in the plan's order.
@@ -248,7 +261,6 @@ async def arun_bench(
     """
     have = {(result["method"], result["id"]): result for result in done}
     total = len(plan.questions) * len(plan.methods)
-    graphs: dict[str, Graph] = {}
     waiting = [
         (method, question)
         for method in plan.methods
@@ -256,24 +268,14 @@ async def arun_bench(
         if (method, question.id) not in have
     ]
     todo = iter(waiting)
-    models = Models(
-        plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
-    )
     failed: list[BaseException] = []
 
-    async def work() -> None:
+    async def work(ask: _Asks) -> None:
         for method, question in todo:
             if failed:
                 return
-            if method not in graphs:
-                graphs[method] = build(
-                    method,
-                    knowledge=plan.knowledge,
-                    model=models,
-                    settings=plan.methods[method],
-                )
             try:
-                answer: Answer = (await graphs[method].ainvoke({"question": question.question}))["answer"]
+                answer = await ask(method, question.question)
             except ThinkGraphError as error:
                 failed.append(error)
                 return
@@ -283,13 +285,43 @@ async def arun_bench(
                 keep(result)
             progress(method, len(have), total)
 
-    try:
-        await asyncio.gather(*(work() for _ in range(max(1, min(plan.concurrency, len(waiting))))))
-    finally:
-        await models.aclose()
+    at_once = max(1, min(plan.concurrency, len(waiting)))
+    if waiting:
+        async with workers or _here(plan) as answering:
+            await asyncio.gather(*(work(answering.ask) for _ in range(at_once)))
     if failed:
         raise failed[0]
     return [have[method, question.id] for method in plan.methods for question in plan.questions]
+
+
+_Asks = Callable[[str, str], Awaitable[Answer]]
+
+
+class _Here:
+    """Answers questions in this process."""
+
+    def __init__(self, plan: Plan, models: Models) -> None:
+        self._plan = plan
+        self._models = models
+        self._graphs: dict[str, Graph] = {}
+
+    async def ask(self, method: str, question: str) -> Answer:
+        if method not in self._graphs:
+            self._graphs[method] = build(
+                method, knowledge=self._plan.knowledge, model=self._models, settings=self._plan.methods[method]
+            )
+        return cast("Answer", (await self._graphs[method].ainvoke({"question": question}))["answer"])
+
+
+@asynccontextmanager
+async def _here(plan: Plan) -> AsyncIterator[_Here]:
+    models = Models(
+        plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
+    )
+    try:
+        yield _Here(plan, models)
+    finally:
+        await models.aclose()
 
 
 def _result(method: str, question: Question, answer: Answer, golds: Mapping[str, Gold] | None) -> Result:

@@ -34,7 +34,9 @@ class Ask:
     """What the prompt's places are filled with."""
     shape: Shape = field(default_factory=Shape)
     fallback: Any
-    """The reply's value when even the repaired reply cannot be read: must not depend on a model."""
+    """The reply's value when even the repaired reply cannot be read, or a function that makes it then (most calls never
+    need it): must not depend on a model.
+    """
     key: str = ""
     """Tells calls of one node execution apart (an entity's id, a chunk's number)."""
     sample: int = 0
@@ -119,7 +121,11 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
         raise AssertionError("the first call either replies or raises")
     last["fallback"] = True
     scope.emit(_called(last, replayed=False, problem=f"fallback taken: {problem}"))
-    return Asked(request.fallback, fell_back=True)
+    return Asked(_fallback(request), fell_back=True)
+
+
+def _fallback(request: Ask) -> Any:
+    return request.fallback() if callable(request.fallback) else request.fallback
 
 
 def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
@@ -164,7 +170,7 @@ def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AI
             break
     record["fallback"] = True
     scope.emit(_called(record, replayed=False, problem=f"fallback taken: {problem}"))
-    return AIMessage(content=json.dumps(request.fallback))
+    return AIMessage(content=json.dumps(_fallback(request)))
 
 
 def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:

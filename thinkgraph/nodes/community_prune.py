@@ -73,7 +73,7 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
                 "most": str(settings.width),
             },
             shape=Shape(options=len(lines), explain=settings.explain),
-            fallback=_likest(state["question"], lines, settings.width),
+            fallback=lambda: _likest(state["question"], lines, settings.width),
             spare=1,
         )
     chosen = _chosen(numbers[: settings.width], offer, state["_triples"], 0)
@@ -105,7 +105,7 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update
             "options": numbered(lines),
         },
         shape=Shape(options=len(lines), explain=settings.explain),
-        fallback=_likest(state["question"], lines, 1),
+        fallback=lambda: _likest(state["question"], lines, 1),
         key=state["part"],
     )
     # Asked for one; of several the first is the one named first.

@@ -57,7 +57,7 @@ def mapping(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
             "options": numbered(lines),
         },
         shape=Shape(clues=len(texts), options=len(lines), explain=settings.explain),
-        fallback=_alike(texts, lines),
+        fallback=lambda: _alike(texts, lines),
         # The calls for the end were held back when the budget was cut into shares.
         key=state["part"],
     )

@@ -55,7 +55,7 @@ def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Up
             "most": str(settings.relations),
         },
         shape=Shape(options=len(edges), explain=settings.explain),
-        fallback=_by_words(state["question"], edges, settings.relations),
+        fallback=lambda: _by_words(state["question"], edges, settings.relations),
         key=state["part"],
     )
     best: dict[str, list[tuple[float, Relation]]] = defaultdict(list)

@@ -47,6 +47,8 @@ _NEXT_GROUP = re.compile(r"(?<=[)}]) \|(?= \()")
 _OPEN_QUALIFIERS = re.compile(r"(?<=\) )\{")
 _DASH = re.compile(r"(?<!\S)--(?!\S)")
 _PASSAGE_START = re.compile(r"^(text|asked) ?\|")
+_GRAMMAR = re.compile(r"[\[\])}|]|--")
+"""Without one of these in it, a line holds none of the sequences above."""
 _HEADING = re.compile(r"^(?:#+(?:\s+|$))+")
 _NUMBER = re.compile(r"^\[(\d+)\]")
 
@@ -55,6 +57,9 @@ def one_line(text: str) -> str:
     """The text on one line, composed (NFC): control characters (line breaks, ANSI escapes, bidirectional overrides) become
     spaces, invisible marks go, half characters (lone surrogates) become U+FFFD.
     """
+    if text.isascii() and text.isprintable():
+        # Most labels: nothing to compose, to take out or to replace.
+        return " ".join(text.split())
     return _flat(unicodedata.normalize("NFC", _INVISIBLE.sub("", text)))
 
 
@@ -66,7 +71,10 @@ def _flat(text: str) -> str:
 
 def safe_label(text: str) -> str:
     """A label in which the grammar's own sequences cannot occur; anything else stays as it is."""
-    label = _ARROW_START.sub(r"\1", one_line(text))
+    line = one_line(text)
+    if not _GRAMMAR.search(line):
+        return line
+    label = _ARROW_START.sub(r"\1", line)
     label = _NEXT_GROUP.sub(" /", _NEXT_NODE.sub("; ", _ARROW_END.sub(r"\1", label)))
     label = _DASH.sub("–", _OPEN_QUALIFIERS.sub("(", label))
     return _PASSAGE_START.sub(r"\1 /", label)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections import Counter
 
@@ -14,6 +15,8 @@ _RUN = re.compile(rf"[{_UNSPACED}{_HANGUL}]+|(?:(?![{_UNSPACED}{_HANGUL}])[\w\u0
 UNSPACED = re.compile(rf"[{_UNSPACED}]")
 """One character of a script that puts no spaces between words."""
 _BIGRAMS = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+_POSSESSIVE = re.compile(r"['\u2019]s$")
+_VOWEL = re.compile("[aeiouy]")
 
 STOP_WORDS = frozenset(
     (  # noqa: SIM905 - a list would take a line for each
@@ -40,7 +43,7 @@ def tokens(text: str) -> list[str]:
     for match in _RUN.finditer(normal_name(text)):
         run = match.group()
         if not _BIGRAMS.match(run):
-            word = re.sub(r"['\u2019]s$", "", run).strip("_")
+            word = _POSSESSIVE.sub("", run).strip("_") if run[-1] == "s" else run.strip("_")
             if word:
                 out.append(stem(word))
         elif len(run) == 1:
@@ -55,6 +58,7 @@ def content_tokens(text: str) -> list[str]:
     return [token for token in tokens(text) if token not in _STOP_STEMS]
 
 
+@functools.lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """A casefolded English word without its plural, -ing or -ed ending; other words are left alone.
 
@@ -71,7 +75,7 @@ def stem(word: str) -> str:
         word = word[:-1]
     for ending in ("ing", "ed"):
         root = word.removesuffix(ending)
-        if root != word and len(root) >= _MIN_STEM and re.search("[aeiouy]", root):
+        if root != word and len(root) >= _MIN_STEM and _VOWEL.search(root):
             # "running" to "run", but "telling" keeps its l's and "passing" its s's.
             doubled = root[-1] == root[-2] and root[-1] not in "lsz"
             return root[:-1] if doubled else root.removesuffix("e")

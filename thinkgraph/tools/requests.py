@@ -9,7 +9,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage
 
@@ -103,6 +103,9 @@ class LeaveOut:
 
 
 Steps = Generator["Fetch[Any] | Ask | Emit | Together | Converse[Any] | AskUser[Any] | LeaveOut", Any, T]
+
+Fallback: TypeAlias = T | Callable[[], T]
+"""A value, or what makes it when it is needed: likeness over hundreds of lines is worth computing for no readable reply only."""
 
 
 @dataclass(frozen=True)
@@ -310,15 +313,15 @@ def _ask(role: str, inputs: Mapping[str, str], shape: Shape, fallback: Any, opti
 
 
 def pick(
-    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[int], **options: Any
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: Fallback[list[int]], **options: Any
 ) -> Steps[list[int]]:
-    """Numbers of the chosen options, from 1; the fallback where no readable reply came. Options: see `Ask`."""
+    """Numbers of the chosen options, from 1; the fallback where no readable reply came. Fallback, options: see `Ask`."""
     asked = yield from _ask(role, inputs, shape, fallback, options)
     return cast("list[int]", asked.value)
 
 
 def score(
-    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[tuple[int, float]], **options: Any
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: Fallback[list[tuple[int, float]]], **options: Any
 ) -> Steps[list[tuple[int, float]]]:
     """Pairs (number, score 0 to 10) of the options that scored."""
     asked = yield from _ask(role, inputs, shape, fallback, options)
@@ -339,7 +342,7 @@ def text(role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: str, *
 
 
 def pairs(
-    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: list[tuple[int, int]], **options: Any
+    role: str, inputs: Mapping[str, str], *, shape: Shape, fallback: Fallback[list[tuple[int, int]]], **options: Any
 ) -> Steps[list[tuple[int, int]]]:
     """Pairs (number of a clue, number of an option)."""
     asked = yield from _ask(role, inputs, shape, fallback, options)

@@ -1,0 +1,291 @@
+"""Our own time per question: ToG-2 at D=3 without the model client, the stores and the encoder.
+
+    ./tg python benchmarks/overhead.py [--questions N] [--repeats R] [--profile]
+
+The perfect chooser answers three-hop questions of `world`, so that every run goes all three rounds. Around each call of a model
+client, of a store, of the linker and of the encoder the clock is read; what is left of the wall time is ours and LangGraph's.
+The savers take turns on every question, and every question is asked many times: "p50 of best" is the median over questions of
+the fastest run (what the code costs on a machine that does nothing else), "p50 of all" of every run, "p50 cpu" of the fastest in
+processor time of the process. The two last rows are LangGraph alone: as many steps that do nothing, in the same run, which
+says how fast the machine was just then. Exit code 1 if p50 of best is above its bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import cProfile
+import pstats
+import statistics
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.checkpoint.sqlite import SqliteSaver
+from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.graph import END, START, StateGraph
+from typing_extensions import TypedDict
+
+import thinkgraph as tg
+from thinkgraph.cli.runstore import RunStore
+from thinkgraph.eval.bench import bench_model, load_questions
+from thinkgraph.eval.questions import Question
+from thinkgraph.models.client import ChatClient
+from thinkgraph.tools.knowledge import Knowledge
+
+BOUNDS = {"memory": 0.015, "sqlite": 0.030}
+"""Seconds, p50 of best."""
+DEPTH = 3
+STEPS = 13
+"""LangGraph steps of such a run."""
+CALLS = {7, 8}
+"""2D+1, and one more where the model chooses the topics: what a run that goes all rounds makes."""
+
+_STORE = ("lookup", "search", "entities", "triples", "relations", "neighbours", "neighbourhood", "edges_among")
+_TEXT = ("passages", "passages_of", "search")
+_ENCODER = ("embed", "embed_array", "windows")
+
+
+class Stopwatch:
+    """Wall and processor time of the calls that are not ours; overlapping calls count once."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._inside = threading.local()
+        self.spans: list[tuple[float, float]] = []
+        self.cpu = 0.0
+
+    def clear(self) -> None:
+        """Start over."""
+        self.spans, self.cpu = [], 0.0
+
+    @contextlib.contextmanager
+    def off(self) -> Iterator[None]:
+        """Time that is not ours; nested calls of one thread count once."""
+        if getattr(self._inside, "deep", False):
+            yield
+            return
+        self._inside.deep = True
+        began, cpu = time.perf_counter(), time.thread_time()
+        try:
+            yield
+        finally:
+            self._inside.deep = False
+            with self._lock:
+                self.cpu += time.thread_time() - cpu
+                self.spans.append((began, time.perf_counter()))
+
+    @property
+    def wall(self) -> float:
+        """Seconds in which at least one such call ran."""
+        total, until = 0.0, 0.0
+        for began, ended in sorted(self.spans):
+            total += max(0.0, ended - max(began, until))
+            until = max(until, ended)
+        return total
+
+    def around(self, target: object, names: Sequence[str]) -> None:
+        """Time the methods of one object."""
+        for name in names:
+            if function := getattr(target, name, None):
+                # An instance attribute: other objects of the class stay as they are.
+                setattr(target, name, self._timed(function))
+
+    def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        def timed(*arguments: Any, **options: Any) -> Any:
+            with self.off():
+                return function(*arguments, **options)
+
+        return timed
+
+
+def time_clients(watch: Stopwatch) -> None:
+    """Time every model client; the played model computes under the async path too, on its own thread."""
+    invoke = ChatClient.invoke
+
+    def timed(self: ChatClient, *arguments: Any) -> Any:
+        with watch.off():
+            return invoke(self, *arguments)
+
+    async def atimed(self: ChatClient, *arguments: Any) -> Any:
+        # Played models need no loop: answered here, the thread they would be handed to is not counted as ours.
+        return timed(self, *arguments)
+
+    ChatClient.invoke = timed  # type: ignore[method-assign]
+    ChatClient.ainvoke = atimed  # type: ignore[method-assign]
+
+
+class _Step(TypedDict):
+    question: str
+    answer: dict[str, Any]
+
+
+def empty_graph(checkpointer: Any) -> Any:
+    """A graph of STEPS steps that do nothing."""
+    graph: StateGraph[Any, Any, Any, Any] = StateGraph(_Step)
+    answer = {"rounds": DEPTH, "usage": {"total": {"calls": min(CALLS)}}}
+    names = [f"step{number}" for number in range(STEPS)]
+    for name in names:
+        graph.add_node(name, lambda _state: {"answer": answer})
+    for one, other in pairwise([START, *names, END]):
+        graph.add_edge(one, other)
+    return graph.compile(checkpointer=checkpointer)
+
+
+class Run:
+    """One way to run the graph."""
+
+    def __init__(self, name: str, ask: Callable[[Question, str], Any], bound: float | None) -> None:
+        self.name = name
+        self.ask = ask
+        self.bound = bound
+        self.best: dict[str, float] = {}
+        self.cpu: dict[str, float] = {}
+        self.all: list[float] = []
+
+    def measure(self, question: Question, thread: str, watch: Stopwatch) -> None:
+        """Ask once."""
+        watch.clear()
+        began, cpu = time.perf_counter(), time.process_time()
+        answer = self.ask(question, thread)["answer"]
+        wall, spent = time.perf_counter() - began - watch.wall, time.process_time() - cpu - watch.cpu
+        if answer["rounds"] != DEPTH or answer["usage"]["total"]["calls"] not in CALLS:
+            sys.exit(f"{question.id}: {answer['rounds']} rounds, {answer['usage']['total']['calls']} calls")
+        self.all.append(wall)
+        self.best[question.id] = min(wall, self.best.get(question.id, wall))
+        self.cpu[question.id] = min(spent, self.cpu.get(question.id, spent))
+
+    @property
+    def p50(self) -> float:
+        """Median over questions of the fastest run, in seconds."""
+        return statistics.median(self.best.values())
+
+    def line(self) -> str:
+        """One row of the table."""
+        cells = (self.p50, statistics.median(self.all), statistics.median(self.cpu.values()))
+        bound = "" if self.bound is None else f"   bound {self.bound * 1000:.0f}"
+        return f"{self.name:<34}" + "".join(f"{cell * 1000:>13.1f}" for cell in cells) + bound
+
+
+@contextlib.asynccontextmanager
+async def _async_sqlite(path: Path) -> AsyncIterator[AsyncSqliteSaver]:
+    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+        await saver.setup()
+        yield saver
+
+
+def runs(knowledge: Knowledge, model: Any, folder: Path, stack: contextlib.ExitStack, loop: Any) -> list[Run]:
+    """All ways to run, each over a graph of its own."""
+
+    def graph(**options: Any) -> Any:
+        return tg.build("tog2", knowledge=knowledge, model=model, **options)
+
+    def config(thread: str) -> Any:
+        return {"configurable": {"thread_id": thread}}
+
+    def sync(compiled: Any) -> Callable[[Question, str], Any]:
+        return lambda question, thread: compiled.invoke({"question": question.question}, config(thread))
+
+    def not_sync(compiled: Any) -> Callable[[Question, str], Any]:
+        return lambda question, thread: loop.run_until_complete(
+            compiled.ainvoke({"question": question.question}, config(thread))
+        )
+
+    saver = stack.enter_context(SqliteSaver.from_conn_string(str(folder / "plain.sqlite")))
+    alone = stack.enter_context(SqliteSaver.from_conn_string(str(folder / "alone.sqlite")))
+    store = stack.enter_context(RunStore(folder))
+    opened = _async_sqlite(folder / "async.sqlite")
+    async_saver = loop.run_until_complete(opened.__aenter__())
+    stack.callback(lambda: loop.run_until_complete(opened.__aexit__(None, None, None)))
+    return [
+        Run("no saver", sync(graph()), None),
+        Run("memory", sync(graph(checkpointer=InMemorySaver())), BOUNDS["memory"]),
+        Run("sqlite", sync(graph(checkpointer=saver)), BOUNDS["sqlite"]),
+        Run(
+            "command line: sqlite and journal",
+            sync(graph(checkpointer=store.checkpointer(), journal=store.journal())),
+            BOUNDS["sqlite"],
+        ),
+        Run("memory, async", not_sync(graph(checkpointer=InMemorySaver())), None),
+        Run("sqlite, async", not_sync(graph(checkpointer=async_saver)), None),
+        Run(f"LangGraph alone, {STEPS} steps, memory", sync(empty_graph(InMemorySaver())), None),
+        Run(f"LangGraph alone, {STEPS} steps, sqlite", sync(empty_graph(alone)), None),
+    ]
+
+
+def main() -> int:
+    """Print the table."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--questions", type=int, default=5, help="how many three-hop questions (default 5)")
+    parser.add_argument("--repeats", type=int, default=10, help="how often each is asked (default 10)")
+    parser.add_argument("--profile", action="store_true", help="where the time with the in-memory saver goes")
+    args = parser.parse_args()
+    everything = [question for question in load_questions("world") if question.type == "3hop"]
+    watch = Stopwatch()
+    with contextlib.ExitStack() as stack:
+        knowledge = stack.enter_context(Knowledge.open("world"))
+        model = bench_model("perfect", everything, knowledge)
+        questions = _deep(everything, knowledge, model)[: args.questions]
+        watch.around(knowledge.graph, _STORE)
+        watch.around(knowledge.text, _TEXT)
+        watch.around(knowledge.linker, ("link",))
+        watch.around(knowledge.embedder, _ENCODER)
+        time_clients(watch)
+        loop = asyncio.new_event_loop()
+        stack.callback(loop.close)
+        folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        made = runs(knowledge, model, folder, stack, loop)
+        for repeat in range(args.repeats + 1):
+            for question in questions:
+                for run in made:
+                    run.measure(question, f"{question.id}-{repeat}", watch)
+            if repeat == 0:
+                # The first round loads the encoder and fills its cache.
+                for run in made:
+                    run.best, run.cpu, run.all = {}, {}, []
+        print(
+            f"{len(questions)} questions of 3 hops, 7 or 8 model calls each, {args.repeats} runs each; ms per question"
+        )
+        print(f"{'saver':<34}{'p50 of best':>13}{'p50 of all':>13}{'p50 cpu':>13}")
+        for run in made:
+            print(run.line())
+        if args.profile:
+            _profile(made[1], questions, watch)
+        missed = [run.name for run in made if run.bound is not None and run.p50 > run.bound]
+    for name in missed:
+        print(f"above its bound: {name}")
+    return 1 if missed else 0
+
+
+def _deep(questions: Sequence[Question], knowledge: Knowledge, model: Any) -> list[Question]:
+    """The questions whose run goes all rounds."""
+    graph = tg.build("tog2", knowledge=knowledge, model=model)
+    found = []
+    for question in questions:
+        answer = graph.invoke({"question": question.question})["answer"]
+        if answer["rounds"] == DEPTH and answer["usage"]["total"]["calls"] in CALLS:
+            found.append(question)
+    if not found:
+        sys.exit(f"no question goes {DEPTH} rounds")
+    return found
+
+
+def _profile(run: Run, questions: Sequence[Question], watch: Stopwatch) -> None:
+    profile = cProfile.Profile()
+    for question in questions:
+        watch.clear()
+        profile.enable()
+        run.ask(question, f"{question.id}-profile")
+        profile.disable()
+    pstats.Stats(profile).sort_stats("cumulative").print_stats(60)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

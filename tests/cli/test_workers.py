@@ -1,0 +1,161 @@
+"""A bench and a batch over several processes: the same results, killed and continued, one rate for all."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import MODEL, PROGRAM, Run, environment
+
+from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.testing.replies import Fault
+from thinkgraph.testing.server import ModelServer, ServedCall
+
+NAMES = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
+
+
+@pytest.fixture
+def data(tmp_path: Path) -> str:
+    file = tmp_path / "data.jsonl"
+    with file.open("w", encoding="utf-8") as out:
+        for number in range(9):
+            name, capital = list(NAMES.items())[number % 3]
+            question = f"What is the capital of {name}, asked for the time number {number}?"
+            row = {"id": f"q{number}", "question": question, "answers": [capital], "gold_path": [[name, "capital"]]}
+            out.write(json.dumps(row) + "\n")
+    return str(file)
+
+
+def _bench(data: str, kb: str, *more: str) -> list[str]:
+    return ["bench", "--data", data, "--kb", kb, "--set", "ranker=bm25", *more]
+
+
+def _lines(path: Path) -> list[dict[str, Any]]:
+    return [json.loads(line) for line in path.read_text("utf-8").splitlines()]
+
+
+def _same(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{name: value for name, value in row.items() if "seconds" not in name} for row in rows]
+
+
+def test_workers_change_no_figure(cli: Run, data: str, kb: str) -> None:
+    words = _bench(data, kb, "--model", "perfect:0.3", "--concurrency", "4", "--json")
+    alone = json.loads(cli(*words).out)["rows"]
+    shared = json.loads(cli(*words, "--workers", "2").out)["rows"]
+    assert _same(shared) == _same(alone)
+    assert shared[-1]["n"] == 9
+
+
+def _children(pid: int) -> list[int]:
+    return [int(child) for child in Path(f"/proc/{pid}/task/{pid}/children").read_text("utf-8").split()]
+
+
+def test_a_killed_bench_takes_its_workers_along_and_goes_on(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play=OfflineChatModel(), latency=0.3) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = [
+            *PROGRAM,
+            *_bench(data, kb, "--model", MODEL, "--workers", "2", "--concurrency", "2", "--out", str(out)),
+        ]
+        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 120
+        while (not out.exists() or out.read_bytes().count(b"\n") < 3) and time.monotonic() < end:
+            time.sleep(0.01)
+        workers = _children(process.pid)
+        assert len(workers) == 2
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        while any(_alive(pid) for pid in workers) and time.monotonic() < end:
+            time.sleep(0.01)
+        assert not any(_alive(pid) for pid in workers)
+        finished = {record["id"] for record in _lines(out)}
+        assert 3 <= len(finished) < 9
+        before = len(server.calls)
+        subprocess.run(words, env=env, capture_output=True, check=True)
+        later = "\n".join(call.text for call in server.calls[before:])
+        assert server.max_in_flight == 2
+    assert all(f"number {name[1:]}?" not in later for name in finished)
+    assert sorted(record["id"] for record in _lines(out)) == [f"q{number}" for number in range(9)]
+
+
+def _alive(pid: int) -> bool:
+    try:
+        # A child that init has not collected yet is dead all the same.
+        return Path(f"/proc/{pid}/stat").read_text("utf-8").rpartition(")")[2].split()[0] != "Z"
+    except FileNotFoundError:
+        return False
+
+
+def test_errors_of_workers_stand_beside_the_answers(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    def play(call: ServedCall) -> Any:
+        return Fault(400, "no such thing") if "number 4?" in call.text else '{"numbers": [], "scores": []}'
+
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play) as server, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("OPENAI_BASE_URL", server.base_url)
+        words = [
+            "batch",
+            data,
+            "--out",
+            str(out),
+            "--kb",
+            kb,
+            "--model",
+            MODEL,
+            "--set",
+            "ranker=bm25",
+            "--workers",
+            "2",
+        ]
+        done = cli(*words, "--rate", "1000")
+        assert done.code == 1
+        assert "8 answered, 1 failed" in done.err
+        bad = next(record for record in _lines(out) if "error" in record)
+        assert (bad["id"], bad["kind"], bad["passing"]) == ("q4", "ModelError", True)
+        assert "no such thing" in bad["error"]
+
+
+def test_what_a_worker_cannot_open_is_one_line(cli: Run, tmp_path: Path, data: str) -> None:
+    words = ["batch", data, "--out", str(tmp_path / "out"), "--kb", str(tmp_path / "none"), "--workers", "2"]
+    failed = cli(*words)
+    assert failed.code == 3
+    assert "none" in failed.line
+
+
+@pytest.mark.parametrize(
+    ("more", "words"),
+    [
+        (["--workers", "0"], "--workers must be from 1"),
+        (["--workers", "2", "--url", "http://x"], "leave it or --url out"),
+    ],
+)
+def test_wrong_numbers_of_workers(cli: Run, tmp_path: Path, data: str, kb: str, more: list[str], words: str) -> None:
+    failed = cli("batch", data, "--out", str(tmp_path / "out"), "--kb", kb, *more)
+    assert failed.code == 2
+    assert words in failed.line
+
+
+def test_a_worker_that_dies_ends_the_bench_in_one_line(tmp_path: Path, data: str, kb: str) -> None:
+    out = tmp_path / "out.jsonl"
+    with ModelServer(play=OfflineChatModel(), latency=0.5) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = [
+            *PROGRAM,
+            *_bench(data, kb, "--model", MODEL, "--workers", "2", "--concurrency", "2", "--out", str(out)),
+        ]
+        process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 120
+        while len(server.calls) < 2 and time.monotonic() < end:
+            time.sleep(0.01)
+        os.kill(_children(process.pid)[0], signal.SIGKILL)
+        said = process.communicate(timeout=120)[1]
+    assert process.returncode == 5
+    assert "error: a worker process ended" in said
+    assert "Traceback" not in said

@@ -1,0 +1,134 @@
+"""`thinkgraph ablation`: one table or figure of a paper, its settings over one set of questions."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from contextlib import nullcontext
+from pathlib import Path
+
+from thinkgraph.cli.interrupt import leaving_at_once
+from thinkgraph.cli.options import add_kb, configured, model_name, parse_settings
+from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.errors import UsageError
+from thinkgraph.tools.progress import no_progress
+
+MAX_CONCURRENCY = 512
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `ablation`."""
+    parser.add_argument("name", nargs="?", metavar="NAME", help="which one, for example tog2-table6 (see --list)")
+    parser.add_argument("--list", action="store_true", help="name them all")
+    parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
+    add_kb(parser)
+    parser.add_argument("--model", metavar="M", help="offline, perfect, perfect:0.1, or provider:name")
+    parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of all cells that have it and do not set it (preset=paper); may be repeated",
+    )
+    parser.add_argument(
+        "--g2t", metavar="MODEL", help="graph-to-text model for the cells that need one, name or folder"
+    )
+    parser.add_argument(
+        "--leave-out", action="append", default=[], metavar="ROW", help="leave out a row or a column; may be repeated"
+    )
+    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
+    parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
+    parser.add_argument(
+        "--gold-entities", choices=("yes", "no"), default="no", help="start from the topics that the data gives"
+    )
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples and wrong choices (0)")
+    parser.add_argument(
+        "--out", metavar="DIR", help="keep the answers there, a file for each setting; the same command goes on"
+    )
+    parser.add_argument("--json", action="store_true", help="print the cells as JSON instead of the table")
+
+
+def run(args: argparse.Namespace) -> int:
+    """Run one ablation."""
+    from thinkgraph.eval import ablations, bench
+    from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.record import RecordFile
+    from thinkgraph.models.limits import limiter
+    from thinkgraph.tools.knowledge import Knowledge
+
+    if args.list:
+        return _list()
+    if not args.name:
+        raise UsageError("which ablation? 'thinkgraph ablation --list' names them")
+    configured(args)
+    table = ablations.ablation(args.name)
+    _check(args)
+    dataset, questions = read_dataset(args.data)
+    questions = bench.spread(questions, args.limit)
+    settings = {**({"task": dataset.style} if dataset.style != "question" else {}), **parse_settings(args.set)}
+    if args.seed:
+        settings.setdefault("seed", args.seed)
+    cells = ablations.cells(table, extra=settings, g2t=args.g2t, leave_out=args.leave_out)
+    if any(one.get("community_text") == ablations.G2T for one in table.rows.values()) and not args.g2t:
+        sys.stderr.write("the cells with graph-to-text are left out: they need --g2t MODEL\n")
+    folder = Path(args.out).expanduser() if args.out else None
+    if folder:
+        _make(folder)
+    kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
+    rows = {}
+    with Knowledge.open(args.kb, text=args.text) as opened, leaving_at_once(f"interrupted{kept}"):
+        given = args.gold_entities == "yes"
+        knowledge = bench.gold_knowledge(opened, questions) if given else opened
+        name = model_name(args.model)
+        model = bench.bench_model(name, questions, opened, seed=args.seed)
+        runs = {cell.key: cell for cell in cells}
+        for number, (key, cell) in enumerate(runs.items(), start=1):
+            where = " ".join(part for part in (cell.row, cell.column) if part)
+            sys.stderr.write(f"{number} of {len(runs)}: {where}, {len(questions)} questions with model {name}\n")
+            plan = bench.Plan(
+                questions=questions,
+                knowledge=knowledge,
+                methods={cell.method: cell.settings},
+                model=model,
+                concurrency=args.concurrency,
+                rate_limiter=limiter(args.rate),
+            )
+            record = bench.plan_record(
+                plan, model=name, seed=args.seed, gold_entities=given, data=bench.data_name(args.data)
+            )
+            with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
+                done = bench.kept_results(file) if file else []
+                results = bench.run_bench(plan, progress=no_progress, keep=file.keep if file else None, done=done)
+            rows[key] = next(row for row in bench.table(results, seed=args.seed) if row["type"] == "all")
+    if args.json:
+        found = [{"row": cell.row, "column": cell.column, "figures": rows[cell.key]} for cell in cells]
+        write_json({"ablation": args.name, "source": table.source, "cells": found})
+    else:
+        write_line(ablations.render(args.name, cells, rows, dataset=args.data.partition(":")[0]))
+        write_line(f"\n{len(questions)} questions of {bench.data_name(args.data)}, {knowledge.name}, model {name}")
+    return 0
+
+
+def _list() -> int:
+    from thinkgraph.eval.ablations import ABLATIONS
+
+    for name, table in ABLATIONS.items():
+        write_line(f"{name:16} {table.source:20} {table.title}")
+    return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    if args.limit is not None and args.limit < 1:
+        raise UsageError("--limit must be at least 1")
+    if not 1 <= args.concurrency <= MAX_CONCURRENCY:
+        raise UsageError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}")
+    if args.rate is not None and not 0 < args.rate < float("inf"):
+        raise UsageError("--rate must be a number of requests a second above 0")
+
+
+def _make(folder: Path) -> None:
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None
