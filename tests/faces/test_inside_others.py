@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage, ToolMessage
 from langchain_core.runnables import Runnable
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
+from langgraph.store.memory import InMemoryStore
 from langgraph.types import Command
 from typing_extensions import TypedDict
 
@@ -174,6 +175,29 @@ def test_a_question_to_the_person_passes_through_an_agent(model, mode):
     assert told.artifact["answers"] == ["18"]
     assert told.artifact["usage"]["total"]["calls"] == len(model.asked) == CASE.calls
     assert out["messages"][-1].text == "So it is."
+
+
+def test_an_agent_made_anew_goes_on_with_what_its_store_holds():
+    """As after the death of a process: new objects over the same checkpoints and the same LangGraph store."""
+    saver, store = InMemorySaver(), InMemoryStore()
+    models = [FakeModel(CASES["fiske"].replies) for _ in range(2)]
+
+    def agent(model: Any, *said: AIMessage) -> Any:
+        tool = tg.ThinkGraphTool(
+            knowledge=small_knowledge(),
+            method="fiske",
+            model=model,
+            settings={"ask_user": "budget", "max_calls": 3},
+        )
+        return create_agent(Scripted(messages=iter(said)), [tool], checkpointer=saver, store=store)
+
+    wanted = AIMessage("", tool_calls=[call(CASES["fiske"].question, "1")])
+    assert "__interrupt__" in agent(models[0], wanted).invoke(ASK, THREAD)
+    out = agent(models[1], AIMessage("So it is.")).invoke(Command(resume=30), THREAD)
+    told = next(message for message in out["messages"] if isinstance(message, ToolMessage))
+    assert told.artifact["answers"] == CASES["fiske"].answers
+    assert [len(model.asked) for model in models] == [2, 3]
+    assert told.artifact["usage"]["total"]["calls"] == CASES["fiske"].calls == 5
 
 
 def test_two_questions_of_one_turn_are_answered_apart(model):

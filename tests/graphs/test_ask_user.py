@@ -18,6 +18,7 @@ import thinkgraph as tg
 from thinkgraph.errors import ManifestMismatchError, SettingsError
 from thinkgraph.graphs.build import Graph
 from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.state.base import newest_manifest
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 
@@ -334,3 +335,18 @@ def test_methods_that_link_no_names_do_not_ask(method: str) -> None:
         method, knowledge=georgia(), model=model, settings={"ask_user": "ambiguity"}, checkpointer=InMemorySaver()
     )
     assert not waiting(other.invoke({"question": CAPITAL}, THREAD))
+
+
+def test_manifests_of_tasks_side_by_side_become_one() -> None:
+    base: Any = {"run": 1, "settings": {"max_calls": 5, "max_cost": None, "seed": 0}}
+    one = {**base, "settings": {**base["settings"], "max_calls": 9}, "raised": {"max_calls": 5}}
+    two = {**base, "settings": {**base["settings"], "max_calls": 7}, "raised": {"max_calls": 5}, "enough": True}
+    for first, second in ((one, two), (two, one)):
+        merged = newest_manifest(newest_manifest(base, first), second)
+        assert merged["settings"] == {"max_calls": 9, "max_cost": None, "seed": 0}
+        assert merged["raised"] == {"max_calls": 5}
+        assert merged["enough"]
+    # Another run's manifest takes nothing over, and a person may lower what nobody raised.
+    assert newest_manifest(one, {**base, "run": 2}) == {**base, "run": 2}
+    lower = {**base, "settings": {**base["settings"], "max_calls": 3}}
+    assert newest_manifest(base, lower) == lower
