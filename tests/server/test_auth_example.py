@@ -29,7 +29,7 @@ def url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 
 @pytest.mark.parametrize(
-    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer "}, {"Authorization": "Basic s3cret"}]
+    "headers", [{}, {"Authorization": "Bearer wrong"}, {"Authorization": "Bearer"}, {"Authorization": "Basic s3cret"}]
 )
 def test_without_the_token(url: str, headers: dict[str, str]) -> None:
     body = {"assistant_id": "tog2", "input": {"question": QUESTION}, "context": BM25}
