@@ -290,9 +290,13 @@ def reach(title: str, bench: Bench, variants: Sequence[tuple[str, Mapping[str, A
 
 
 def table(title: str, bench: Bench, sizes: Sequence[int], detectors: Sequence[str], texts: Sequence[str]) -> None:
-    """Print M × detectors × text modes × coarse prune. Depth counts a question that is not answered as D."""
+    """Print M × detectors × text modes × coarse prune. Depth is the rounds a run took until it had some right answer first
+    (hit) or all of them (all); a question without counts as D.
+    """
     print(f"\n== {title}: {len(bench.questions)} questions; M, detector, text, coarse prune", flush=True)
-    print("  M detector        text  coarse      hits@1  whole   depth  calls  apart  tokens in  prose fell back")
+    print(
+        "  M detector        text  coarse      hits@1  whole  depth: hit  all  calls  apart  tokens in  prose fell back"
+    )
     for size, detector, text, coarse in itertools.product(sizes, detectors, texts, ("modularity", "random")):
         given = {"community_size": size, "detector": detector, "community_text": text, "coarse": coarse}
         if coarse == "random" and (text != "t2t" or detector != "louvain"):
@@ -306,7 +310,8 @@ def table(title: str, bench: Bench, sizes: Sequence[int], detectors: Sequence[st
         back = f"{100 * fell / wrote:5.1f} % of {wrote}" if wrote else "-"
         print(
             f"{size:3d} {detector:15s} {text[:5]:5s} {coarse:10s} {mean(a.hit for a in asked):7.3f} "
-            f"{mean(a.whole for a in asked):6.3f} {mean(a.answer['rounds'] if a.hit else depth for a in asked):7.2f} "
+            f"{mean(a.whole for a in asked):6.3f} {mean(a.answer['rounds'] if a.hit else depth for a in asked):11.2f} "
+            f"{mean(a.answer['rounds'] if a.whole else depth for a in asked):4.2f} "
             f"{mean(a.calls for a in asked):6.2f} {mean(a.apart for a in asked):6.2f} "
             f"{mean(a.answer['usage']['total']['input_tokens'] for a in asked):10.0f}  {back}",
             flush=True,
