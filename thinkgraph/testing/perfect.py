@@ -218,7 +218,7 @@ def _picked(gold: Gold, call: Call, options: Sequence[Item]) -> list[int]:
 
 
 def _best_first(gold: Gold, shown: Shown, options: Sequence[Item]) -> list[int]:
-    """Options that show gold facts which the evidence does not: those with most of them first, then those nearest the end.
+    """Options that show gold facts which the evidence does not: those nearest the end first, then those with most of them.
 
     Where none shows anything new, there is nothing to choose.
     """
