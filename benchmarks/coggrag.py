@@ -33,6 +33,7 @@ from typing import Any
 from latency import waves
 
 import thinkgraph as tg
+from thinkgraph.eval.ablations import ablation
 from thinkgraph.eval.bench import Plan, Result, bench_model, load_questions, render, run_bench, table
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.questions import Question
@@ -47,10 +48,7 @@ from thinkgraph.tools.embeddings import BundledEmbedder, embed_array
 from thinkgraph.tools.knowledge import Knowledge
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {
-    "full": {},
-    "nd: no decomposition": {"decompose": False},
-    "ng: no global keys": {"global_keys": False},
-    "nv: no verification": {"verify": False},
+    **ablation("coggrag-figure4").rows,
     "answers not followed": {"follow_answers": False},
     "no passages": {"passages": 0},
     "single triples": {"whole_lists": False},

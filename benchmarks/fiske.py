@@ -19,17 +19,16 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
+from thinkgraph.eval.ablations import ablation
 from thinkgraph.eval.bench import bench_model, load_questions, spread
 from thinkgraph.eval.metrics import Scores, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.tools.knowledge import Knowledge
 
+FULL = "FiSKE"
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
-    "full": {},
-    "no state": {"stateful": False},
-    "no flag": {"ending_flag": False},
-    "neither": {"stateful": False, "ending_flag": False},
-    "full + IO": {"own_knowledge": True, "io": True},
+    **ablation("fiske-table6").rows,
+    "FiSKE + IO": {"own_knowledge": True, "io": True},
 }
 COSTS: Mapping[str, Mapping[str, Any]] = {
     "as the paper answers": {"preset": "paper"},
@@ -82,7 +81,7 @@ def run(questions: Sequence[Question], knowledge: Knowledge, model: str, setting
     return found
 
 
-HEAD = f"{'':24}{'n':>5}{'partial':>9}{'complete':>9}{'unknown':>9}{'calls':>7}{'most':>5}{'path':>6}{'most':>5}{'store':>7}"
+HEAD = f"{'':26}{'n':>5}{'partial':>9}{'complete':>9}{'unknown':>9}{'calls':>7}{'most':>5}{'path':>6}{'most':>5}{'store':>7}"
 
 
 def line(name: str, outcomes: Sequence[Outcome]) -> str:
@@ -94,7 +93,7 @@ def line(name: str, outcomes: Sequence[Outcome]) -> str:
     calls, paths = [one.calls for one in outcomes], [one.path for one in outcomes]
     shares = [mean([one.scores[key] for one in outcomes]) for key in ("partial", "complete", "unknown")]  # type: ignore[literal-required]
     return (
-        f"{name:24}{len(outcomes):5}{shares[0]:9.3f}{shares[1]:9.3f}{shares[2]:9.3f}{mean(calls):7.2f}{max(calls):5}"
+        f"{name:26}{len(outcomes):5}{shares[0]:9.3f}{shares[1]:9.3f}{shares[2]:9.3f}{mean(calls):7.2f}{max(calls):5}"
         f"{mean(paths):6.2f}{max(paths):5}{mean([one.seen for one in outcomes]):7.2f}"
     )
 
@@ -108,7 +107,7 @@ def show(title: str, questions: Sequence[Question], knowledge: Knowledge) -> boo
         for name, settings in (*ABLATIONS.items(), *COSTS.items()):
             outcomes = run(hops, knowledge, model, settings)
             print(line(name, outcomes), flush=True)
-            if model == "perfect" and name == "full":
+            if model == "perfect" and name == FULL:
                 met = targets(outcomes)
     print(f"\n{title}, all types, perfect, default settings\n{HEAD}")
     outcomes = run(questions, knowledge, "perfect", {})

@@ -11,6 +11,8 @@ from graphs.cases import PASSAGES, small_knowledge
 
 import thinkgraph as tg
 from thinkgraph.errors import SettingsError
+from thinkgraph.eval.gold import resolve_golds
+from thinkgraph.eval.questions import Question
 from thinkgraph.nodes.candidates import Scored
 from thinkgraph.nodes.entity_prune import entity_scores
 from thinkgraph.prompts.lines import ParsedPrompt
@@ -18,6 +20,7 @@ from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
+from thinkgraph.testing.perfect import PerfectChooser
 from thinkgraph.tools.knowledge import Knowledge
 
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}
@@ -251,6 +254,23 @@ def test_a_best_effort_at_the_end_is_partial() -> None:
     guess = {"sufficient": False, "answers": ["Colombia"], "evidence": [1], "clues": "", "query": ""}
     answer, _ = ask(BORDERS, {"tog2.reason": guess, "tog2.relation_prune": only("borders")}, depth=1)
     assert (answer["answers"], answer["status"]) == (["Colombia"], "partial")
+
+
+def test_too_narrow_a_beam_for_all_answers_ends_in_those_it_saw() -> None:
+    graph = MemoryGraphStore(
+        [(f"Film {n}", "starred", "Ann") for n in "abc"] + [(f"Film {n}", "year", f"19{n}") for n in "abc"]
+    )
+    question = Question(
+        "q", "When were the films of Ann?", ("19a", "19b", "19c"), gold_path=(("Ann", "-starred"), ("*", "year"))
+    )
+    (gold,) = resolve_golds([question], graph)
+    chooser = PerfectChooser({question.question: gold})
+    settings = {"ranker": "llm", "width": 1, "depth": 2}
+    built = tg.build("tog2", knowledge=Knowledge(graph=graph), model=chooser, settings=settings)
+    answer = built.invoke({"question": question.question})["answer"]
+    assert answer["status"] == "partial"
+    assert len(answer["answers"]) == 1
+    assert set(answer["answers"]) < set(question.answers)
 
 
 def test_long_passages_are_cut_into_chunks_with_offsets() -> None:

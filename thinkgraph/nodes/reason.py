@@ -30,10 +30,7 @@ _NEXT_CLUES = (
     "that helps. Leave it empty if it is sufficient."
 )
 NEXT_NONE = "If it is not sufficient, give no answer."
-NEXT_FINAL = (
-    "There will be no further search. If the evidence is not sufficient but makes some answer likely, give that answer "
-    "and name the lines that speak for it; otherwise give none."
-)
+NEXT_FINAL = "There will be no further search."
 _OWN = "You may also use what you know yourself; then name no line for it."
 
 
@@ -77,6 +74,8 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
                 evidence=len(shown.lines),
                 fields=fields,
                 labels=TASK_LABELS[settings.task],
+                # The form of the reply asks for it, so that played models know it too.
+                likely=final,
                 explain=settings.explain,
             ),
         )
