@@ -14,7 +14,7 @@ import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, environment
 from fakes import FakeModel
 from graphs.cases import CASES, small_knowledge
-from mcp import Client, StdioServerParameters
+from mcp import Client, StdioServerParameters, stdio_client
 
 from thinkgraph.cli.main import main
 from thinkgraph.graphs.build import offline_model
@@ -53,7 +53,7 @@ def connect(kb: str, slow: ModelServer) -> Connect:
         words = [*PROGRAM[:-1], program] if program else PROGRAM
         arguments = [*words[1:], "mcp", "--kb", kb, "--model", MODEL, *flags]
         server = StdioServerParameters(command=words[0], args=arguments, env=env)
-        async with Client(server, read_timeout_seconds=60) as client:
+        async with Client(stdio_client(server), read_timeout_seconds=60) as client:
             yield client
 
     return start

@@ -1,0 +1,156 @@
+"""Does the package install as its metadata say? Builds the wheel, looks into it, and tries it in clean environments.
+
+    ./tg python scripts/check_install.py             everything
+    ./tg python scripts/check_install.py wheel       one of: wheel, latest, lowest
+
+`latest`: the wheel with the newest versions allowed answers the README's first question and passes a quick selection of tests.
+`lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder and removed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+from collections.abc import Sequence
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+UV = [sys.executable, "-m", "uv"]
+EXTRAS = "[mcp,rdf,documents]"
+FOR_TESTS = ("pytest>=8.3", "pytest-asyncio>=1.0", "pytest-timeout>=2.3", "hypothesis>=6.112", "mcp>=2")
+QUICK = (
+    "tests/tools/test_lookups.py",
+    "tests/tools/test_sqlite_graph.py",
+    "tests/tools/test_text_stores.py",
+    "tests/models",
+    "tests/graphs/test_tog2.py",
+    "tests/cli/test_ask.py",
+    "tests/mcpserver",
+)
+LARGEST = 5_000_000
+"""Bytes of the wheel: more would be something that nobody needs to answer a question."""
+_KINDS = {".md", ".py", ".prompt", ".typed", ".yaml", ".tsv", ".json", ".jsonl", ".npz"}
+_FIRST = re.compile(r'^    \./tg ask (?:--\S+ )*"([^"]+)"$', re.MULTILINE)
+_ANSWER = re.compile(r"^    (\d+)\n\n    status    grounded", re.MULTILINE)
+
+
+class CheckError(Exception):
+    """What does not hold, in a line."""
+
+
+def say(text: str) -> None:
+    """A line of progress."""
+    print(f"check_install: {text}", flush=True)
+
+
+def run(command: Sequence[str], *, cwd: Path = ROOT, env: dict[str, str] | None = None) -> str:
+    """Run a command; what it printed."""
+    clean = {name: value for name, value in os.environ.items() if name not in {"PYTHONPATH", "VIRTUAL_ENV"}}
+    done = subprocess.run(command, cwd=cwd, env={**clean, **(env or {})}, capture_output=True, text=True, check=False)
+    if done.returncode:
+        raise CheckError(
+            f"{' '.join(command)[:200]} ended with {done.returncode}:\n{done.stdout[-6000:]}{done.stderr[-3000:]}"
+        )
+    return done.stdout
+
+
+def wheel(folder: Path) -> Path:
+    """Build the wheel and look into it."""
+    run([*UV, "build", "--quiet", "--wheel", "--out-dir", str(folder)])
+    (built,) = folder.glob("*.whl")
+    with zipfile.ZipFile(built) as archive:
+        names = archive.namelist()
+    top = {name.partition("/")[0] for name in names}
+    inside = {name for name in top if not name.endswith(".dist-info")}
+    if inside != {"thinkgraph"}:
+        raise CheckError(f"the wheel installs {', '.join(sorted(inside))}, not thinkgraph alone")
+    code = [name for name in names if name.startswith("thinkgraph/")]
+    kept = {
+        path.as_posix()
+        for path in (Path(line) for line in run(["git", "ls-files", "thinkgraph"]).splitlines())
+        if (ROOT / path).is_file()
+    }
+    if odd := [name for name in code if Path(name).suffix not in _KINDS or "tests" in Path(name).parts]:
+        raise CheckError(f"the wheel holds {odd[0]}, which nobody needs")
+    if missing := sorted(kept - set(code)):
+        raise CheckError(f"the wheel lacks {missing[0]}")
+    if (size := built.stat().st_size) > LARGEST:
+        raise CheckError(f"the wheel has {size:,} bytes, more than {LARGEST:,}")
+    say(f"{built.name}: {len(names)} files, {size:,} bytes, one top-level name")
+    return built
+
+
+def environment(folder: Path, *requirements: str, lowest: bool = False) -> Path:
+    """A clean environment; the folder of its programs."""
+    began = time.monotonic()
+    run([*UV, "venv", "--quiet", "--python", f"{sys.version_info[0]}.{sys.version_info[1]}", str(folder)])
+    resolution = ["--resolution", "lowest-direct"] if lowest else []
+    run([*UV, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), *resolution, *requirements])
+    say(f"environment {folder.name} made in {time.monotonic() - began:.0f} s")
+    return folder / "bin"
+
+
+def quick(programs: Path, scratch: Path, *options: str) -> None:
+    """The quick selection of tests. From another folder, so that the package is the installed one."""
+    began = time.monotonic()
+    tests = [str(ROOT / name) for name in QUICK]
+    own = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider", "-m", "not slow"]
+    out = run([str(programs / "pytest"), *own, *options, *tests], cwd=scratch, env={"LANGGRAPH_STRICT_MSGPACK": "true"})
+    say(
+        f"{out.strip().splitlines()[-1]} (with {programs.parent.name} versions; {time.monotonic() - began:.0f} s in all)"
+    )
+
+
+def latest(folder: Path, built: Path) -> None:
+    """The wheel with the newest versions."""
+    programs = environment(folder / "latest", f"{built}{EXTRAS}", *FOR_TESTS)
+    readme = (ROOT / "README.md").read_text("utf-8")
+    question, answer = _FIRST.search(readme), _ANSWER.search(readme)
+    if question is None or answer is None:
+        raise CheckError("the README's first question and its answer were not found")
+    home = {"THINKGRAPH_HOME": str(folder / "home"), "THINKGRAPH_CACHE": str(folder / "cache")}
+    said = run([str(programs / "thinkgraph"), "ask", question[1]], cwd=folder, env=home)
+    if not said.startswith(f"{answer[1]}\n") or "status    grounded" not in said:
+        raise CheckError(f"the README's first question was answered otherwise:\n{said}")
+    say(f"the README's first question: {answer[1]}, grounded")
+    quick(programs, folder)
+
+
+def lowest(folder: Path, built: Path) -> None:
+    """The wheel with the lowest versions declared."""
+    programs = environment(folder / "lowest", f"{built}{EXTRAS}", *FOR_TESTS, lowest=True)
+    # Old releases may warn of what newer ones have mended.
+    quick(programs, folder, "-o", "filterwarnings=default")
+
+
+def main() -> int:
+    """Run what is asked for."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, latest, lowest (default: all)")
+    asked = parser.parse_args().what or ["wheel", "latest", "lowest"]
+    checks = {"latest": latest, "lowest": lowest}
+    if unknown := [name for name in asked if name not in {"wheel", *checks}]:
+        parser.error(f"there is no check '{unknown[0]}'")
+    folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))
+    try:
+        built = wheel(folder)
+        for name in asked:
+            if name in checks:
+                checks[name](folder, built)
+    except CheckError as error:
+        print(f"check_install: error: {error}", file=sys.stderr)
+        return 1
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
