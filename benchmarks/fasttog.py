@@ -1,6 +1,7 @@
 """What FastToG can reach: the perfect chooser over `world`, and over factbook where its files are at hand.
 
     ./tg python benchmarks/fasttog.py [--factbook DIR] [--kb FOLDER] [--limit N] [--only reach|table] [--g2t CHECKPOINT]
+        [--data metaqa:FILE --data-kb FOLDER]
 
 --factbook names the folder with questions_generated.jsonl (and kg.tsv, attributes.tsv, passages.jsonl, aliases.json, from which its
 knowledge base is built into --kb if that is not there yet).
@@ -337,6 +338,10 @@ def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--factbook", type=Path, help="folder of the factbook files")
     parser.add_argument("--kb", type=Path, default=Path("factbook-kb"), help="where its knowledge base is kept")
+    parser.add_argument(
+        "--data", action="append", default=[], help="another set, as `thinkgraph bench` takes it; repeatable"
+    )
+    parser.add_argument("--data-kb", type=Path, help="the knowledge base of --data")
     parser.add_argument("--limit", type=int, help="only so many questions of each set")
     parser.add_argument("--only", choices=["reach", "table"], help="one of the two parts")
     parser.add_argument("--variants", type=int, default=len(VARIANTS), help="only so many settings of `reach`")
@@ -354,6 +359,11 @@ def main() -> int:
         if factbook:
             data = str(args.factbook / "questions_generated.jsonl")
             benches.append(("factbook", make(factbook, data, args.limit, types)))
+        if args.data:
+            if not args.data_kb:
+                parser.error("--data needs --data-kb")
+            other = Knowledge.open(args.data_kb)
+            benches += [(data, make(other, data, args.limit, types)) for data in args.data]
         for title, bench in benches:
             if args.only != "table":
                 reach(title, bench, VARIANTS[: args.variants])
