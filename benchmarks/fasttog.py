@@ -31,7 +31,7 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 
 from thinkgraph.cli.main import main as thinkgraph
-from thinkgraph.eval.bench import load_questions
+from thinkgraph.eval.bench import data_name, load_questions
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import score
 from thinkgraph.eval.questions import Question
@@ -363,7 +363,7 @@ def main() -> int:
             if not args.data_kb:
                 parser.error("--data needs --data-kb")
             other = Knowledge.open(args.data_kb)
-            benches += [(data, make(other, data, args.limit, types)) for data in args.data]
+            benches += [(data_name(data), make(other, data, args.limit, types)) for data in args.data]
         for title, bench in benches:
             if args.only != "table":
                 reach(title, bench, VARIANTS[: args.variants])
