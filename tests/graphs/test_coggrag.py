@@ -187,6 +187,16 @@ def test_circles_among_references_are_broken_and_said() -> None:
     assert events[-1]["type"] == "answered"
 
 
+@pytest.mark.parametrize("shown", [False, True])
+def test_a_deeper_question_without_an_answer_is_shown_above_only_if_wanted(shown: bool) -> None:  # noqa: FBT001
+    splits = {"Root?": [("Capital of Panama?", ()), ("Queen of Panama?", ())]}
+    keys = [{"key": ["Panama", "capital", "?2"], "of": [2, 3]}]
+    _, model = ask("Root?", script(splits, keys, {"Capital of Panama?": ["Panama City"]}), unanswered=shown)
+    root = [prompt for prompt in model.asked if prompt.role == "coggrag.reason" and prompt.text("question") == "Root?"]
+    told = [item.text for item in root[0].lines("evidence") if item.text.startswith("asked")]
+    assert told == ["asked | Capital of Panama? | Panama City"] + ["asked | Queen of Panama? | I don't know"] * shown
+
+
 def test_a_question_answered_before_is_shown_to_those_above_it() -> None:
     _, model = ask(TWO_HOPS, script())
     last = [prompt for prompt in model.asked if prompt.role == "coggrag.reason"][-1]
@@ -656,6 +666,7 @@ def test_the_paper_preset_turns_every_departure_back() -> None:
         "follow_answers": False,
     }
     assert (paper.passages, paper.skip_settled, paper.own_knowledge) == (0, False, True)
+    assert (paper.anchored_keys, paper.unanswered, paper.encode_texts, paper.lines) == (False, True, 5_000, 80)
     assert resolve_settings(CogGragSettings, {"preset": "paper", "passages": 3}).passages == 3
     _, model = ask("Capital of Panama?", script({}, [], {}), preset="paper")
     assert model.roles.count("coggrag.global_keys") == 1

@@ -399,6 +399,38 @@ def test_fallback_to_memory(mode: str, calls: int) -> None:
     assert not {"fasttog.io", "fasttog.cot"} & set(model.roles)
 
 
+def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
+    said = iter([["Apple", "banana"], ["apple", "Banana"], ["Cherry"]])
+
+    def sample(_: ParsedPrompt) -> Any:
+        return {"sufficient": True, "answers": next(said), "evidence": []}
+
+    options = {"own_knowledge": True, "fallback": "cot_sc", "fallback_samples": 3, "depth": 0, "partial": False}
+    answer, _ = ask(CAPITAL, {"fasttog.cot": sample}, **options)
+    assert answer["answers"] == ["Apple", "banana"]
+    assert "2 of 3" in answer["reason"]
+
+
+def test_no_subject_crowds_out_the_candidates_of_another() -> None:
+    rows = [(name, "near", f"{name}{n}") for name in ("Ann", "Ben", "Cid") for n in range(300)]
+    replies = {"fasttog.subjects": names("Ann", "Ben", "Cid"), "fasttog.headers": {"numbers": []}}
+    _, model = ask("Who?", replies, graph_of(*rows), candidates=200)
+    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.headers"]
+    assert len(offered) == 400
+    counts = [sum(name in item.text for item in offered) for name in ("Ann", "Ben", "Cid")]
+    assert max(counts) - min(counts) <= 1
+
+
+def test_candidates_that_did_not_fit_are_not_said_to_be_refused() -> None:
+    rows = [("Ann", "near", f"Place number {n}") for n in range(60)]
+    replies = {"fasttog.subjects": names("Ann"), "fasttog.headers": {"numbers": [1]}}
+    answer, model = ask("Who?", replies, graph_of(*rows), option_tokens=200, depth=0)
+    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.headers"]
+    (note,) = [one for one in answer["pruned"] if one["what"] == "communities" and one["kept"] == 1]
+    assert len(offered) < 60
+    assert note["dropped"] == 59
+
+
 def test_samples_from_memory_vote() -> None:
     said = iter(["Lima", "Panama City", "", "Panama City", "panama city"])
 

@@ -197,6 +197,33 @@ def test_a_clue_mapped_to_relation_and_node_is_one_and_two_clues_are_both() -> N
     ] == 2
 
 
+def test_one_node_by_two_relations_maps_both_clues_if_steps_are_not_told_apart() -> None:
+    rows = [("X", "director", "Ann"), ("X", "writer", "Ann"), ("X", "writer", "Ben")]
+    wanted = ("director", "director"), ("writer", "writer")
+    apart, _ = ask(["X", "director", "writer"], *wanted, kb=knowledge(rows), partial_evidence=False)
+    assert apart["status"] == "unknown"
+    both, _ = ask(["X", "director", "writer"], *wanted, kb=knowledge(rows), meant_step=False)
+    assert both["answers"] == ["Ann"]
+    assert both["rounds"] == 1
+
+
+def test_a_start_is_an_answer_only_if_it_may_be() -> None:
+    rows = [("Kenya", "capital", "Nairobi"), ("Nairobi", "country", "Kenya")]
+    clues = ["Kenya", "capital", "country"]
+    wanted = ("capital", "capital")
+    never, _ = ask(clues, wanted, kb=knowledge(rows), partial_evidence=False)
+    assert never["answers"] == []
+    may, _ = ask(clues, wanted, kb=knowledge(rows), start_answers=True)
+    assert may["answers"] == ["Kenya"]
+
+
+def test_a_node_called_as_a_kind_of_thing_settles_nothing_for_the_others() -> None:
+    rows = [("PiL", "discography", name) for name in ("Album", "Metal Box")]
+    rows += [("Album", "year", "1986"), ("Metal Box", "year", "1979")]
+    answer, _ = ask(["PiL", "album", "year"], ("album", "discography"), kb=knowledge(rows))
+    assert sorted(answer["answers"]) == ["1979", "1986"]
+
+
 def test_a_node_explains_a_clue_only_on_the_step_that_the_clue_means() -> None:
     # Ayo directed and wrote both films: "directed by" is met by a film as directed, not as written.
     rows = [(film, relation, "Ayo") for film in ("F", "G") for relation in ("directed_by", "written_by")]

@@ -46,6 +46,15 @@ def test_a_set_beyond_the_cap_is_cut_and_said() -> None:
     assert "(candidate cap)" in starved["reason"]
 
 
+def test_a_small_relation_beside_a_large_one_leaves_it_its_places() -> None:
+    rows = [("League", "member", f"M{n}") for n in range(90)] + [("League", "founder", f"F{n}") for n in range(2)]
+    clues, wanted = ["League", "belongs"], (("belongs", "member"), ("belongs", "founder"))
+    answer, _ = ask(clues, *wanted, kb=knowledge(rows), candidates=80)
+    assert len(answer["answers"]) == 80
+    assert sum(one.startswith("F") for one in answer["answers"]) == 2
+    assert "round 1: 12 triples were not walked (candidate cap)" in answer["reason"]
+
+
 def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
     clues, wanted = ["League", "member of", "capital"], ("member of", "member of")
     full, whole = ask(clues, wanted, kb=knowledge(members(60)))

@@ -136,10 +136,12 @@ def _ask(state: CogGragState) -> str | list[Send]:
     keys = [ROOT] if state["stopped"] else ready(state["mind_map"], state["solved"])
     cut = shares(_left(state), len(keys), keep=0 if keys == [ROOT] else _closing(settings))
     sees = plan(state["mind_map"]).sees
-    return [Send("self_verify", _task(state, key, share, sees[key])) for key, share in zip(keys, cut, strict=True)]
+    return [
+        Send("self_verify", _task(state, key, share, sees[key], settings)) for key, share in zip(keys, cut, strict=True)
+    ]
 
 
-def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str]) -> QuestionTask:
+def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str], settings: CogGragSettings) -> QuestionTask:
     nodes, solved = state["mind_map"], state["solved"]
     known = [
         Known(
@@ -150,7 +152,7 @@ def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str]) -> Q
             held=solved[at]["held"],
         )
         for at in sees
-        if at in solved and solved[at]["answers"]
+        if at in solved and (solved[at]["answers"] or settings.unanswered)
     ]
     unmet = [at for at in references(nodes, key) if at not in solved or not solved[at]["answers"]]
     told = {one for known_one in known for one in known_one["cited"]}

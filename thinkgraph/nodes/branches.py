@@ -95,7 +95,7 @@ def _successors(state: Mapping[str, Any], settings: FiskeSettings) -> list[Branc
     made: dict[tuple[str, tuple[int, ...]], Branch] = {}
     number = 1 + max(map(int, branches), default=0)
     steps: Sequence[Reach] = state["reached"]
-    known = by_relations(steps)
+    known = by_relations(steps, settings)
     for step in steps:
         parent = branches[step["branch"]]
         every = answers_all(parent, step["clues"], clues, settings)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.models.budget import CHARACTERS_PER_TOKEN, estimate_tokens
 from thinkgraph.nodes.chains import community_of, fetch_triples, growing, in_words, start_lines, traced
 from thinkgraph.nodes.driver import Update
 from thinkgraph.prompts.communities import community_line
@@ -20,8 +20,6 @@ from thinkgraph.tools.lexical import overlap
 from thinkgraph.tools.requests import Steps
 
 NONE_FITS = "none of the communities next to it fits the question"
-_MOST_LINE = 4_000
-"""Characters of one option; what multi-edges between hubs add beyond it is not needed to choose."""
 
 
 def _options(offer: Sequence[Offer], triples: Mapping[str, Triple], tokens: int) -> list[str]:
@@ -29,11 +27,11 @@ def _options(offer: Sequence[Offer], triples: Mapping[str, Triple], tokens: int)
     lines: list[str] = []
     room = tokens
     for candidate in offer:
-        line = (candidate["prose"] or community_line(_triples(candidate, triples)))[:_MOST_LINE]
+        line = candidate["prose"] or community_line(_triples(candidate, triples))
         room -= estimate_tokens(len(line)) + 2
         if lines and room < 0:
             break
-        lines.append(line)
+        lines.append(line[: tokens * CHARACTERS_PER_TOKEN])
     return lines
 
 
@@ -81,7 +79,7 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
         Chain(number=number, starts=state["_starts"][community["id"]], communities=[community], ended="")
         for number, community in enumerate(chosen, start=1)
     ]
-    note = yield from _told(chosen, offer, state["_triples"], 0)
+    note = yield from _told(chosen, offer[: len(lines)], len(offer) - len(lines), state["_triples"], 0)
     update: Update = {
         "chains": chains,
         "pruned": note,
@@ -110,7 +108,7 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update
     )
     # Asked for one; of several the first is the one named first.
     chosen = _chosen(numbers[:1], offer, triples, state["round"])
-    note = yield from _told(chosen, offer, triples, state["round"])
+    note = yield from _told(chosen, offer[: len(lines)], len(offer) - len(lines), triples, state["round"])
     choice = Choice(
         round=state["round"],
         chain=chain["number"],
@@ -156,11 +154,11 @@ def is_final(state: Mapping[str, Any], settings: FastTogSettings) -> bool:
 
 
 def _told(
-    chosen: Sequence[Community], offer: Sequence[Offer], triples: Mapping[str, Triple], number: int
+    chosen: Sequence[Community], shown: Sequence[Offer], unseen: int, triples: Mapping[str, Triple], number: int
 ) -> Steps[list[PrunedNote]]:
-    """Tell what was chosen, and note it."""
+    """Tell what was chosen of the shown candidates, and how many the bound on tokens kept from being shown; note it."""
     kept = {community["id"] for community in chosen}
-    every = _chosen(range(1, len(offer) + 1), offer, triples, number)
+    every = _chosen(range(1, len(shown) + 1), shown, triples, number)
     left = [", ".join(community["labels"]) for community in every if community["id"] not in kept]
     yield from ask.emit(
         Pruned(
@@ -169,7 +167,7 @@ def _told(
             round=number,
             kept=[Scored(label=", ".join(community["labels"]), score=1.0) for community in chosen],
             dropped=[Scored(label=label, score=0.0) for label in left],
-            reason="not chosen for the question",
+            reason="not chosen for the question" + (f"; {unseen} more did not fit the prompt" if unseen else ""),
         )
     )
-    return [PrunedNote(round=number, what="communities", kept=len(kept), dropped=len(left), examples=left[:5])]
+    return [PrunedNote(round=number, what="communities", kept=len(kept), dropped=len(left) + unseen, examples=left[:5])]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -21,8 +22,6 @@ from thinkgraph.tools.requests import Steps
 NOTHING_NEAR = "no new community lies next to it"
 MAX_EDGES = 20_000
 """Most induced edges read for one search: far more than the caps on nodes let through, but for multi-edges."""
-MAX_READ = 2_000
-"""Most statements read per hop beyond the first, all nodes together: what a wide frontier would add is thinned anyway."""
 MAX_OPTIONS = 400
 """Most candidates offered in one choice."""
 _EVERYTHING = 10**9
@@ -66,8 +65,8 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
         if not wanted:
             break
         limit = settings.node_cap or _EVERYTHING
-        if hop > 1:
-            limit = min(limit, max(1, MAX_READ // len(wanted)))
+        if hop > 1 and settings.wide_cap is not None:
+            limit = min(limit, max(1, settings.wide_cap // len(wanted)))
         read = yield from ask.neighbourhood(wanted, limit=limit, seed=settings.seed)
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
         for local in locals_:
@@ -126,11 +125,11 @@ def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
     found = yield from local_search(stands, history, settings)
     cells: dict[str, Cell] = {}
     starts: dict[str, list[str]] = {}
-    for one in found:
-        for cell in one.cells:
-            cells.setdefault(cell.id, cell)
-            ends = {end for triple in cell.joining for end in (triple["subject"], triple["object"])}
-            starts[cell.id] = [node for node in ids if node in ends and node not in cell.nodes]
+    # The best of each subject, then the second best …: no subject's candidates crowd out another's.
+    for cell in (cell for rank in itertools.zip_longest(*(one.cells for one in found)) for cell in rank if cell):
+        cells.setdefault(cell.id, cell)
+        ends = {end for triple in cell.joining for end in (triple["subject"], triple["object"])}
+        starts[cell.id] = [node for node in ids if node in ends and node not in cell.nodes]
     among = {
         triple["id"]: triple
         for one in found

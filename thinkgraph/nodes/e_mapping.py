@@ -96,7 +96,14 @@ def _limit(walks: Sequence[_Walk], room: int) -> int:
     offers = {(offer["group"], option_id(offer["relation"], offer["direction"])): offer for _, offer, _ in walks}
     if sum(offer["count"] for offer in offers.values()) <= room:
         return max(room, 1)
-    return max(1, room // max(1, sum(offer["entities"] for offer in offers.values())))
+    # Small steps whole: what they leave of their share goes to the large ones.
+    left, steps = room, sum(offer["entities"] for offer in offers.values())
+    for offer in sorted(offers.values(), key=lambda offer: offer["count"] / max(1, offer["entities"])):
+        share = left // max(1, steps)
+        if offer["count"] > share * offer["entities"]:
+            return max(1, share)
+        left, steps = left - offer["count"], steps - offer["entities"]
+    return max(room, 1)
 
 
 def _reached(
@@ -123,7 +130,9 @@ def _reached(
             continue
         ends = [(other_end(triple, branch["entity"]), triple) for triple in tails["triples"]]
         last = answers_all(branch, clues, state["clues"], settings)
-        passed = starts.intersection(branch["on_path"]) if last else branch["on_path"]
+        passed = branch["on_path"]
+        if last:
+            passed = [] if settings.start_answers else sorted(starts.intersection(passed))
         # A loop is no way back: the capital of Gibraltar is Gibraltar.
         forward = [(end, triple) for end, triple in ends if end not in passed or triple["subject"] == triple["object"]]
         total = tails["total"] - (len(ends) - len(forward))
@@ -152,10 +161,10 @@ def _reached(
     return reached, left_out
 
 
-def by_relations(reached: Sequence[Reach]) -> dict[tuple[str, str], set[int]]:
-    """For each branch and node, the clues mapped to the relations by which the branch reaches the node."""
+def by_relations(reached: Sequence[Reach], settings: FiskeSettings) -> dict[tuple[str, str], set[int]]:
+    """For each branch and node, the clues mapped to the relations by which the branch reaches the node (`meant_step`)."""
     found: dict[tuple[str, str], set[int]] = defaultdict(set)
-    for step in reached:
+    for step in reached if settings.meant_step else ():
         for node in step["nodes"]:
             found[step["branch"], node].update(step["clues"])
     return found
@@ -166,7 +175,7 @@ def told_by(step: Reach, node: str, found: Sequence[int], known: Mapping[tuple[s
 
     A film that somebody both directed and wrote meets the clue "directed by" as what was directed, not as what was written.
     """
-    return [clue for clue in found if clue in step["clues"] or clue not in known[step["branch"], node]]
+    return [clue for clue in found if clue in step["clues"] or clue not in known.get((step["branch"], node), ())]
 
 
 def answers_all(branch: Branch, mapped: Sequence[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
@@ -195,7 +204,7 @@ def _by_name(
     by_step: list[dict[str, list[int]]] = []
     settled: dict[str, set[int]] = defaultdict(set)
     complete = False
-    known = by_relations(reached)
+    known = by_relations(reached, settings)
     for step in reached:
         branch = branches[step["branch"]]
         here: dict[str, list[int]] = {}
@@ -203,8 +212,11 @@ def _by_name(
             label = normal_name(nodes.labels[node])
             found = [n for n in offered(branch, state, settings) if node in same[n] or names[n] == label]
             if found:
-                here[node] = found
-                settled[step["branch"]].update(found)
+                # "Album" settles nothing for "album", which may be a kind of thing: only what is written as a name does.
+                meant = [n for n in found if _is_name(clues[n - 1])]
+                if meant:
+                    here[node] = found
+                    settled[step["branch"]].update(meant)
                 exact[step["group"]].update(dict.fromkeys((number, node) for number in found))
                 both = [*step["clues"], *told_by(step, node, found, known)]
                 marks = marked(clues, both, branch["explored"]).values()
@@ -229,6 +241,11 @@ def _by_name(
         for group, pairs in exact.items()
     }
     return taken, [(group, sorted(open_clues[group]), list(ids)) for group, ids in open_nodes.items() if ids]
+
+
+def _is_name(clue: str) -> bool:
+    """Whether a clue is written as a name is: with a capital, or in a script that has none."""
+    return any(letter.isupper() for letter in clue) or not any(letter.islower() for letter in clue)
 
 
 def _calls(rest: Sequence[_Rest], nodes: _Nodes, settings: FiskeSettings) -> Steps[list[MappingCall]]:

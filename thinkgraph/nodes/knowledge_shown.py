@@ -18,6 +18,8 @@ from thinkgraph.tools.chunks import chunk_offsets
 from thinkgraph.tools.requests import Steps
 from thinkgraph.tools.support import fold
 
+DO_NOT_KNOW = "I don't know"
+
 
 @dataclass
 class Seen:
@@ -101,7 +103,7 @@ def knowledge_of(
     every = {item["id"]: item for item in (*items, *read.chunks)}
     found = yield from fetch_texts([item for item in every.values() if item.get("passage", "") not in read.passages])
     texts = Texts(found.triples, {**read.passages, **found.passages})
-    told = [answer_line(one["asked"], one["answers"])[: settings.evidence_tokens] for one in known]
+    told = [answer_line(one["asked"], one["answers"] or [DO_NOT_KNOW])[: settings.evidence_tokens] for one in known]
     room = settings.evidence_tokens - sum(_tokens(line) for line in told)
     own = set(about)
 

@@ -14,7 +14,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.tog2 import Sample, Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import fold
+from thinkgraph.tools.support import fold_all
 
 
 def precheck(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
@@ -37,12 +37,12 @@ def tally(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
     if not samples:
         return {}
     yield from ()
-    votes = Counter(fold(" | ".join(sorted(sample["answers"]))) for sample in samples.values() if sample["answers"])
+    votes = Counter(fold_all(sample["answers"]) for sample in samples.values() if sample["answers"])
     if not votes:
         return {}
     winner, count = votes.most_common(1)[0]
     if count / settings.precheck_samples < settings.precheck_threshold:
         return {}
-    answers = next(s["answers"] for s in samples.values() if fold(" | ".join(sorted(s["answers"]))) == winner)
+    answers = next(s["answers"] for s in samples.values() if fold_all(s["answers"]) == winner)
     why = f"{count} of {settings.precheck_samples} samples agree; no evidence was looked at"
     return {"draft": Draft(answers=answers, status="memory", reason=why, cited=[])}

@@ -15,7 +15,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.baselines import CotScSettings, RecallSample, RecallSettings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import fold
+from thinkgraph.tools.support import fold_all
 
 DIRECT, COT = "recall.direct", "recall.cot"
 _OFF = "this method has no evidence, and own_knowledge is off"
@@ -81,7 +81,7 @@ def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]
     given = [found["answers"] for found in samples if found["answers"]]
     if not given:
         return _unknown(state["stopped"] or "the model does not know the answer")
-    names = [" | ".join(sorted(map(fold, answers))) for answers in given]
+    names = [fold_all(answers) for answers in given]
     winner, count = Counter(names).most_common(1)[0]
     why = f"{count} of {len(samples)} chains of thought agree; no evidence was looked at"
     return {"draft": Draft(answers=given[names.index(winner)], status="memory", reason=why, cited=[])}

@@ -8,7 +8,7 @@ from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.knowledge_shown import Read, Seen, cited_chunks, knowledge_of, read_passages
+from thinkgraph.nodes.knowledge_shown import DO_NOT_KNOW, Read, Seen, cited_chunks, knowledge_of, read_passages
 from thinkgraph.nodes.mind_map import ROOT
 from thinkgraph.prompts.kinds import Judgement, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -18,7 +18,6 @@ from thinkgraph.state.events import Stopped
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
 
-DO_NOT_KNOW = "I don't know"
 _OWN = "You may also use what you know yourself; then name no line for it."
 
 
@@ -66,7 +65,8 @@ class _Trial:
     def check(self, thought: _Thought, number: int) -> Steps[bool]:
         """Whether the answer is right. Where no line holds it and memory does not count, that is settled without a call."""
         right, judge = False, "evidence"
-        if thought.lines or not thought.answers or self.settings.own_knowledge:
+        settled = self.settings.skip_settled and not self.settings.own_knowledge
+        if thought.lines or not thought.answers or not settled:
             verdict: Verdict = yield from ask.verdict(
                 "coggrag.verify",
                 {

@@ -83,7 +83,7 @@ def first_search(state: Mapping[str, Any], settings: CogGragSettings) -> Search:
     search = Search(names=_once(name for key in keys for name in ends_of(key)))
     triples = [key for key in keys if prunes(key, settings)]
     # A key between two unknowns is near to everything that has its relation; it waits until an answer is put in.
-    anchored = [key for key in triples if ends_of(key)]
+    anchored = [key for key in triples if ends_of(key) or not settings.anchored_keys]
     search.sentences = _once(in_words(key["parts"]) for key in anchored or triples)
     if not search.sentences and settings.least and search.names:
         # Entities alone prune nothing: what is asked about them does.

@@ -31,6 +31,10 @@ class CogGragSettings(RunSettings):
         "follow_answers": False,
         "passages": 0,
         "skip_settled": False,
+        "anchored_keys": False,
+        "unanswered": True,
+        "encode_texts": 5_000,
+        "lines": 80,
     }
 
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
@@ -53,6 +57,10 @@ class CogGragSettings(RunSettings):
     tails: int = Field(200, ge=1, le=5_000, description="Most triples of one entity, relation and direction.")
     encode_texts: int = Field(256, ge=8, le=5_000, description="Most sentences compared with the keys at a time.")
     lines: int = Field(64, ge=1, le=80, description="Most lines of knowledge kept.")
+    anchored_keys: bool = Field(
+        True, description="A key between two unknowns, near to everything, waits until an answer is put in for one."
+    )
+    unanswered: bool = Field(False, description="Show deeper questions without an answer too, as 'I don't know'.")
     follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
     follow: int = Field(30, ge=1, le=200, description="Most answers followed at a time.")
     passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
@@ -65,7 +73,7 @@ class CogGragSettings(RunSettings):
     skip_settled: bool = Field(
         True,
         description="Make no call whose outcome is settled: global keys of a lone question, a question whose reference "
-        "has no answer or that has nothing to stand on, the verification of 'I don't know'.",
+        "has no answer or that has nothing to stand on, the verification of 'I don't know' and of what no line holds.",
     )
 
     @model_validator(mode="after")

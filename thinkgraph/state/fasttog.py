@@ -36,6 +36,7 @@ class FastTogSettings(RunSettings):
         "prose_candidates": True,
         "partial": False,
         "skip_empty_reason": False,
+        "wide_cap": None,
     }
 
     temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
@@ -48,6 +49,11 @@ class FastTogSettings(RunSettings):
     hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph (1 where communities have one node).")
     decay: float = Field(0.2, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
     node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
+    wide_cap: int | None = Field(
+        2_000,
+        ge=1,
+        description="Most statements read per hop beyond the first, all nodes of all chains together: a wide frontier is thinned anyway.",
+    )
     hop_cap: int | None = Field(None, ge=1, description="Most nodes kept per hop.")
     graph_cap: int | None = Field(
         1000, ge=1, description="Most nodes of a local graph beside the community it surrounds."

@@ -42,6 +42,8 @@ class FiskeSettings(RunSettings):
         "node_types": False,
         "link_fallback": False,
         "partial_evidence": False,
+        "meant_step": False,
+        "start_answers": True,
     }
 
     max_calls: int | None = Field(
@@ -64,6 +66,11 @@ class FiskeSettings(RunSettings):
         True, description="A relation that maps the one clue left is what is asked for: all it reaches are answers."
     )
     exact_names: bool = Field(True, description="Take exact name matches without asking the model.")
+    meant_step: bool = Field(
+        True,
+        description="A node maps a clue on the step whose relation the clue means, not on another step to the same node.",
+    )
+    start_answers: bool = Field(False, description="A path's starting point may be an answer at its end.")
     share_all: bool = Field(
         False,
         description="One list for all branches, whatever clues they have left (off: one for each set of clues left).",

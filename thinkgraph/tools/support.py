@@ -48,6 +48,11 @@ ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole."""
 
 
+def fold_all(answers: Iterable[str]) -> str:
+    """Several answers as one text that is the same whatever their order, case and width: what samples vote by."""
+    return " | ".join(sorted(map(fold, answers)))
+
+
 def fold(text: str) -> str:
     """Text for comparison: compatibility form, no accents, no case, words separated by one space."""
     if text.isascii():
