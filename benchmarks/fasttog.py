@@ -10,7 +10,7 @@ knowledge base is built into --kb if that is not there yet).
 caps, k, and modularity or random. A question FITS if its gold statements can be laid along at most W chains of at most D+1
 communities with ONE gold thing in each (communities hold M, so more may be answered than fits). At each search of a run the gold
 statements at the community it stands at are compared with those of the sampled graph and of the kept candidates: a question
-SURVIVES if none was lost on the way. hits@1 takes the first answer given; `whole` are questions all of whose answers were given.
+SURVIVES if none was lost on the way (what a prompt has no room for is not looked at here). hits@1 takes the first answer given; `whole` are questions all of whose answers were given.
 
 `table`: M × detectors × text mode, coarse prune by modularity and at random. Text modes: the perfect chooser reads t2t line by line;
 in prose (llm: its own sentences; g2t: the checkpoint's) it finds a statement only where both ends and the relation's name stand
@@ -272,8 +272,9 @@ def row(name: str, asked: Sequence[Asked], settings: FastTogSettings) -> str:
     )
 
 
-def reach(title: str, bench: Bench, variants: Sequence[tuple[str, Mapping[str, Any]]]) -> None:
-    """Print what survives and what is answered, by settings; the first two by type as well."""
+def reach(title: str, bench: Bench, variants: Sequence[tuple[str, Mapping[str, Any]]]) -> int:
+    """Print what survives and what is answered, by settings; the first two by type as well. Gives how many targets are missed."""
+    missed = 0
     print(f"\n== {title}: {len(bench.questions)} questions that lie in the graph", flush=True)
     for name, given in variants:
         began = time.monotonic()
@@ -287,7 +288,28 @@ def reach(title: str, bench: Bench, variants: Sequence[tuple[str, Mapping[str, A
                 print("   " + row(kind, [one for one in asked if one.question.type == kind], settings))
             hops = [one for one in asked if one.question.type in {"2hop", "3hop"}]
             print(f"   2hop and 3hop answered: {share([one for one in hops if one.hit], hops)}")
+            missed += _missed(name, asked, hops, settings)
         print(f"   ({time.monotonic() - began:.0f} s)", flush=True)
+    return missed
+
+
+def _missed(name: str, asked: Sequence[Asked], hops: Sequence[Asked], settings: FastTogSettings) -> int:
+    """Print which targets hold."""
+    alive = [one for one in asked if one.fits and one.survived]
+    bound, path = 3 + settings.depth * (settings.width + 1), 3 + 2 * settings.depth
+    targets = {
+        "95 % of what fits and survives": sum(one.hit for one in alive) >= 0.95 * len(alive),
+        "8 calls on average": mean(one.calls for one in asked) <= 8,
+        "calls and critical path within their bounds": all(
+            one.calls <= bound and one.path - one.apart <= path for one in asked
+        ),
+    }
+    if name == "default":
+        targets["90 % of 2 and 3 hops"] = sum(one.hit for one in hops) >= 0.9 * len(hops)
+    else:
+        targets["95 % of all"] = sum(one.hit for one in asked) >= 0.95 * len(asked)
+    print("   targets: " + "; ".join(f"{what}: {'held' if held else 'MISSED'}" for what, held in targets.items()))
+    return sum(not held for held in targets.values())
 
 
 def table(title: str, bench: Bench, sizes: Sequence[int], detectors: Sequence[str], texts: Sequence[str]) -> None:
@@ -353,6 +375,7 @@ def main() -> int:
     args = parser.parse_args()
     texts = [*args.texts.split(","), *([f"g2t:{args.g2t}"] if args.g2t else [])]
     types = args.types.split(",")
+    missed = 0
     with Knowledge.open("world") as world:
         benches = [("world", make(world, "world", args.limit, types))]
         factbook = _factbook(args.factbook, args.kb) if args.factbook else None
@@ -366,11 +389,11 @@ def main() -> int:
             benches += [(data_name(data), make(other, data, args.limit, types)) for data in args.data]
         for title, bench in benches:
             if args.only != "table":
-                reach(title, bench, VARIANTS[: args.variants])
+                missed += reach(title, bench, VARIANTS[: args.variants])
         for title, bench in benches:
             if args.only != "reach":
                 table(title, bench, [int(size) for size in args.sizes.split(",")], args.detectors.split(","), texts)
-    return 0
+    return 1 if missed else 0
 
 
 def _factbook(folder: Path, kb: Path) -> Knowledge | None:

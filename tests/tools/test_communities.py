@@ -47,6 +47,9 @@ def carry_out(steps: Steps[Any], store: Counting) -> Any:
             request = steps.send(reply)
         except StopIteration as stop:
             return stop.value
+        if not hasattr(request, "method"):  # a computation
+            reply = request.work()
+            continue
         reply = store.call(request.method.removeprefix("graph."), *request.arguments, **request.options)
 
 

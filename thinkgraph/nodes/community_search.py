@@ -79,10 +79,14 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
     if all(len(local.nodes) == len(local.centre) for local in locals_):
         return [Found() for _ in stands]
     edges = yield from ask.edges_among(list(nodes), limit=MAX_EDGES)
-    return [
-        _searched(stand, LocalGraph(local, edges, stand.chain), history, settings)
-        for stand, local in zip(stands, locals_, strict=True)
-    ]
+
+    def searched() -> list[Found]:
+        return [
+            _searched(stand, LocalGraph(local, edges, stand.chain), history, settings)
+            for stand, local in zip(stands, locals_, strict=True)
+        ]
+
+    return (yield from ask.computed(searched))
 
 
 def _searched(stand: Stand, graph: LocalGraph, history: Sequence[str], settings: FastTogSettings) -> Found:

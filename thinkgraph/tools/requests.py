@@ -272,6 +272,22 @@ class _Prose(Fetch[list[Prose]]):
         return writer(self.model).write(self.communities)
 
 
+@dataclass(frozen=True)
+class _Computed(Fetch[T]):
+    """Work of the processor alone: in a thread under the async driver, as stores and encoders are."""
+
+    work: Callable[[], T]
+
+    def run(self, deps: Deps) -> T:
+        del deps
+        return self.work()
+
+
+def computed(work: Callable[[], T]) -> Steps[T]:
+    """What a long computation without I/O gives; an event loop must not wait for it."""
+    return cast("T", (yield _Computed(work)))
+
+
 def prose(model: str, communities: Sequence[Sequence[Triple]]) -> Steps[list[Prose]]:
     """Each community in the words of a graph-to-text checkpoint, checked against its triples; see `GraphToText.write`.
 
