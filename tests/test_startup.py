@@ -38,6 +38,11 @@ def test_import_and_help(environment):
     assert not loaded(ENTRY.format(["kb", "build", "--help"]), environment, (*HEAVY, "numpy", "langgraph"))
 
 
+def test_faces_for_langchain(environment):
+    made = "import thinkgraph as tg\ntg.ThinkGraphTool()\ntg.ThinkGraphRetriever()\ntg.knowledge_tools()"
+    assert not loaded(made, environment)
+
+
 def test_kb_info(tmp_path, environment):
     (tmp_path / "t.tsv").write_text("a\tb\tc\n")
     build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"], index=False)

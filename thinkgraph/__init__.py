@@ -16,6 +16,9 @@ from thinkgraph import version
 
 if TYPE_CHECKING:
     from thinkgraph.errors import ThinkGraphError
+    from thinkgraph.faces.knowledge_tools import knowledge_tools
+    from thinkgraph.faces.retriever import ThinkGraphRetriever
+    from thinkgraph.faces.tool import ThinkGraphTool
     from thinkgraph.graphs.build import build
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
     from thinkgraph.plot import plot_answer
@@ -29,7 +32,10 @@ _WHERE = {
     "SqliteJournal": "thinkgraph.models.journal",
     "StoreJournal": "thinkgraph.models.journal",
     "ThinkGraphError": "thinkgraph.errors",
+    "ThinkGraphRetriever": "thinkgraph.faces.retriever",
+    "ThinkGraphTool": "thinkgraph.faces.tool",
     "build": "thinkgraph.graphs.build",
+    "knowledge_tools": "thinkgraph.faces.knowledge_tools",
     "plot_answer": "thinkgraph.plot.save",
 }
 
@@ -39,8 +45,11 @@ __all__ = [
     "SqliteJournal",
     "StoreJournal",
     "ThinkGraphError",
+    "ThinkGraphRetriever",
+    "ThinkGraphTool",
     "__version__",
     "build",
+    "knowledge_tools",
     "plot_answer",
 ]
 

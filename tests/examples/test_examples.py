@@ -9,7 +9,11 @@ import pytest
 
 FOLDER = Path(__file__).parents[2] / "examples"
 PRINTED = {
-    "own_graph": ["left out: nothing\n4 triples\n", "Hammerfest (grounded)", "-[captain]-> (Ida Holm) {since=2019} -[born in]-> (Hammerfest)"],
+    "own_graph": [
+        "left out: nothing\n4 triples\n",
+        "Hammerfest (grounded)",
+        "-[captain]-> (Ida Holm) {since=2019} -[born in]-> (Hammerfest)",
+    ],
     "own_ranker": ["18 (grounded)", "cited: central-african-republic-voting"],
     "own_store": ["18 (grounded)", "cited: Panama"],
     "own_prompt": ["changed: tog2.reason\n", "Paramaribo (grounded)"],

@@ -178,3 +178,39 @@ def test_what_remains_is_never_less_than_nothing() -> None:
 
 def test_tokens_are_estimated_upward() -> None:
     assert [estimate_tokens(n) for n in (0, 1, 3, 4)] == [0, 1, 1, 2]
+
+
+@given(st.integers(1, 60), st.integers(1, 9), st.integers(0, 2), st.lists(st.integers(1, 40), min_size=1, max_size=9))
+def test_shares_that_are_raised_never_pass_the_highest_ceiling(
+    calls: int, parts: int, keep: int, raises: list[int]
+) -> None:
+    limits = RunSettings(max_calls=calls)
+    made = 0
+    for place, share in enumerate(shares(Quota(**{**OPEN, "calls": calls}), parts, keep=keep)):
+        book = Ledger(share, limits)
+        assert book.parts == parts
+        # The tasks need not be told the same.
+        book.extend("calls", RunSettings(max_calls=calls + raises[place % len(raises)]))
+        while True:
+            try:
+                book.reserve(characters=1)
+            except BudgetSpentError:
+                break
+            made += 1
+    assert made <= max(0, calls - keep) + max(raises)
+
+
+def test_a_share_of_a_share_is_one_of_all_of_them() -> None:
+    cut = shares(shares(Quota(**{**OPEN, "calls": 12}), 3)[0], 2)
+    assert [share.get("parts") for share in cut] == [6, 6]
+
+
+@pytest.mark.parametrize(("name", "got"), [("tokens", 150), ("cost", 1.5), ("seconds", 2.0)])
+def test_every_ceiling_can_be_raised(name: Any, got: float) -> None:
+    old, new = {"tokens": (100, 200), "cost": (1.0, 2.0), "seconds": (1.0, 2.0)}[name]
+    share = shares(Quota(**{**OPEN, name: old * 2}), 2)[0]
+    share[name] = old
+    book = Ledger(share, RunSettings.model_validate({f"max_{name}": old}))
+    book.extend(name, RunSettings.model_validate({f"max_{name}": new}))
+    # Tokens and money are shared by the two; time is not.
+    assert book._quota[name] == got

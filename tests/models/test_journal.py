@@ -82,6 +82,13 @@ class ByBeginning(InMemoryStore):
         return items[offset : offset + limit]
 
 
+def test_a_bounded_journal_keeps_the_newest() -> None:
+    journal = MemoryJournal(limit=2)
+    for key in ("a", "b", "c"):
+        journal.put("t", key, reply(key))
+    assert [journal.get("t", key) is not None for key in ("a", "b", "c")] == [False, True, True]
+
+
 def test_forgetting_ends_with_a_store_that_finds_more_than_it_was_asked_for() -> None:
     journal = StoreJournal(ByBeginning())
     for name in ("ab", "a", "abc"):

@@ -53,6 +53,16 @@ def test_only_the_relations_that_are_listed(model) -> None:
     assert found["triples"] == [["Osk", "rises in", "Varn"]]
 
 
+def test_a_follow_up_question_gets_the_names_that_were_said(model) -> None:
+    said = "person: Which country has Mount Kenya?\nassistant: Uganda"
+    role, shape = "history.rephrase", Shape()
+    assert ask(model, role, shape, conversation=said, question="What is its capital?") == (
+        "What is its capital? (Uganda)"
+    )
+    own = "What is the capital of Kenya?"
+    assert ask(model, role, shape, conversation=said, question=own) == own
+
+
 def messages(role: str, shape: Shape, **inputs: str) -> list[Any]:
     prompt = PromptLibrary().get(role)
     given = dict.fromkeys(prompt.places, "") | inputs

@@ -42,7 +42,7 @@ def test_assistants_and_their_settings(dev: Dev, name: str) -> None:
     }
     assert all(one.description for one in fields.values())
     assert all("default" in one for one in shown["properties"].values())
-    assert "question" in schemas["input_schema"]["properties"]
+    assert schemas["input_schema"]["properties"].keys() == {"question", "messages"}
     nodes = dev.client.assistants.get_graph(found["assistant_id"])["nodes"]
     assert {"begin", "answer"} <= {str(node["id"]) for node in nodes}
 
@@ -116,6 +116,33 @@ def test_a_second_question_inherits_nothing(dev: Dev) -> None:
     assert second.pop("usage")["total"] == alone.pop("usage")["total"]
     assert second == alone
     assert dev.client.threads.get_state(thread)["values"]["manifest"]["settings"]["width"] == 3
+
+
+def test_a_conversation_in_messages(dev: Dev) -> None:
+    thread = dev.thread()
+
+    def say(text: str) -> Any:
+        start = {"messages": [{"role": "user", "content": text}]}
+        return dev.client.runs.wait(thread, "tog2", input=start, context={**BM25, "history": True})
+
+    first = say(QUESTION)
+    assert [(one["type"], one["content"]) for one in first["messages"]] == [("human", QUESTION), ("ai", ANSWER)]
+    second = say(OTHER)
+    assert second["messages"][:2] == first["messages"]
+    assert second["messages"][3]["content"] == second["answer"]["text"]
+    assert second["answer"]["usage"]["roles"]["history.rephrase"]["calls"] == 1
+
+
+def test_a_run_that_asks_waits_for_its_reply(dev: Dev) -> None:
+    thread, since = dev.thread(), len(dev.models.calls)
+    context = {**BM25, "ask_user": "budget", "max_calls": 1}
+    found: Any = dev.client.runs.wait(thread, "tog2", input={"question": QUESTION}, context=context)
+    assert "max_calls" in found["__interrupt__"][0]["value"]["text"]
+    found = dev.client.runs.wait(thread, "tog2", command={"resume": "more"}, context=context)
+    assert "no number" in found["__interrupt__"][0]["value"]["problem"]
+    found = dev.client.runs.wait(thread, "tog2", command={"resume": 40}, context=context)
+    assert found["answer"]["answers"] == [ANSWER]
+    assert found["answer"]["usage"]["total"]["calls"] == len(dev.answered(since))
 
 
 def test_a_failed_call_is_repeated_and_no_other(dev: Dev) -> None:

@@ -50,6 +50,11 @@ def raw(model, kind: str, user: str, shape: Shape | None = None) -> Any:
     return KINDS[kind].parse(model.invoke([SystemMessage(head), HumanMessage(user)]).text, shape)
 
 
+def test_in_a_conversation_a_question_stays_as_it_is() -> None:
+    chooser = PerfectChooser({})
+    assert ask(chooser, "history.rephrase", Shape(), conversation="person: Hm", question="And why?") == "And why?"
+
+
 def hop(entity: str, relation: str, direction: str = "out"):
     return GRAPH.neighbours([Step(entity=entity, relation=relation, direction=direction)])[0]["triples"]
 

@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, cast
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_plot, configured, parse_settings
 from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
-from thinkgraph.cli.show import render_answer, show_progress, write_json, write_line
+from thinkgraph.cli.show import question_lines, render_answer, show_progress, write_json, write_line
 from thinkgraph.config import model_words
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
     from thinkgraph.state.answer import Answer
+    from thinkgraph.state.asking import UserQuestion
     from thinkgraph.state.events import Event
 
 
@@ -158,8 +159,12 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     )
 
 
-def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore, *, quiet: bool) -> Answer:
-    """Run a graph to its end, showing progress; with start=None from where it stopped."""
+def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) -> Answer:
+    """Run a graph to its end, showing progress; with start=None from where it stopped.
+
+    Raises:
+        RunError: it waits for a reply of the person's (`ask_user`), which was shown.
+    """
     config: Any = {"configurable": {"thread_id": thread}}
     kept = f"the run is kept: thinkgraph resume {thread}"
     say = speaker(quiet=quiet)
@@ -168,13 +173,25 @@ def work(graph: Graph, start: dict[str, Any] | None, thread: str, runs: RunStore
             # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
             for event in graph.stream(start, config, stream_mode="custom", durability="sync"):
                 show_progress(cast("Event", event), say)
-            answer: Answer | None = graph.get_state(config).values.get("answer")
+            state = graph.get_state(config)
+            answer: Answer | None = state.values.get("answer")
     except ThinkGraphError as error:
         raise type(error)(f"{error}; {kept}") from error
+    asked = waiting(state)
+    if asked:
+        # Without progress too: without the question there is nothing to reply to.
+        for line in dict.fromkeys(line for question in asked.values() for line in question_lines(question)):
+            speaker(quiet=False)(line)
+        raise RunError(f"run {thread} waits for a reply: thinkgraph resume {thread} --answer VALUE")
     if answer is None:
         raise RunError(f"run {thread} stopped before its answer; go on with: thinkgraph resume {thread}")
     runs.finish(thread, answer["status"])
     return answer
+
+
+def waiting(state: Any) -> dict[str, UserQuestion]:
+    """What a stopped run asks the person, by interrupt id; nothing where it waits for nobody."""
+    return {found.id: found.value for task in state.tasks for found in task.interrupts}
 
 
 def plot_target(given: str | None) -> Path | None:

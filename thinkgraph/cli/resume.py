@@ -5,11 +5,22 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.ask import absolute, announce, kb_spec, open_graph, plot_target, report, speaker, text_spec, work
+from thinkgraph.cli.ask import (
+    absolute,
+    announce,
+    kb_spec,
+    open_graph,
+    plot_target,
+    report,
+    speaker,
+    text_spec,
+    waiting,
+    work,
+)
 from thinkgraph.cli.options import add_model, add_plot, add_text
 from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
 from thinkgraph.config import model_words
-from thinkgraph.errors import ManifestMismatchError, RunError
+from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
@@ -22,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_model(parser)
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
     add_text(parser)
+    parser.add_argument("--answer", metavar="VALUE", help="the reply to what the run asks (ask_user)")
     add_plot(parser)
     parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -37,11 +49,12 @@ def run(args: argparse.Namespace) -> int:
             row = runs.known(args.thread)
             options = _options(args, row)
             if row["status"] != "running":
+                _nobody_waits(args)
                 answer = _kept(runs, args.thread)
                 say("this run is finished; its answer:")
             else:
                 # A password is not kept with a run: it comes with the flag again, or from the environment.
-                answer = _go_on(runs, row, options, quiet=args.quiet)
+                answer = _go_on(runs, row, options, args)
     return report(answer, as_json=args.json, plot=plot, say=say)
 
 
@@ -74,7 +87,15 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _go_on(runs: RunStore, row: RunRow, options: RunOptions, *, quiet: bool) -> Answer:
+def _nobody_waits(args: argparse.Namespace) -> None:
+    if args.answer is not None:
+        raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
+
+
+def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Namespace) -> Answer:
+    from langgraph.types import Command
+
+    quiet = args.quiet
     say = speaker(quiet=quiet)
     thread = row["thread"]
     graph = open_graph(options, runs)
@@ -83,10 +104,16 @@ def _go_on(runs: RunStore, row: RunRow, options: RunOptions, *, quiet: bool) -> 
         state = graph.get_state({"configurable": {"thread_id": thread}})
     found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
     if found in {"", row["after"]}:
+        _nobody_waits(args)
         # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
         return work(graph, {"question": row["question"]}, thread, runs, quiet=quiet)
     answer: Answer | None = state.values.get("answer")
     if state.next or answer is None:
+        asked = waiting(state)
+        if asked and args.answer is not None:
+            # Tasks side by side ask the same thing: one reply is for all of them.
+            return work(graph, Command(resume=dict.fromkeys(asked, args.answer)), thread, runs, quiet=quiet)
+        _nobody_waits(args)
         return work(graph, None, thread, runs, quiet=quiet)
     # Killed between the answer and the note that it is there.
     say("this run is finished; its answer:")

@@ -11,6 +11,7 @@ from collections.abc import Callable, Sequence
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, TraceLine
+from thinkgraph.state.asking import UserQuestion
 from thinkgraph.state.events import Event, Scored
 
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
@@ -34,6 +35,8 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
     """One event as a line; None for those that only matter to programs."""
     if event["type"] == "linked":
         return f"linked     {_labels(event['candidates'])}"
+    if event["type"] == "rephrased":
+        return f"understood {one_line(event['full'])[:200]}"
     if event["type"] == "pruned":
         dropped = f" (dropped {len(event['dropped'])})" if event["dropped"] else ""
         # What follows the reason itself is what a limit cut.
@@ -82,6 +85,16 @@ def show_progress(event: Event, say: Callable[[str], None]) -> None:
     line = progress_line(event)
     if line is not None:
         say(f"  {line}")
+
+
+def question_lines(question: UserQuestion) -> list[str]:
+    """What a run asks the person, for a terminal."""
+    shown = [f"  {one_line(question['problem'])}"] if question["problem"] else []
+    shown.append(f"  {one_line(question['text'])}")
+    for option in question["options"]:
+        about = f": {one_line(option['description'])}" if option["description"] else ""
+        shown.append(f"    {option['number']}  {one_line(option['label'])}{about} ({one_line(option['id'])})")
+    return [*shown, f"  reply: {one_line(question['reply'])}"]
 
 
 def counted(number: int) -> str:

@@ -173,7 +173,8 @@ def server_asker(url: str, assistant: str, settings: Mapping[str, Any], *, api_k
             raise ModelError(
                 f"the server {url} failed: {str(error).splitlines()[0] if str(error) else error!r}"
             ) from None
-        if not isinstance(found, dict) or "answer" not in found:
+        # A run that waits for a reply (ask_user) has no answer either.
+        if not isinstance(found, dict) or not found.get("answer"):
             fault = found.get("__error__") if isinstance(found, dict) else None
             said = fault.get("message") if isinstance(fault, dict) else None
             raise ModelError(f"the server {url} gave no answer: {said or found!r:.200}")

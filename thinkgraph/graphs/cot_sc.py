@@ -47,7 +47,9 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         RecallState, context_schema=CotScSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    graph.add_node("begin", run.node("begin", begin("cot_sc", lambda _: [COT], _fresh), entry=True))
+    graph.add_node(
+        "begin", run.node("begin", begin("cot_sc", lambda _: [COT], _fresh, links=lambda _: False), entry=True)
+    )
     graph.add_node("sample", run.node("sample", sample), input_schema=RecallTask)
     graph.add_node("majority", run.node("majority", majority))
     graph.add_node("answer", run.node("answer", answer(COT)))

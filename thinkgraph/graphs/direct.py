@@ -20,7 +20,9 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         RunState, context_schema=RecallSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    graph.add_node("begin", run.node("begin", begin("direct", lambda _: [DIRECT], dict), entry=True))
+    graph.add_node(
+        "begin", run.node("begin", begin("direct", lambda _: [DIRECT], dict, links=lambda _: False), entry=True)
+    )
     graph.add_node("recall", run.node("recall", recall(DIRECT)))
     graph.add_node("answer", run.node("answer", answer(DIRECT)))
     graph.add_edge(START, "begin")

@@ -29,7 +29,16 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         RunState, context_schema=RagSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    graph.add_node("begin", run.node("begin", chain(RunState, begin("rag", roles, dict), passage_search), entry=True))
+    graph.add_node(
+        "begin",
+        run.node(
+            "begin",
+            chain(
+                RunState, begin("rag", roles, dict, links=lambda settings: settings.scope != "corpus"), passage_search
+            ),
+            entry=True,
+        ),
+    )
     graph.add_node("reason", run.node("reason", one_answer(ROLE)))
     graph.add_node("answer", run.node("answer", answer(ROLE)))
     graph.add_edge(START, "begin")

@@ -20,7 +20,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         SearchAgentState, context_schema=SearchAgentSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    fresh = begin("search_agent", lambda _: [ROLE], lambda: {"given": None})
+    fresh = begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False)
     graph.add_node("begin", run.node("begin", fresh, entry=True))
     graph.add_node("search", run.node("search", search_agent))
     graph.add_node("conclude", run.node("conclude", conclude))

@@ -10,17 +10,21 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final
+from typing import Final, Literal
 
 from thinkgraph.state.base import Quota
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, active_seconds
+
+CeilingName = Literal["calls", "tokens", "cost", "seconds"]
 
 
 class BudgetSpentError(Exception):
     """A ceiling leaves no room for a call. Nodes may catch it; otherwise the run goes to its closing node."""
 
     def __init__(self, what: str, limit: float) -> None:
+        self.what = what
+        self.limit = limit
         self.reason = f"budget: the ceiling of {limit:g} {what} is reached"
         super().__init__(self.reason)
 
@@ -62,6 +66,7 @@ def shares(quota: Quota, parts: int, *, keep: int = 0) -> list[Quota]:
             tokens=cut(quota["tokens"], part),
             cost=None if quota["cost"] is None else quota["cost"] / parts,
             seconds=quota["seconds"],
+            parts=parts * quota.get("parts", 1),
         )
         for part in range(parts)
     ]
@@ -143,6 +148,26 @@ class Ledger:
             self._calls += attempts
             self._tokens += tokens
             self._cost += cost
+
+    @property
+    def parts(self) -> int:
+        """Into how many shares the whole was cut of which this ledger keeps one."""
+        return self._quota.get("parts", 1)
+
+    def extend(self, name: CeilingName, limits: RunSettings) -> None:
+        """Raise a ceiling: this share gets its part of what is added. Time is not divided.
+
+        Args:
+            name: the ceiling.
+            limits: the settings with the new one.
+        """
+        with self._lock:
+            more = (getattr(limits, f"max_{name}") or 0) - (getattr(self._limits, f"max_{name}") or 0)
+            left = self._quota[name]
+            if left is not None:
+                part = more if name == "seconds" else more / self.parts
+                self._quota = {**self._quota, name: left + (part if name in {"seconds", "cost"} else int(part))}  # type: ignore[misc]
+            self._limits = limits
 
     def time_left(self) -> float | None:
         """Seconds until the ceiling on active time, or None."""

@@ -71,6 +71,8 @@ class CallScope:
     ledger: Ledger
     emit: Callable[[Event], None]
     records: dict[str, CallRecord] = field(default_factory=dict)
+    within: str = ""
+    """Where the run was called, for one within another graph: an agent may ask the same thing twice on its thread."""
 
 
 def _digest(value: object) -> str:
@@ -206,6 +208,8 @@ def _reply(
 ) -> Flow[tuple[RawReply, CallRecord, bool]]:
     options = _options(request, scope, prompt)
     identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
+    if scope.within:
+        identity.append(scope.within)
     parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
     parameters += [dict(tool) for tool in options.tools]
     key = _digest([identity, messages, parameters])

@@ -55,7 +55,13 @@ class Journal(Protocol):
 class MemoryJournal:
     """A journal for tests and for runs in one process."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, limit: int | None = None) -> None:
+        """Start empty.
+
+        Args:
+            limit: most replies kept, the newest; None: all.
+        """
+        self._limit = limit
         self._replies: dict[tuple[str, str], RawReply] = {}
 
     def get(self, thread: str, key: str) -> RawReply | None:
@@ -65,6 +71,8 @@ class MemoryJournal:
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
         self._replies[thread, key] = reply
+        while self._limit is not None and len(self._replies) > self._limit:
+            self._replies.pop(next(iter(self._replies)), None)
 
     def forget(self, thread: str) -> None:
         """See Journal."""

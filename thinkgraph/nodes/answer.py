@@ -6,6 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
+from thinkgraph.nodes import conversation
 from thinkgraph.nodes.driver import NodeFunction, Update
 from thinkgraph.nodes.showing import Texts, fetch_texts, totals_of
 from thinkgraph.prompts.communities import community_line
@@ -60,7 +61,9 @@ def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) ->
             model=manifest["models"].get(role, ""),
         )
         yield from ask.emit(Answered(type="answered", status=draft["status"], text=text))
-        return {"answer": result}
+        # A conversation goes on where one was begun.
+        said = [conversation.reply(result)] if manifest.get("message") else []
+        return {"answer": result, "messages": said}
 
     return run
 

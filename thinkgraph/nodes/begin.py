@@ -8,6 +8,8 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
+from thinkgraph.nodes import conversation
+from thinkgraph.nodes.clarify import clarify
 from thinkgraph.nodes.driver import NodeFunction, Update
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings
@@ -31,23 +33,32 @@ def check_question(question: object, settings: RunSettings) -> str:
     return text.encode("utf-8", "replace").decode("utf-8")
 
 
-def begin(method: str, roles: Callable[[Any], Sequence[str]], fresh: Callable[[], Update]) -> NodeFunction:
+def begin(
+    method: str,
+    roles: Callable[[Any], Sequence[str]],
+    fresh: Callable[[], Update],
+    *,
+    links: Callable[[Any], bool] = lambda _settings: True,
+) -> NodeFunction:
     """The entry transition.
 
     Args:
         method: the method's registered name.
         roles: the roles that a run with given settings may call.
         fresh: the method's own channels as a new run finds them.
+        links: whether a run with given settings links names to entities, so that it matters which one is meant.
     """
 
     def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
-        question = check_question(state.get("question"), settings)
         old = state.get("manifest")
+        turn = conversation.asked(state)
+        question = check_question(turn.question, settings)
         if old and not state.get("answer") and settings.on_unfinished == "refuse":
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, roles(settings))
+        used = [*roles(settings), *([conversation.ROLE] if settings.history else ())]
+        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, used)
         yield from ask.emit(
             Started(
                 type="started",
@@ -57,8 +68,15 @@ def begin(method: str, roles: Callable[[Any], Sequence[str]], fresh: Callable[[]
                 knowledge=manifest["knowledge"],
             )
         )
+        said, manifest["message"] = conversation.note(turn, question, settings)
+        if settings.history:
+            question = yield from conversation.in_full(question, turn.earlier, settings)
+        if settings.ask_user in {"ambiguity", "both"} and links(settings):
+            manifest["not_meant"] = yield from clarify(question)
+            yield from ask.leave_out(manifest["not_meant"])
         return {
             "question": question,
+            "messages": said,
             "manifest": manifest,
             "round": 0,
             "evidence": Overwrite({}),

@@ -13,25 +13,28 @@ import functools
 import time
 from collections.abc import Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
+from langchain_core.messages import AIMessage
 from langchain_core.runnables import RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import merge_configs
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from thinkgraph.errors import ThinkGraphError
+from thinkgraph.errors import SettingsError, ThinkGraphError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
 from thinkgraph.models.calls import Ask, CallScope, ask, turn
-from thinkgraph.models.journal import Journal, StoreJournal
+from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep, Talk
+from thinkgraph.nodes.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
 from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.manifest import settings_of
 from thinkgraph.tools.meter import Meter, current_meter
-from thinkgraph.tools.requests import Converse, Emit, Fetch, Steps, Together
+from thinkgraph.tools.requests import AskUser, Converse, Emit, Fetch, LeaveOut, Steps, Together
 
 T = TypeVar("T")
 Update = dict[str, Any]
@@ -41,12 +44,25 @@ _WORKERS = 64
 """Threads that carry out blocking requests under the async driver, for all runs of the process."""
 
 
+_KEPT = 10_000
+"""Replies kept in memory for runs that ask the person and have no journal: a node that waits starts again from its top."""
+
+
+@dataclass(kw_only=True)
+class NodeScope(CallScope):
+    """Where one node execution happens."""
+
+    ceilings: Ceilings
+    left_out: frozenset[str] = frozenset()
+    """Entities that links leave out."""
+
+
 @functools.cache
 def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
 
 
-def _carry_out(steps: Steps[T], scope: CallScope, deps: Deps) -> Flow[T]:
+def _carry_out(steps: Steps[T], scope: NodeScope, deps: Deps) -> Flow[T]:
     """Turn a node's requests into operations; failures of a request are thrown into the node."""
     answer: Any = None
     failure: BaseException | None = None
@@ -57,25 +73,50 @@ def _carry_out(steps: Steps[T], scope: CallScope, deps: Deps) -> Flow[T]:
             return stop.value  # type: ignore[no-any-return]
         answer, failure = None, None
         try:
-            if isinstance(request, Ask):
-                answer = yield from ask(request, scope)
-            elif isinstance(request, Emit):
-                scope.emit(request.event)
-            elif isinstance(request, Together):
-                answer = yield Gather([_carry_out(part, scope, deps) for part in request.parts])
-            elif isinstance(request, Converse):
-                answer = yield _talk(request, scope, deps)
-            else:
-                answer = yield Blocking(functools.partial(_fetch, request, deps))
+            answer = yield from _answer(request, scope, deps)
         except (BudgetSpentError, ThinkGraphError) as error:
             failure = error
 
 
-def _talk(request: Converse[Any], scope: CallScope, deps: Deps) -> Talk:
+def _answer(request: Any, scope: NodeScope, deps: Deps) -> Flow[Any]:  # noqa: PLR0911 - one return for each request
+    if isinstance(request, Ask):
+        return (yield from _with_room(functools.partial(ask, request, scope), scope))
+    if isinstance(request, Emit):
+        return scope.emit(request.event)
+    if isinstance(request, Together):
+        return (yield Gather([_carry_out(part, scope, deps) for part in request.parts]))
+    if isinstance(request, Converse):
+        return (yield _talk(request, scope, deps))
+    if isinstance(request, AskUser):
+        return from_user(request.question, request.read)
+    if isinstance(request, LeaveOut):
+        scope.left_out = frozenset(request.ids)
+        return None
+    found = yield Blocking(functools.partial(_fetch, request, deps))
+    if request.links and scope.left_out:
+        return [[link for link in links if link["entity"]["id"] not in scope.left_out] for links in found]
+    return found
+
+
+def _talk(request: Converse[Any], scope: NodeScope, deps: Deps) -> Talk:
+    def said(asked: Ask, messages: Any) -> Flow[AIMessage]:
+        return _with_room(functools.partial(turn, asked, messages, scope), scope)
+
     return Talk(
-        run=lambda do: request.run(lambda asked, messages: do(turn(asked, messages, scope)), deps),
-        arun=lambda do: request.arun(lambda asked, messages: do(turn(asked, messages, scope)), deps),
+        run=lambda do: request.run(lambda asked, messages: do(said(asked, messages)), deps),
+        arun=lambda do: request.arun(lambda asked, messages: do(said(asked, messages)), deps),
     )
+
+
+def _with_room(call: Callable[[], Flow[T]], scope: NodeScope) -> Flow[T]:
+    """Make a call; where a ceiling leaves no room for it, ask the person for more, if that is wanted."""
+    while True:
+        tried = scope.ceilings.version
+        try:
+            return (yield from call())
+        except BudgetSpentError as spent:
+            if not scope.ceilings.more(spent, scope.ledger, tried):
+                raise
 
 
 def _fetch(request: Fetch[T], deps: Deps) -> T:
@@ -83,7 +124,7 @@ def _fetch(request: Fetch[T], deps: Deps) -> T:
 
 
 def _node_flow(
-    function: NodeFunction, state: Mapping[str, Any], deps: Deps, scope: CallScope, meter: Meter, *, entry: bool
+    function: NodeFunction, state: Mapping[str, Any], deps: Deps, scope: NodeScope, meter: Meter, *, entry: bool
 ) -> Flow[Update]:
     began = time.time()
     try:
@@ -100,6 +141,9 @@ def _node_flow(
         encoder_texts=meter.encoder_texts,
         generated_texts=meter.generated_texts,
     )
+    if changed := scope.ceilings.changes():
+        begun = update.get("manifest") or state["manifest"]
+        update = {**update, "manifest": changed_manifest(begun, changed)}
     records, worked = scope.records, {scope.place: work}
     if entry:
         # A new question never inherits what the thread's last one used.
@@ -194,6 +238,7 @@ class NodeRunner:
         self._deps = deps
         self._schema = schema
         self._defaults = dict(defaults)
+        self._kept = MemoryJournal(limit=_KEPT)
 
     def node(self, name: str, function: NodeFunction, *, entry: bool = False) -> RunnableLambda[Any, Update]:
         """A LangGraph node that runs `function` in both modes.
@@ -242,14 +287,24 @@ class NodeRunner:
         config: RunnableConfig,
         writer: Callable[[Event], None],
         store: Any,
-    ) -> CallScope:
+    ) -> NodeScope:
         thread = str(config.get("configurable", {}).get("thread_id") or "")
         journal: Journal | None = self._deps.journal
         if journal is None and store is not None:
             journal = StoreJournal(store)
+        manifest: Any = state.get("manifest") or {}
+        if settings.ask_user != "never":
+            # The checkpointer of the graph, or of the one around it, as LangGraph hands it to every node.
+            if config.get("configurable", {}).get("__pregel_checkpointer") is None:
+                raise SettingsError(
+                    f"ask_user={settings.ask_user} needs a checkpointer and a thread: a run that waits must be kept"
+                )
+            journal = journal or self._kept
+        asking = settings.ask_user in {"budget", "both"} and not manifest.get("enough")
+        around = str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
         quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
         part = state.get("part", "")
-        return CallScope(
+        return NodeScope(
             models=self._deps.models,
             prompts=self._deps.prompts,
             # Without a thread nothing can be resumed, and keys would collide between runs.
@@ -261,6 +316,9 @@ class NodeRunner:
             settings=settings,
             ledger=Ledger(quota, settings),
             emit=writer,
+            within=around,
+            ceilings=Ceilings(settings, ask=asking),
+            left_out=frozenset(manifest.get("not_meant", ())),
         )
 
 

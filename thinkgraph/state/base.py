@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, NotRequired
+from typing import Annotated, Any, NotRequired, cast
 
+from langchain_core.messages import AnyMessage
+from langgraph.graph.message import add_messages
 from typing_extensions import TypedDict
 
 from thinkgraph.state.answer import Answer, Draft, PrunedNote, merge_pruned
@@ -12,15 +14,21 @@ from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
 class QuestionInput(TypedDict):
-    """Input of every method's graph."""
+    """Input of every method's graph: a question, or messages of which the last is the question.
 
-    question: str
+    Messages that end with a person's win over `question`, so that chat clients work; others are what went before.
+    """
+
+    question: NotRequired[str]
+    messages: NotRequired[Annotated[list[AnyMessage], add_messages]]
 
 
 class AnswerOutput(TypedDict):
     """Output of every method's graph."""
 
     answer: Answer
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The conversation with the answer as its last message; empty where a plain question was asked (without `history`)."""
 
 
 class Manifest(TypedDict):
@@ -44,6 +52,14 @@ class Manifest(TypedDict):
     """Name of the knowledge base."""
     fingerprint: str
     """Fingerprint of graph and text together."""
+    not_meant: NotRequired[list[str]]
+    """Ids of entities that the question names and the person said not to mean."""
+    raised: NotRequired[dict[str, float]]
+    """Ceilings that were raised on the way (`ask_user`), with what the run was started with; `settings` has the new ones."""
+    enough: NotRequired[bool]
+    """Whether the person wants no ceiling raised, and an answer from what there is."""
+    message: NotRequired[str]
+    """Id of the message that asked the question; empty where a plain question did."""
 
 
 class Quota(TypedDict):
@@ -53,6 +69,29 @@ class Quota(TypedDict):
     tokens: int | None
     cost: float | None
     seconds: float | None
+    parts: NotRequired[int]
+    """Into how many shares a whole was cut of which this is one; absent: it is the whole."""
+
+
+CEILINGS = ("max_calls", "max_tokens", "max_cost", "max_seconds")
+
+
+def newest_manifest(old: Manifest | None, new: Manifest | None) -> Manifest:
+    """Reducer: the newer manifest. Tasks side by side may each have had a ceiling raised: the highest holds."""
+    if not old or not new or old.get("run") != new.get("run"):
+        return new or old or cast("Manifest", {})
+    settings = dict(new["settings"])
+    for name in CEILINGS:
+        both = [value for value in (old["settings"].get(name), settings.get(name)) if value is not None]
+        if both and (name in old.get("raised", {}) or name in new.get("raised", {})):
+            settings[name] = max(both)
+    raised = {**new.get("raised", {}), **old.get("raised", {})}
+    merged = cast("Manifest", {**new, "settings": settings})
+    if raised:
+        merged["raised"] = raised
+    if old.get("enough"):
+        merged["enough"] = True
+    return merged
 
 
 def first_reason(old: str | None, new: str | None) -> str:
@@ -64,7 +103,9 @@ class RunState(TypedDict):
     """Channels every method has."""
 
     question: str
-    manifest: NotRequired[Manifest]
+    messages: Annotated[list[AnyMessage], add_messages]
+    """The conversation, where there is one: the only list that grows, as chat clients want it."""
+    manifest: NotRequired[Annotated[Manifest, newest_manifest]]
     round: int
     evidence: Annotated[dict[str, EvidenceItem], merge_evidence]
     calls: Annotated[dict[str, CallRecord], merge_records]

@@ -26,6 +26,16 @@ class Started(TypedDict):
     knowledge: str
 
 
+class Rephrased(TypedDict):
+    """A follow-up question was put in full, by what was said before."""
+
+    type: Literal["rephrased"]
+    question: str
+    """As it was asked."""
+    full: str
+    """As it is answered."""
+
+
 class Linked(TypedDict):
     """Mentions of the question were linked to entities."""
 
@@ -124,4 +134,4 @@ class Answered(TypedDict):
     text: str
 
 
-Event = Started | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered
+Event = Started | Rephrased | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered

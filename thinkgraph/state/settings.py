@@ -55,6 +55,14 @@ class RunSettings(BaseModel):
     )
     seed: int = Field(0, ge=0, le=2**31 - 1, description="The only source of randomness of ours.")
     max_question: int = Field(8000, ge=1, le=100_000, description="Longest question taken, in characters.")
+    history: bool = Field(
+        False,
+        description="Put a follow-up question in full by what was said before on the thread (one more call then).",
+    )
+    ask_user: Literal["never", "ambiguity", "budget", "both"] = Field(
+        "never",
+        description="When to pause and ask the person: a name of several entities, a spent ceiling, or both.",
+    )
     evidence_tokens: int = Field(
         4000, ge=100, le=1_000_000, description="Bound on the evidence in one prompt, in tokens."
     )

@@ -72,7 +72,7 @@ class PerfectChooser(PlayedChatModel):
         every = [entry for entries in list(self._derived.values()) for entry in entries]
         return recognise(question, every, call.text)
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911 - one return for each kind
+    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply of one that knows the gold path, or a wrong one where the draw says so."""
         gold = self.gold_for(call)
         rng = self._rng(call)
@@ -109,6 +109,9 @@ class PerfectChooser(PlayedChatModel):
             case "verdict":
                 right = _follows(gold, call) if gold else False
                 return {"right": right != (rng.random() < self.wrong)}
+            case _ if call.prompt.text("conversation"):
+                # It is told what is asked by the question's own words: those it can find again.
+                return one_line(call.prompt.text("question"))
             case _:
                 return "nothing" if rng.random() < self.wrong else _query(gold, _finding(gold, call))
 

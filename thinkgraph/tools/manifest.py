@@ -42,7 +42,10 @@ def settings_of(
         SettingsError: an unknown or out-of-range setting.
         ManifestMismatchError: the run was started with other settings, models, prompts or knowledge.
     """
-    given = context if isinstance(context, RunSettings | Mapping) else None
+    given: RunSettings | Mapping[str, Any] | None = context if isinstance(context, RunSettings) else None
+    if isinstance(context, Mapping):
+        # LangGraph has made settings of a context of ours; this is the one of a graph around us, which has names of its own.
+        given = {name: value for name, value in context.items() if name in schema.model_fields}
     if manifest is None:
         settings = resolve_settings(schema, defaults, given)
         unpriced = deps.models.unpriced()
@@ -57,7 +60,8 @@ def settings_of(
     asked = resolve_settings(schema, {**manifest["settings"], **explicit(given)})
     for name in explicit(given):
         started, now = getattr(settings, name), getattr(asked, name)
-        if started != now and name != "preset":
+        # A ceiling that was raised on the way may still be given as it was at the start.
+        if started != now and name != "preset" and now != manifest.get("raised", {}).get(name, started):
             raise ManifestMismatchError(
                 f"this run was started with {name}={started!r}, not {now!r}: "
                 "resume it without that setting, or ask the question again on a new thread"

@@ -16,6 +16,7 @@ from langchain_core.messages import AIMessage
 from thinkgraph.models.calls import Ask, Asked
 from thinkgraph.prompts.kinds import Judgement, LookUp, Shape, SubQuestion, Verdict
 from thinkgraph.prompts.library import Message
+from thinkgraph.state.asking import UserQuestion
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.events import Event
 from thinkgraph.state.knowledge import (
@@ -40,6 +41,11 @@ T = TypeVar("T")
 
 class Fetch(ABC, Generic[T]):
     """A request that knowledge answers: blocking, carried out in a thread by the async driver."""
+
+    @property
+    def links(self) -> bool:
+        """Whether the answer is lists of links, from which the driver takes what is not meant."""
+        return False
 
     @abstractmethod
     def run(self, deps: Deps) -> T:
@@ -77,7 +83,26 @@ class Together:
     parts: Sequence[Steps[Any]]
 
 
-Steps = Generator["Fetch[Any] | Ask | Emit | Together | Converse[Any]", Any, T]
+@dataclass(frozen=True)
+class AskUser(Generic[T]):
+    """Ask the person who started the run, and wait: LangGraph's interrupt. Not within `together`.
+
+    The node starts again from its top when the reply is there, and its calls are then taken from the journal.
+    """
+
+    question: UserQuestion
+    read: Callable[[object], T]
+    """Reads a reply. A UsageError it raises is put to the person with the question, asked again."""
+
+
+@dataclass(frozen=True)
+class LeaveOut:
+    """From here on links to these entities are left out: they were named, and not meant."""
+
+    ids: Sequence[str]
+
+
+Steps = Generator["Fetch[Any] | Ask | Emit | Together | Converse[Any] | AskUser[Any] | LeaveOut", Any, T]
 
 
 @dataclass(frozen=True)
@@ -87,6 +112,10 @@ class _Store(Fetch[T]):
     method: str
     arguments: tuple[Any, ...]
     options: Mapping[str, Any]
+
+    @property
+    def links(self) -> bool:
+        return self.method == "linker.link"
 
     def run(self, deps: Deps) -> T:
         return cast("T", deps.call(self.method, *self.arguments, **self.options))
@@ -102,6 +131,10 @@ class _LinkNames(Fetch[list[list[Link]]]):
     texts: Sequence[str]
     limit: int
     guess: bool
+
+    @property
+    def links(self) -> bool:
+        return True
 
     def run(self, deps: Deps) -> list[list[Link]]:
         return link_by_name(deps.knowledge.linker, self.texts, limit=self.limit, guess=self.guess)
@@ -243,6 +276,16 @@ def prose(model: str, communities: Sequence[Sequence[Triple]]) -> Steps[list[Pro
     refuses a wrong name before any model is called.
     """
     return cast("list[Prose]", (yield _Prose(model, communities)))
+
+
+def ask_user(question: UserQuestion, read: Callable[[object], T]) -> Steps[T]:
+    """What the person replies; see `AskUser`."""
+    return cast("T", (yield AskUser(question, read)))
+
+
+def leave_out(ids: Sequence[str]) -> Steps[None]:
+    """Leave entities out of links in this node; in later ones the manifest's `not_meant` does."""
+    yield LeaveOut(ids)
 
 
 def emit(event: Event) -> Steps[None]:

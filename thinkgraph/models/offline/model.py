@@ -163,7 +163,13 @@ class OfflineChatModel(PlayedChatModel):
         return bool(answers) and all(_inside(tokens(answer), given) for answer in answers)
 
     def _text(self, call: Call, question: str) -> str:
-        """A search query: the question's words that the clues do not know yet, and the last names the clues give."""
+        """A search query: the question's words that the clues do not know yet, and the last names the clues give.
+
+        In a conversation, the question with the last name that was said, where it has none of its own.
+        """
+        if said := call.prompt.text("conversation"):
+            heard = [] if proper_names(question) else proper_names(said)
+            return f"{question} ({heard[-1]})" if heard else question
         clues = one_line(call.prompt.text("clues so far"))
         known = set(tokens(clues))
         names = [phrase for phrase in key_phrases(clues) if phrase[:1].isupper()][-2:]

@@ -1,0 +1,97 @@
+"""The retriever gives what a run found, as documents that can be traced back to the stores."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from graphs.cases import CASES
+
+import thinkgraph as tg
+from thinkgraph.errors import KnowledgeError, SettingsError, UsageError
+
+QUESTION = CASES["tog2"].question
+
+
+def documents(asked: Any, **options: Any) -> list[Any]:
+    return tg.ThinkGraphRetriever(**{**asked, **options}).invoke(QUESTION)
+
+
+def test_documents_are_passages_and_triples_of_the_stores(asked):
+    found = documents(asked, k=50)
+    assert {one.metadata["kind"] for one in found} == {"passage", "triple"}
+    assert len({one.id for one in found}) == len(found)
+    graph, text = asked["knowledge"].graph, asked["knowledge"].text
+    for one in found:
+        about = one.metadata
+        assert (about["status"], about["answer"]) == ("grounded", "18")
+        if about["kind"] == "triple":
+            triple = graph.triples([about["id"]])[0]
+            assert one.page_content.startswith(f"{triple['subject_label']} {triple['relation_label']}")
+            assert (about["subject"], about["object"]) == (triple["subject"], triple["object"])
+            assert about["id"] in about["triples"]
+            assert triple["relation_label"] in about["path"]
+        else:
+            passage = text.passages([about["id"]])[0]
+            assert passage["text"][about["start"] : about["end"]] == one.page_content
+        assert None not in graph.triples(about["triples"])
+
+
+def test_what_the_answer_stands_on_comes_first(asked):
+    found = documents(asked, k=50)
+    flags = [one.metadata["cited"] for one in found]
+    assert flags == sorted(flags, reverse=True)
+    assert found[0].metadata["cited"]
+    vote = next(one for one in found if one.metadata["kind"] == "passage" and one.metadata["cited"])
+    assert "from the age of 18" in vote.page_content
+    assert vote.metadata["path"] == "(Baru) <-[highest point]- (Panama)"
+    only = documents(asked, k=50, cited_only=True)
+    assert [one.id for one in only] == [one.id for one in found if one.metadata["cited"]]
+
+
+def test_k_bounds_the_documents(asked):
+    every = [one.id for one in documents(asked, k=50)]
+    assert [one.id for one in documents(asked, k=2)] == every[:2]
+    retriever = tg.ThinkGraphRetriever(**asked, k=1)
+    assert [one.id for one in retriever.invoke(QUESTION, k=3)] == every[:3]
+    with pytest.raises(UsageError, match="k is 0"):
+        retriever.invoke(QUESTION, k=0)
+    with pytest.raises(ValueError, match="k"):
+        tg.ThinkGraphRetriever(**asked, k=0)
+
+
+def test_sync_and_async_agree(asked):
+    retriever = tg.ThinkGraphRetriever(**asked)
+    assert asyncio.run(retriever.ainvoke(QUESTION)) == retriever.invoke(QUESTION)
+
+
+def test_an_unanswered_question_still_has_documents(asked):
+    retriever = tg.ThinkGraphRetriever(**asked, k=4)
+    found = retriever.invoke(CASES["tog2"].other_question)
+    assert len(found) == 4
+    assert not any(one.metadata["cited"] for one in found)
+    assert {one.metadata["status"] for one in found} == {"unknown"}
+    assert tg.ThinkGraphRetriever(**asked, cited_only=True).invoke(CASES["tog2"].other_question) == []
+
+
+@pytest.mark.parametrize("name", sorted(CASES))
+def test_every_method_retrieves(name):
+    from fakes import FakeModel
+
+    case = CASES[name]
+    retriever = tg.ThinkGraphRetriever(
+        knowledge=case.knowledge(), method=name, model=FakeModel(case.replies), settings=dict(case.settings), k=100
+    )
+    found = retriever.invoke(case.question)
+    assert bool(found) == (case.status == "grounded")
+    assert any(one.metadata["cited"] for one in found) == (case.status == "grounded")
+
+
+def test_what_is_wrong_shows_when_it_is_made(asked, tmp_path):
+    with pytest.raises(SettingsError, match="no setting 'widht'"):
+        tg.ThinkGraphRetriever(**{**asked, "settings": {"widht": 3}})
+    with pytest.raises(UsageError, match="no method 'tog3'"):
+        tg.ThinkGraphRetriever(**{**asked, "method": "tog3"})
+    with pytest.raises(KnowledgeError):
+        tg.ThinkGraphRetriever(knowledge=tmp_path / "nothing")

@@ -1,0 +1,1 @@
+"""LangChain's own shapes around what the package does: a retriever, a tool, tools over the knowledge alone."""

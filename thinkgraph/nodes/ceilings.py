@@ -1,0 +1,126 @@
+"""What happens where a ceiling is spent: the run stops, or (`ask_user`) the person is asked whether to raise it."""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar, cast
+
+from langgraph.types import interrupt
+
+from thinkgraph.errors import UsageError
+from thinkgraph.models.budget import BudgetSpentError, CeilingName, Ledger
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.asking import UserQuestion
+from thinkgraph.state.base import Manifest
+from thinkgraph.state.settings import RunSettings, resolve_settings
+
+T = TypeVar("T")
+
+ENOUGH = "stop"
+_NAMES: Mapping[str, CeilingName] = {
+    "calls": "calls",
+    "tokens": "tokens",
+    "US dollars": "cost",
+    "seconds": "seconds",
+}
+
+
+def from_user(question: UserQuestion, read: Callable[[object], T]) -> T:
+    """Pause the run until there is a reply that can be read; each time it cannot, it is asked for again with the reason."""
+    while True:
+        given = interrupt(question)
+        try:
+            return read(given)
+        except UsageError as error:
+            question = {**question, "problem": str(error)}
+
+
+class Ceilings:
+    """The ceilings of one node execution, and what the person said about them. Safe under concurrent calls."""
+
+    def __init__(self, settings: RunSettings, *, ask: bool) -> None:
+        self._settings = settings
+        self._ask = ask
+        self._lock = threading.RLock()
+        self._raised: dict[str, float] = {}
+        self._enough = False
+        self.version = 0
+        """Counts how often a ceiling was raised here."""
+
+    def more(self, spent: BudgetSpentError, ledger: Ledger, tried: int) -> bool:
+        """Whether there is more room than when `tried` was the version; the person may be asked for it."""
+        if not self._ask:
+            return False
+        with self._lock:
+            if self.version != tried:
+                return True
+            if self._enough:
+                return False
+            name = _NAMES[spent.what]
+            limit = getattr(self._settings, f"max_{name}")
+            question = UserQuestion(
+                kind="budget",
+                text=f"The ceiling of {limit:g} {spent.what} (max_{name}) is reached. Raise it?",
+                options=[],
+                reply=f"a number larger than {limit:g} as the new ceiling, or '{ENOUGH}' for an answer from what there is",
+                problem="",
+            )
+            raised = from_user(question, lambda reply: self._read(reply, name, ledger.parts))
+            if raised is None:
+                self._enough = True
+                return False
+            self._raised.setdefault(f"max_{name}", limit)
+            self._settings = raised
+            ledger.extend(name, raised)
+            self.version += 1
+            return True
+
+    def _read(self, reply: object, name: CeilingName, parts: int) -> RunSettings | None:
+        setting = f"max_{name}"
+        if isinstance(reply, Mapping):
+            if set(reply) != {setting}:
+                raise UsageError(
+                    f"it is {setting} that is reached: reply with a number, {{'{setting}': number}} or '{ENOUGH}'"
+                )
+            reply = reply[setting]
+        if isinstance(reply, str) and reply.strip().casefold() == ENOUGH:
+            return None
+        value = _number(reply)
+        if value is None:
+            raise UsageError(f"{one_line(repr(reply))[:80]} is no number: reply with a new {setting}, or '{ENOUGH}'")
+        old = getattr(self._settings, setting)
+        least = old + (parts if name in {"calls", "tokens"} else 0)
+        if value <= old or value < least:
+            shared = f", which {parts} tasks share: at least {least:g}" if least > old + 1 else ""
+            raise UsageError(f"{value:g} is not more than the ceiling of {old:g} there is{shared}")
+        whole = int(value) if value == int(value) else value
+        # A ceiling may be out of the setting's own range: that is a UsageError too.
+        return resolve_settings(type(self._settings), {**self._settings.model_dump(), setting: whole})
+
+    def changes(self) -> dict[str, Any]:
+        """What the manifest must know: raised ceilings (new and old value), and whether it is enough."""
+        changed: dict[str, Any] = {
+            name: (getattr(self._settings, name), before) for name, before in self._raised.items()
+        }
+        return {**changed, "enough": True} if self._enough else changed
+
+
+def changed_manifest(manifest: Manifest, changed: Mapping[str, Any]) -> Manifest:
+    """The manifest with what `Ceilings.changes` says."""
+    pairs = {name: value for name, value in changed.items() if name != "enough"}
+    settings = {**manifest["settings"], **{name: new for name, (new, _) in pairs.items()}}
+    before = {**{name: old for name, (_, old) in pairs.items()}, **manifest.get("raised", {})}
+    enough = {"enough": True} if "enough" in changed else {}
+    return cast("Manifest", {**manifest, "settings": settings, **({"raised": before} if before else {}), **enough})
+
+
+def _number(reply: object) -> float | None:
+    if isinstance(reply, bool) or not isinstance(reply, int | float | str):
+        return None
+    try:
+        value = float(reply)
+    except (ValueError, OverflowError):
+        return None
+    return value if math.isfinite(value) else None
