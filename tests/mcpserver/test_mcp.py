@@ -17,6 +17,7 @@ from graphs.cases import CASES, small_knowledge
 from mcp import Client, StdioServerParameters, stdio_client
 
 from thinkgraph.cli.main import main
+from thinkgraph.errors import UsageError
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.mcp.serve import check_installed
 from thinkgraph.mcp.tools import ARGUMENTS, Tools
@@ -86,7 +87,7 @@ async def test_list_and_call(connect: Connect) -> None:
         assert not answer.is_error, text(answer)
         assert answer.structured_content["answers"] == [ANSWER]
         assert text(answer).splitlines()[0] == ANSWER
-        assert "status: grounded" in text(answer)
+        assert "Status: grounded" in text(answer)
         assert "(Panama) -[capital]-> (Panama City)" in text(answer)
         other = await client.call_tool("ask", {"question": QUESTION, "method": "direct"})
         assert other.structured_content["method"] == "direct"
@@ -207,5 +208,7 @@ async def test_passages_have_their_tools() -> None:
     assert (await tools.call("search_passages", {"query": "ranges", "limit": 2})).data["passages"]
     answer = await tools.call("ask", {"question": case.question})
     assert answer.text.startswith("18\n")
-    assert "passage p1: Panama / Voting:" in answer.text
+    assert '(passage "p1") Panama / Voting:' in answer.text
     assert answer.data["answers"] == case.answers
+    with pytest.raises(UsageError, match="ask_user"):
+        await tools.call("ask", {"question": case.question, "settings": {"ask_user": "budget", "max_calls": 1}})

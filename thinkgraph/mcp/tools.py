@@ -6,15 +6,16 @@ import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, cast
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from thinkgraph.errors import SettingsError, UsageError
+from thinkgraph.faces.asking import told
 from thinkgraph.graphs.build import Graph, build
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.roles import Models
-from thinkgraph.prompts.lines import one_line, qualifier_text
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools import lookups
@@ -177,8 +178,9 @@ class Tools:
         settings = self._bounded(method, arguments.settings)
         graph = await asyncio.to_thread(self._graph, method)
         state = await graph.ainvoke({"question": arguments.question}, context=settings)
-        answer: Answer = state["answer"]
-        return Result(answer_text(answer), dict(answer))
+        if (answer := cast("Answer | None", state.get("answer"))) is None:
+            raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
+        return Result(told(answer), dict(answer))
 
     def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The client's settings, within what the server was started with."""
@@ -204,22 +206,6 @@ class Tools:
                     prompts=self.prompts,
                 )
             return self._graphs[method]
-
-
-def answer_text(answer: Answer) -> str:
-    """An answer for a model to read: the text, how sure it is, and what it stands on with the ids."""
-    evidence = answer["evidence"]
-    out = [one_line(answer["text"]), "", f"status: {answer['status']} ({one_line(answer['reason'])})"]
-    out += [f"path: {one_line(path['text'])}" for path in evidence["paths"]]
-    out += [
-        f"triple {one_line(triple['id'])}: ({one_line(triple['subject_label'])}) -[{one_line(triple['relation_label'])}]-> "
-        f"({one_line(triple['object_label'])}){qualifier_text(triple)}"
-        for triple in evidence["triples"]
-    ]
-    for passage in evidence["passages"]:
-        where = " / ".join(one_line(part) for part in (passage["title"], passage["section"]) if part)
-        out.append(f"passage {one_line(passage['id'])}: {where}: {one_line(passage['text'])}")
-    return "\n".join(out)
 
 
 def _checked(name: str, given: Mapping[str, Any]) -> _Arguments:
