@@ -161,7 +161,7 @@ async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask
         ask,
         file.keep,
         done=done,
-        concurrency=args.concurrency,
+        concurrency=max(args.concurrency, args.workers),
         progress=no_progress if args.quiet else _progress,
     )
     return answered, failed, len(done)

@@ -109,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
             model=bench.bench_model(name, questions, knowledge, seed=args.seed),
             prices=load_prices(args.prices) if args.prices else None,
             golds=bench.known_golds(questions, knowledge),
-            concurrency=args.concurrency,
+            concurrency=max(args.concurrency, args.workers),
             rate_limiter=limiter(args.rate),
         )
         record = bench.plan_record(

@@ -69,7 +69,7 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
         type=int,
         default=1,
         metavar="N",
-        help="processes that share the questions, --concurrency and --rate (default 1: this one)",
+        help="processes that share the questions, --concurrency (at least one each) and --rate (default 1: this one)",
     )
 
 
