@@ -1,10 +1,11 @@
 """Calls a second through our client layer beside the bare OpenAI client, at 16 and 64 in flight.
 
-    ./tg python benchmarks/throughput.py [--in-flight 16,64] [--seconds 3] [--rounds 5]
+    ./tg python benchmarks/throughput.py [--in-flight 16,64] [--seconds 1.5] [--rounds 9]
 
 A local server in a process of its own answers every call after 200 ms. Rounds of the bare asynchronous client, of ours
 (`ChatClient`) and of a whole call as nodes make it (prompt, budget, parsing, usage) take turns with the same messages, so that
-whatever else the machine does hits all of them; the ratio printed is the median over rounds. "cpu ms" is processor time of
+whatever else the machine does hits all of them. Others only ever make a round slower: calls a second and the ratio are those of
+the best rounds, and the ratio of every round stands beside them. "cpu ms" is processor time of
 this process per call in the best round: while calls wait for the server it costs nothing, and where it is all that limits them
 (thousands in flight, a busy machine) the rates are as its inverse. The goal is 0.9 of the bare
 client; exit code 1 if a whole call stays below.
@@ -15,7 +16,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import os
-import statistics
 import subprocess
 import sys
 import time
@@ -109,11 +109,11 @@ async def measure(url: str, flights: Sequence[int], seconds: float, rounds: int)
         for name, rates in found.items():
             cpu = min(spent for _, spent in rates)
             ratios = [one / other for (one, _), (other, _) in zip(rates, found["bare client"], strict=True)]
-            ratio = statistics.median(ratios)
+            ratio = max(speed for speed, _ in rates) / max(speed for speed, _ in found["bare client"])
             met = met and (name != "a whole call" or ratio >= GOAL)
             each = " ".join(f"{value:.2f}" for value in ratios)
             print(
-                f"{in_flight:>9}  {name:14}{statistics.median(speed for speed, _ in rates):>9.1f}{ratio:>7.2f}{cpu * 1000:>8.2f}   {each}",
+                f"{in_flight:>9}  {name:14}{max(speed for speed, _ in rates):>9.1f}{ratio:>7.2f}{cpu * 1000:>8.2f}   {each}",
                 flush=True,
             )
     await client.aclose()
@@ -124,8 +124,8 @@ def main() -> int:
     """Start the server and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--in-flight", default="16,64", help="comma-separated (default 16,64)")
-    parser.add_argument("--seconds", type=float, default=3.0, help="per way and round (default 3)")
-    parser.add_argument("--rounds", type=int, default=5, help="how often each way has its turn (default 5)")
+    parser.add_argument("--seconds", type=float, default=1.5, help="per way and round (default 1.5)")
+    parser.add_argument("--rounds", type=int, default=9, help="how often each way has its turn (default 9)")
     args = parser.parse_args()
     words = [sys.executable, "-m", "thinkgraph.testing.server", "--latency", str(LATENCY)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:

@@ -23,6 +23,7 @@ open a section or forge an item, and the few character sequences that carry the 
 
 from __future__ import annotations
 
+import functools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -53,6 +54,7 @@ _HEADING = re.compile(r"^(?:#+(?:\s+|$))+")
 _NUMBER = re.compile(r"^\[(\d+)\]")
 
 
+@functools.lru_cache(maxsize=4096)
 def one_line(text: str) -> str:
     """The text on one line, composed (NFC): control characters (line breaks, ANSI escapes, bidirectional overrides) become
     spaces, invisible marks go, half characters (lone surrogates) become U+FFFD.
@@ -69,6 +71,7 @@ def _flat(text: str) -> str:
     return _SPACE.sub(" ", _CONTROL.sub(" ", plain)).strip()
 
 
+@functools.lru_cache(maxsize=4096)
 def safe_label(text: str) -> str:
     """A label in which the grammar's own sequences cannot occur; anything else stays as it is."""
     line = one_line(text)

@@ -56,9 +56,12 @@ def settings_of(
         return settings
     check_manifest(manifest, deps)
     settings = resolve_settings(schema, manifest["settings"])
+    wanted = explicit(given)
+    if not wanted:
+        return settings
     # Through the schema, so that "3" and 3 are the same setting.
-    asked = resolve_settings(schema, {**manifest["settings"], **explicit(given)})
-    for name in explicit(given):
+    asked = resolve_settings(schema, {**manifest["settings"], **wanted})
+    for name in wanted:
         started, now = getattr(settings, name), getattr(asked, name)
         # A ceiling that was raised on the way may still be given as it was at the start.
         if started != now and name != "preset" and now != manifest.get("raised", {}).get(name, started):
