@@ -65,7 +65,7 @@ def test_calls_are_bounded_as_the_paper_says() -> None:
 
 def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
     replies = {"tog2.relation_prune": only("borders", "capital"), "tog2.reason": NEVER}
-    model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}, latency=0.15)
+    model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}, latency=0.5)
     graph = tg.build(
         "tog2", knowledge=small_knowledge(), model=model, settings={"ranker": "bm25", "combined": False, "depth": 2}
     )
