@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.interrupt import INTERRUPTED
+from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.kb import LineProgress
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
@@ -112,11 +112,9 @@ def _train(args: argparse.Namespace) -> int:
         _say(f"epoch {row['epoch']}: {_figures(row)}")
 
     try:
-        report = train(pairs, args.out, settings, replace=args.replace, progress=progress, each=each)
-    except KeyboardInterrupt:
-        progress.close()
-        _say("thinkgraph: error: interrupted; the same command goes on where it stopped")
-        return INTERRUPTED
+        # An interrupt that is raised may be swallowed where PyTorch calls back; what was learnt is on disk.
+        with leaving_at_once("interrupted; the same command goes on where it stopped"):
+            report = train(pairs, args.out, settings, replace=args.replace, progress=progress, each=each)
     finally:
         progress.close()
     if not learnt:
