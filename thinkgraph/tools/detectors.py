@@ -3,6 +3,11 @@
 The limit is met along each algorithm's own steps, at the coarsest partition in which every community fits:
 agglomerative, the last such step; Girvan–Newman, the first; Louvain's steps are node moves, and a move that would make a
 community too large is refused; spectral clustering has no steps, so what is too large is split again.
+
+They stand on NumPy and SciPy. Libraries that have whole algorithms do not let one in between their steps: networkx's Louvain
+refuses no move, and SciPy's linkage joins equally near nodes (the leaves around a hub) into one large cluster first, so that
+it must stop at single nodes. networkx's Girvan–Newman finds the same partitions (a test compares betweenness with it) in thirty
+times the time on 100 nodes.
 """
 
 from __future__ import annotations
