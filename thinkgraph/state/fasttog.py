@@ -47,7 +47,7 @@ class FastTogSettings(RunSettings):
         "louvain", description="What cuts the local graph into communities; random: the control."
     )
     hops: int = Field(2, ge=1, le=6, description="n: radius of the local graph (1 where communities have one node).")
-    decay: float = Field(0.2, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
+    decay: float = Field(0.5, gt=0, le=1, description="ρ: a node at hop h is kept with probability ρ^(h-1).")
     node_cap: int | None = Field(600, ge=1, description="Most statements read at one node; a sample beyond it.")
     wide_cap: int | None = Field(
         2_000,
