@@ -6,7 +6,11 @@ import socket
 import sys
 import threading
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from typing import Any
+from types import TracebackType
+from typing import Any, Self
+
+_POLL = 0.05
+"""Seconds between two looks at whether to stop."""
 
 
 class LocalServer(ThreadingHTTPServer):
@@ -50,3 +54,41 @@ class LocalServer(ThreadingHTTPServer):
         """A client that goes away is no error of the server; anything else is shown."""
         if not isinstance(sys.exception(), ConnectionError | BrokenPipeError):
             super().handle_error(request, client_address)
+
+
+class InThread:
+    """What serves from a thread of its own until it is stopped: the base of the servers of this package."""
+
+    def __init__(self, port: int, handler: type[BaseHTTPRequestHandler]) -> None:
+        self._stopping = threading.Event()
+        self._http = LocalServer(port, handler, self)
+        self._thread: threading.Thread | None = None
+
+    @property
+    def port(self) -> int:
+        """The port it listens on."""
+        return int(self._http.server_address[1])
+
+    def start(self) -> Self:
+        """Serve from a thread of its own."""
+        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _POLL}, daemon=True)
+        self._thread.start()
+        return self
+
+    def stop(self) -> None:
+        """Stop serving, close every connection and wait for the threads. May be called twice."""
+        self._stopping.set()
+        if self._thread is not None:
+            self._http.shutdown()
+            self._thread.join()
+            self._thread = None
+        self._http.close_connections()
+        self._http.server_close()
+
+    def __enter__(self) -> Self:
+        return self.start()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.stop()

@@ -20,21 +20,19 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
-from typing import Any, Self, TextIO
+from typing import Any, TextIO
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
 from thinkgraph.models.played import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
-from thinkgraph.testing.local_http import LocalServer
+from thinkgraph.testing.local_http import InThread, LocalServer
 from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang, Reply
 
 __all__ = ["ModelServer", "ServedCall", "main"]
 
 _CHUNK = 24
-_STOP_CHECK = 0.05
 
 
 @dataclass
@@ -69,7 +67,7 @@ Script = Iterable[Answer] | Callable[[ServedCall], Answer]
 """Answers in order of arrival (the last one repeats), or a function from the call to its answer."""
 
 
-class ModelServer:
+class ModelServer(InThread):
     """Serves /v1/chat/completions (whole and streamed) and /v1/models on 127.0.0.1.
 
     Args:
@@ -101,48 +99,24 @@ class ModelServer:
         """The most calls answered at one time."""
         self._lock = threading.Lock()
         self._flying = 0
-        self._stopping = threading.Event()
         self._answer = _player(play) if play is not None else _scripted(script or [])
         self._history: TextIO | None = None
         if history:
             self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
-        self._http = LocalServer(port, _Handler, self)
-        self._thread: threading.Thread | None = None
+        super().__init__(port, _Handler)
 
     @property
     def base_url(self) -> str:
         """What to give a client as its base URL."""
         return f"http://127.0.0.1:{self._http.server_address[1]}/v1"
 
-    def start(self) -> Self:
-        """Serve from a thread of its own."""
-        self._thread = threading.Thread(
-            target=self._http.serve_forever, kwargs={"poll_interval": _STOP_CHECK}, daemon=True
-        )
-        self._thread.start()
-        return self
-
     def stop(self) -> None:
-        """Stop serving, close every connection and wait for the threads. May be called twice."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._http.shutdown()
-            self._thread.join()
-            self._thread = None
-        self._http.close_connections()
-        self._http.server_close()
+        """See InThread; closes the history too."""
+        super().stop()
         with self._lock:
             if self._history is not None:
                 self._history.close()
                 self._history = None
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def begin(self, request: Mapping[str, Any]) -> ServedCall:
         """Note a call's arrival."""

@@ -19,16 +19,13 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 from urllib.parse import parse_qs, urlsplit
 
-from thinkgraph.testing.local_http import LocalServer
+from thinkgraph.testing.local_http import InThread, LocalServer
 from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
 
 PATH = "/sparql"
 JSON = "application/sparql-results+json"
-_POLL = 0.05
 _OK, _BAD, _NOWHERE, _BROKEN = 200, 400, 404, 500
 
 
@@ -70,7 +67,7 @@ Trouble = Fault | Drop | Hang | Garbage | Page | Cut | None
 """What is done to a request; None: it is answered."""
 
 
-class SparqlServer:
+class SparqlServer(InThread):
     """Answers SELECT and ASK by POST and GET at `/sparql` on 127.0.0.1.
 
     Args:
@@ -102,19 +99,12 @@ class SparqlServer:
         self.change(troubles)
         self._lock = threading.Lock()
         self._flying = 0
-        self._stopping = threading.Event()
-        self._http = LocalServer(port, _Handler, self)
-        self._thread: threading.Thread | None = None
+        super().__init__(port, _Handler)
 
     @property
     def url(self) -> str:
         """The endpoint's address."""
         return f"http://127.0.0.1:{self._http.server_address[1]}{PATH}"
-
-    @property
-    def port(self) -> int:
-        """The port it listens on."""
-        return int(self._http.server_address[1])
 
     def change(self, troubles: Iterable[Trouble] | Callable[[AskedQuery], Trouble]) -> None:
         """Let other things happen from now on."""
@@ -123,30 +113,6 @@ class SparqlServer:
             return
         rest: Iterator[Trouble] = iter(troubles)
         self._trouble = lambda _: next(rest, None)
-
-    def start(self) -> Self:
-        """Serve from a thread of its own."""
-        self._thread = threading.Thread(target=self._http.serve_forever, kwargs={"poll_interval": _POLL}, daemon=True)
-        self._thread.start()
-        return self
-
-    def stop(self) -> None:
-        """Stop serving and close every connection. May be called twice."""
-        self._stopping.set()
-        if self._thread is not None:
-            self._http.shutdown()
-            self._thread.join()
-            self._thread = None
-        self._http.close_connections()
-        self._http.server_close()
-
-    def __enter__(self) -> Self:
-        return self.start()
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.stop()
 
     def begin(self, query: str, headers: dict[str, str]) -> tuple[AskedQuery, Trouble]:
         """Note a request, and what is to happen to it, after the latency."""
