@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
-from thinkgraph.nodes.chains import by_rule, counted, evidence_of, fetch_triples, in_words, start_lines
+from thinkgraph.nodes.chains import by_rule, counted, evidence_of, fetch_triples, in_words, start_lines, triple_ids
 from thinkgraph.nodes.community_prune import is_final
 from thinkgraph.nodes.describe import in_prose, tally
 from thinkgraph.nodes.driver import Update
@@ -134,7 +134,7 @@ def _parts(start: Community | None, chains: Sequence[Chain]) -> Iterator[tuple[s
 
 
 def _of(community: Community, triples: Mapping[str, Triple]) -> list[Triple]:
-    return [triples[key] for key in (*community["joining"], *community["triples"]) if key in triples]
+    return [triples[key] for key in triple_ids(community) if key in triples]
 
 
 def _lines(

@@ -4,7 +4,6 @@ does not answer, where `own_knowledge` allows it.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -18,7 +17,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, Sample
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import fold_all
+from thinkgraph.tools.support import most_given
 
 
 def may_remember(settings: FastTogSettings) -> bool:
@@ -49,11 +48,9 @@ def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     yield from ()
     samples: Mapping[str, Sample] = state["samples"]
     given = [sample["answers"] for _, sample in sorted(samples.items(), key=lambda pair: int(pair[0]))]
-    folded = [fold_all(answers) for answers in given if answers]
-    if not folded:
+    answers, count = most_given(given)
+    if not count:
         return {"draft": nothing_found(state, settings)}
-    winner, count = Counter(folded).most_common(1)[0]
-    answers = next(answers for answers in given if answers and fold_all(answers) == winner)
     agree = f" ({count} of {len(given)} samples agree)" if len(given) > 1 else ""
     why = f"the graph does not hold the answer: it comes from the model's own knowledge{agree}"
-    return {"draft": Draft(answers=answers, status="memory", reason=why, cited=[])}
+    return {"draft": Draft(answers=list(answers), status="memory", reason=why, cited=[])}

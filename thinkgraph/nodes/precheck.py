@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +13,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.tog2 import Sample, Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import fold_all
+from thinkgraph.tools.support import most_given
 
 
 def precheck(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
@@ -37,12 +36,8 @@ def tally(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
     if not samples:
         return {}
     yield from ()
-    votes = Counter(fold_all(sample["answers"]) for sample in samples.values() if sample["answers"])
-    if not votes:
+    answers, count = most_given(sample["answers"] for sample in samples.values())
+    if not count or count / settings.precheck_samples < settings.precheck_threshold:
         return {}
-    winner, count = votes.most_common(1)[0]
-    if count / settings.precheck_samples < settings.precheck_threshold:
-        return {}
-    answers = next(s["answers"] for s in samples.values() if fold_all(s["answers"]) == winner)
     why = f"{count} of {settings.precheck_samples} samples agree; no evidence was looked at"
-    return {"draft": Draft(answers=answers, status="memory", reason=why, cited=[])}
+    return {"draft": Draft(answers=list(answers), status="memory", reason=why, cited=[])}

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Mapping
 from typing import Any
 
@@ -15,7 +14,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.baselines import CotScSettings, RecallSample, RecallSettings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import fold_all
+from thinkgraph.tools.support import most_given
 
 DIRECT, COT = "recall.direct", "recall.cot"
 _OFF = "this method has no evidence, and own_knowledge is off"
@@ -78,10 +77,8 @@ def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]
     if not settings.own_knowledge:
         return _unknown(_OFF)
     samples: list[RecallSample] = [state["samples"][part] for part in sorted(state["samples"], key=int)]
-    given = [found["answers"] for found in samples if found["answers"]]
-    if not given:
+    answers, count = most_given(found["answers"] for found in samples)
+    if not count:
         return _unknown(state["stopped"] or "the model does not know the answer")
-    names = [fold_all(answers) for answers in given]
-    winner, count = Counter(names).most_common(1)[0]
     why = f"{count} of {len(samples)} chains of thought agree; no evidence was looked at"
-    return {"draft": Draft(answers=given[names.index(winner)], status="memory", reason=why, cited=[])}
+    return {"draft": Draft(answers=list(answers), status="memory", reason=why, cited=[])}

@@ -43,8 +43,6 @@ class Local:
     triples: dict[str, Triple] = field(default_factory=dict)
     frontier: list[str] = field(default_factory=list)
     """The nodes the next hop starts from."""
-    met: int = 0
-    """How many nodes were met, kept or not."""
 
     def __post_init__(self) -> None:
         self.nodes = dict.fromkeys(self.centre)
@@ -61,7 +59,6 @@ class Local:
                 self.literals.add(triple["object"])
             self.triples[triple["id"]] = triple
             new.update((node, None) for node in (triple["subject"], triple["object"]) if node not in self.nodes)
-        self.met += len(new)
         where = membership(self.centre)
         luck = {node: draw(seed, where, node) for node in new}
         kept = [node for node in new if luck[node] < share]

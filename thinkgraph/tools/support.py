@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from thinkgraph.prompts.lines import parse_item
@@ -48,9 +49,17 @@ ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole."""
 
 
-def fold_all(answers: Iterable[str]) -> str:
-    """Several answers as one text that is the same whatever their order, case and width: what samples vote by."""
-    return " | ".join(sorted(map(fold, answers)))
+def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
+    """The answers that most samples gave, of equals those given first, and how many gave them; nothing and 0 where none did.
+
+    Order, case and width of a sample's answers do not matter.
+    """
+    given = [answers for answers in samples if answers]
+    names = [" | ".join(sorted(map(fold, answers))) for answers in given]
+    if not names:
+        return [], 0
+    winner, count = Counter(names).most_common(1)[0]
+    return given[names.index(winner)], count
 
 
 def fold(text: str) -> str:
