@@ -17,12 +17,11 @@ from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
+from thinkgraph.state.base import CEILINGS
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools import lookups
 from thinkgraph.tools.knowledge import Knowledge
 
-CEILINGS = ("max_calls", "max_tokens", "max_cost", "max_seconds")
-"""Settings that a client may lower and never raise."""
 _FEW, _SOME = 5, 50
 
 
@@ -188,7 +187,7 @@ class Tools:
         ours, theirs = resolve_settings(schema, fixed), resolve_settings(schema, fixed, given)
         for name in given:
             here, wanted = getattr(ours, name), getattr(theirs, name)
-            if name in CEILINGS:
+            if name in CEILINGS:  # which a client may lower and never raise
                 if here is not None and (wanted is None or wanted > here):
                     raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
             elif name in fixed and wanted != here:

@@ -15,7 +15,7 @@ from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, task_words
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
 from thinkgraph.state.fiske import Branch, FiskeSettings
@@ -32,7 +32,6 @@ _NEXT_PARTIAL = (
     "The search did not find everything that the question speaks of. If the evidence is not sufficient but makes some "
     "answer likely, give that answer and name the lines that speak for it; otherwise give none."
 )
-_OWN = "You may also use what you know yourself; then name no line for it."
 _NO_REPLY = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
 
 
@@ -102,7 +101,7 @@ def _caught(steps: Steps[Judgement]) -> Steps[tuple[Judgement, str]]:
 
 
 def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Judgement]:
-    task = TASK_WORDS[settings.task] + (f" {_OWN}" if settings.own_knowledge else "")
+    task = task_words(settings.task, own=settings.own_knowledge)
     return (
         yield from ask.judge(
             "fiske.answer",

@@ -12,7 +12,7 @@ from thinkgraph.nodes.reason import decide, nothing_found
 from thinkgraph.nodes.showing import show
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import numbered, passage_line, path_line, safe_block, triple_sentence
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.state.baselines import KgRagSettings, RagSettings
 from thinkgraph.state.events import Linked, Reasoned, Retrieved, Scored
 from thinkgraph.state.evidence import EvidenceItem, Path
@@ -22,8 +22,6 @@ from thinkgraph.tools.lexical import overlap
 from thinkgraph.tools.requests import Steps
 
 _SURE = frozenset({"exact", "alias"})
-_OWN = "Otherwise answer from what you know yourself and name no line, or say that you do not have enough."
-_NONE = "Otherwise say that you do not have enough and give no answer."
 
 
 def _linked(question: str, limit: int) -> Steps[list[str]]:
@@ -134,7 +132,7 @@ def one_answer(role: str) -> NodeFunction:
                     "question": safe_block(state["question"]),
                     "evidence": numbered(shown.lines),
                     "task": TASK_WORDS[settings.task],
-                    "else": _OWN if settings.own_knowledge else _NONE,
+                    "else": otherwise(own=settings.own_knowledge),
                 },
                 shape=Shape(
                     evidence=len(shown.lines),

@@ -10,7 +10,7 @@ from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.showing import Shown, show
 from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
 from thinkgraph.state.settings import RunSettings
@@ -31,7 +31,6 @@ _NEXT_CLUES = (
 )
 NEXT_NONE = "If it is not sufficient, give no answer."
 NEXT_FINAL = "There will be no further search."
-_OWN = "You may also use what you know yourself; then name no line for it."
 
 
 def next_words(settings: Tog2Settings, *, final: bool) -> tuple[str, tuple[str, ...]]:
@@ -59,7 +58,7 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
         )
     shown = yield from show(items, tokens=settings.evidence_tokens)
     words, fields = next_words(settings, final=final)
-    task = TASK_WORDS[settings.task] + (f" {_OWN}" if settings.own_knowledge else "")
+    task = task_words(settings.task, own=settings.own_knowledge)
     try:
         judgement = yield from ask.judge(
             "tog2.reason",

@@ -26,7 +26,7 @@ from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.state.baselines import AgentReply, SearchAgentSettings
 from thinkgraph.state.events import Reasoned, Retrieved
 from thinkgraph.state.evidence import EvidenceItem, Path
@@ -39,8 +39,6 @@ from thinkgraph.tools.requests import AsyncSay, Converse, Say, Steps
 ROLE = "search_agent.search"
 NOTHING: dict[str, Any] = {"sufficient": False, "answers": [], "evidence": []}
 _LABELS = 40
-_OWN = "Otherwise answer from what you know yourself and name no line, or say that you do not have enough."
-_NONE = "Otherwise say that you do not have enough and give no answer."
 
 
 class SearchInput(BaseModel):
@@ -219,7 +217,7 @@ class SearchAgent(Converse[AgentReply]):
         inputs = {
             "question": safe_block(self.question),
             "task": TASK_WORDS[settings.task],
-            "else": _OWN if settings.own_knowledge else _NONE,
+            "else": otherwise(own=settings.own_knowledge),
         }
         messages = prompt.render(inputs, self._request((), 0).shape, shots=settings.shots)
         model = TurnModel(request=self._request, **say)

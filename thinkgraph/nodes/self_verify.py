@@ -12,13 +12,11 @@ from thinkgraph.nodes.knowledge_shown import DO_NOT_KNOW, Read, Seen, cited_chun
 from thinkgraph.nodes.mind_map import ROOT
 from thinkgraph.prompts.kinds import Judgement, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, Solution
 from thinkgraph.state.events import Stopped
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-
-_OWN = "You may also use what you know yourself; then name no line for it."
 
 
 @dataclass
@@ -45,7 +43,7 @@ class _Trial:
         return {
             "question": safe_block(self.state["asked"]),
             "evidence": numbered(self.seen.lines),
-            "task": TASK_WORDS[task] + (f" {_OWN}" if self.settings.own_knowledge else ""),
+            "task": task_words(task, own=self.settings.own_knowledge),
         }
 
     def shape(self) -> Shape:

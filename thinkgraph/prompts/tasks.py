@@ -22,3 +22,15 @@ TASK_LABELS: Mapping[Task, tuple[str, ...]] = {
     "truth": ("true", "false"),
 }
 """The only answers a task allows; empty: any."""
+
+
+def task_words(task: Task, *, own: bool) -> str:
+    """What is asked for; with `own`, that the model may also use what it knows."""
+    return TASK_WORDS[task] + (" You may also use what you know yourself; then name no line for it." if own else "")
+
+
+def otherwise(*, own: bool) -> str:
+    """What to do where the lines do not hold the answer."""
+    if own:
+        return "Otherwise answer from what you know yourself and name no line, or say that you do not have enough."
+    return "Otherwise say that you do not have enough and give no answer."
