@@ -753,3 +753,21 @@ def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pyt
     replies = script(splits, keys, {"Who borders Panama?": [f"Land {n}" for n in range(9)]})
     events = events_of("Root?", replies, knowledge, follow=4)
     assert any("5 answers were not followed" in event.get("reason", "") for event in events)
+
+
+@pytest.mark.parametrize(("follow", "status"), [(2, "partial"), (3, "grounded")])
+def test_an_answer_that_rests_on_answers_not_all_followed_is_partial(follow: int, status: str) -> None:
+    rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(3)), ("Land 0", "capital", "First City")]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    lands, root = "Who borders Panama?", "Capital next to Panama?"
+    splits = {root: [(lands, ()), ("What is the capital of #1?", (1,))]}
+    keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        answers = ["Land 0", "Land 1", "Land 2"] if prompt.text("question") == lands else ["First City"]
+        return {"sufficient": True, "answers": answers, "evidence": holding(prompt, answers)}
+
+    answer, _ = ask(root, script(splits, keys, {}, reason=reason), knowledge, follow=follow)
+    assert (answer["answers"], answer["status"]) == (["First City"], status)
+    if status == "partial":
+        assert answer["reason"] == f'best effort: 1 of 3 answers to "{lands}" were not followed (follow)'

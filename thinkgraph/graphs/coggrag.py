@@ -57,7 +57,7 @@ def roles(settings: CogGragSettings) -> Sequence[str]:
 
 
 def _fresh() -> Update:
-    return {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "linked", "solved")}
+    return {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "linked", "solved", "unfollowed")}
 
 
 def _settings(state: CogGragState) -> CogGragSettings:

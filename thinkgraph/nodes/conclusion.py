@@ -60,7 +60,7 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
     """Once the root is answered: the answer, and its status.
 
     `grounded` where lines hold it that are triples, passages or verified answers with evidence of their own, and where no
-    verifier had the last word against it.
+    verifier had the last word against it; `partial` also where answers it rests on were too many to follow.
     """
     yield from ()
     root: Solution | None = state["solved"].get(ROOT)
@@ -72,19 +72,25 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
     if not root["held"] or not cited:
         why = "the evidence does not hold the answer: it comes from the model's own knowledge"
         return {"draft": Draft(answers=root["answers"], status="memory", reason=_because(why, state), cited=[])}
-    shaky = _shaky(state)
+    below = _below(state)
+    shaky = next((key for key in below if state["solved"][key]["verified"] is False), None)
+    used = {at for key in below for at in references(state["mind_map"], key)}
+    cut = next((key for key in below if key in used and state["unfollowed"].get(key)), None)
     if root["verified"] is False:
         why = "best effort: no verifier judged the answer right"
     elif shaky:
-        why = f'best effort: it rests on an unverified answer to "{state["solved"][shaky[0]]["asked"]}"'
+        why = f'best effort: it rests on an unverified answer to "{state["solved"][shaky]["asked"]}"'
+    elif cut:
+        every, missed = state["solved"][cut], state["unfollowed"][cut]
+        why = f'best effort: {missed} of {len(every["answers"])} answers to "{every["asked"]}" were not followed (follow)'
     else:
         why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
         return {"draft": Draft(answers=root["answers"], status="grounded", reason=_because(why, state), cited=cited)}
     return {"draft": Draft(answers=root["answers"], status="partial", reason=_because(why, state), cited=cited)}
 
 
-def _shaky(state: Mapping[str, Any]) -> list[str]:
-    """Unverified answers that the root's rests on: cited, or put into a question whose answer is."""
+def _below(state: Mapping[str, Any]) -> list[str]:
+    """The answered questions that the root's answer rests on: cited, or put into a question whose answer is."""
     solved: Mapping[str, Solution] = state["solved"]
     queue, seen = list(solved[ROOT]["rests"]), set(solved[ROOT]["rests"])
     while queue:
@@ -92,7 +98,7 @@ def _shaky(state: Mapping[str, Any]) -> list[str]:
         new = {*solved[at]["rests"], *references(state["mind_map"], at)} - seen
         seen |= new
         queue += new
-    return in_order(key for key in seen if solved[key]["verified"] is False)
+    return in_order(seen)
 
 
 def _because(why: str, state: Mapping[str, Any]) -> str:

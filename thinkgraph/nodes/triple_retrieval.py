@@ -46,6 +46,8 @@ class Search:
     sentences: list[str] = field(default_factory=list)
     """The keys in words, unknown ends left out."""
     notes: list[str] = field(default_factory=list)
+    left: dict[str, int] = field(default_factory=dict)
+    """By question, how many of its answers are not looked up although a later question needs them."""
 
 
 def in_words(parts: Sequence[str]) -> str:
@@ -108,7 +110,8 @@ def next_search(state: Mapping[str, Any], settings: CogGragSettings) -> Search:
         room = settings.follow - len(search.names) - len(search.entities)
         taken = solution["answers"][: max(room, 0)]
         if len(taken) < len(solution["answers"]):
-            search.notes.append(f"{len(solution['answers']) - len(taken)} answers were not followed (follow)")
+            search.left[at] = len(solution["answers"]) - len(taken)
+            search.notes.append(f"{search.left[at]} answers were not followed (follow)")
         for answer in taken:
             ids = solution["entities"].get(answer)
             if ids is None:
@@ -154,6 +157,8 @@ def retrieve_triples(state: Mapping[str, Any], settings: CogGragSettings) -> Ste
     elif settings.follow_answers and not state["stopped"]:
         search = next_search(state, settings)
     update: Update = {"round": state["round"] + 1}
+    if search.left:
+        update["unfollowed"] = search.left
     linked = yield from _linked(search, settings)
     ids = list(dict.fromkeys([*search.entities, *(one for group in linked.values() for one in group)]))
     if len(ids) > MOST_ENTITIES:

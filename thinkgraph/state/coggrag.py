@@ -62,7 +62,7 @@ class CogGragSettings(RunSettings):
     )
     unanswered: bool = Field(False, description="Show deeper questions without an answer too, as 'I don't know'.")
     follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
-    follow: int = Field(30, ge=1, le=200, description="Most answers followed at a time.")
+    follow: int = Field(64, ge=1, le=64, description="Most answers followed at a time.")
     passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
     read_passages: int = Field(16, ge=1, le=500, description="Passages ranked for one question.")
     chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
@@ -184,6 +184,8 @@ class CogGragState(RunState):
     linked: Annotated[dict[str, list[str]], merge_records]
     """Entity ids by name (in its normal form)."""
     solved: Annotated[dict[str, Solution], merge_records]
+    unfollowed: Annotated[dict[str, int], merge_records]
+    """By question, how many of its answers were not looked up although a later question needed them."""
 
 
 class DecomposeTask(TaskState):
