@@ -114,7 +114,7 @@ def main() -> int:
             return 0
         results = run_bench(Plan(questions, knowledge, {"coggrag": {}}, bench_model("perfect", questions, knowledge)))
         print(f"\nceiling over {knowledge.name}, {len(questions)} questions\n{render(table(results))}", flush=True)
-        faults += bounds(results, 1) + ceiling(results)
+        faults += bounds(results) + ceiling(results)
         faults += ablations(questions, knowledge, args.models.split(","))
     if args.latency:
         with Knowledge.open("world") as world:
@@ -132,18 +132,12 @@ def ceiling(results: Sequence[Result]) -> int:
     return len(low)
 
 
-def bounds(results: Sequence[Result], rethinks: int) -> int:
+def bounds(results: Sequence[Result]) -> int:
     """How many runs made more calls than C + 2 + (1 + 2k)|M|; says which."""
-    broken = 0
-    for result in results:
-        roles = result["answer"]["usage"]["roles"]
-        made = sum(role["calls"] for name, role in roles.items() if name.startswith("coggrag."))
-        split = roles["coggrag.decompose"]["calls"] if "coggrag.decompose" in roles else 0
-        most = split + 2 + (1 + 2 * rethinks) * len(result["answer"]["trace"]["data"]["nodes"])
-        if made > most:
-            print(f"{result['id']}: {made} calls where at most {most} are allowed")
-            broken += 1
-    return broken
+    broken = [result for result in results if result["calls"] > (result["bound"] or 0)]
+    for result in broken:
+        print(f"{result['id']}: {result['calls']} calls where at most {result['bound']} are allowed")
+    return len(broken)
 
 
 def ablations(questions: Sequence[Question], knowledge: Knowledge, models: Sequence[str]) -> int:
@@ -158,7 +152,7 @@ def ablations(questions: Sequence[Question], knowledge: Knowledge, models: Seque
         model = bench_model(name, questions, knowledge)
         for variant, settings in VARIANTS.items():
             results = run_bench(Plan(questions, knowledge, {"coggrag": settings}, model))
-            faults += bounds(results, 1)
+            faults += bounds(results)
             print(line(variant, results), flush=True)
     return faults
 

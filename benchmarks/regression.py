@@ -59,8 +59,8 @@ ROOT = Path(__file__).parents[1]
 METHODS = "tog2,fasttog,fiske,coggrag"
 MODELS = "perfect,perfect:0.1,perfect:0.2,offline"
 HEAD = (
-    "| set | questions | method | model | hits@1 | EM | unknown | calls | most | input tokens | output tokens |",
-    "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|",
+    "| set | questions | method | model | hits@1 | EM | unknown | calls | most | bound | input tokens | output tokens |",
+    "|---|---:|---|---|---:|---:|---:|---:|---:|---:|---:|---:|",
 )
 _MOST_PATHS = 4
 """Relation paths tried for a WebQSP question: many of those printed are spurious."""
@@ -150,6 +150,7 @@ def line(name: str, model: str, row: Row) -> str:
         *(f"{100 * row[key]:.1f}" for key in ("hits1", "em", "unknown")),  # type: ignore[literal-required]
         f"{row['calls_mean']:.2f}",
         row["calls_max"],
+        "–" if row["bound"] is None else row["bound"],
         f"{row['input_tokens_mean']:.0f}",
         f"{row['output_tokens_mean']:.0f}",
     )

@@ -279,7 +279,7 @@ async def arun_bench(
             except ThinkGraphError as error:
                 failed.append(error)
                 return
-            result = _result(method, question, answer, plan.golds)
+            result = _result(method, question, answer, plan)
             have[method, question.id] = result
             if keep:
                 keep(result)
@@ -324,7 +324,8 @@ async def _here(plan: Plan) -> AsyncIterator[_Here]:
         await models.aclose()
 
 
-def _result(method: str, question: Question, answer: Answer, golds: Mapping[str, Gold] | None) -> Result:
+def _result(method: str, question: Question, answer: Answer, plan: Plan) -> Result:
+    entry, golds = find_method(method), plan.golds
     by_role = answer["usage"]["roles"]
     apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
     try:
@@ -341,5 +342,6 @@ def _result(method: str, question: Question, answer: Answer, golds: Mapping[str,
         evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
         calls=answer["usage"]["total"]["calls"] - apart_calls,
         apart_calls=apart_calls,
+        bound=entry.bound(resolve_settings(entry.settings, plan.methods[method]), answer),
         answer=answer,
     )

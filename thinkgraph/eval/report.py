@@ -25,6 +25,8 @@ _COST_COLUMNS = (
     "method",
     "calls_mean",
     "calls_max",
+    "bound",
+    "above",
     "apart_calls_mean",
     "input_tokens_mean",
     "output_tokens_mean",
@@ -37,7 +39,9 @@ _MEANT = """`hits1`: the first answer is a gold one (for statements: label accur
 `partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their
 published aliases. `missing`: no answer though
 there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootstrap intervals.
-Calls of an LLM ranker, or of one that writes communities as prose, are counted apart."""
+`bound`: the most calls by the method's paper
+(the largest where it depends on the question); `above`: questions that took more. Calls of an LLM ranker, or of one that
+writes communities as prose, are counted apart."""
 
 
 def write_report(folder: Path, results: Sequence[Result], plan: Mapping[str, Any]) -> list[Path]:

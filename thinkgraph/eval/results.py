@@ -24,6 +24,8 @@ PLAIN_COLUMNS = (
     "wrong",
     "calls_mean",
     "calls_max",
+    "bound",
+    "above",
     "apart_calls_mean",
     "seconds_mean",
 )
@@ -44,6 +46,8 @@ class Result(TypedDict):
     """None where the question has no gold evidence."""
     calls: int
     apart_calls: int
+    bound: int | None
+    """Most calls by the method's paper (`Method.bound`)."""
     answer: Answer
 
 
@@ -60,6 +64,10 @@ class Row(TypedDict):
     wrong: float
     calls_mean: float
     calls_max: int
+    bound: int | None
+    """Most calls by the method's paper; where it depends on the question, the largest."""
+    above: int
+    """Questions that took more calls than their bound."""
     apart_calls_mean: float
     """Calls of an LLM ranker or of one that puts communities into prose, which the methods' bounds count apart; not in
     `calls_mean`.
@@ -125,6 +133,10 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
         wrong=mean(lambda m: m["scores"]["wrong"]),
         calls_mean=mean(lambda m: m["calls"]),
         calls_max=max(member["calls"] for member in members),
+        bound=max(bounds)
+        if (bounds := [bound for member in members if (bound := _bound(member)) is not None])
+        else None,
+        above=sum(member["calls"] > bound for member in members if (bound := _bound(member)) is not None),
         apart_calls_mean=mean(lambda m: m["apart_calls"]),
         seconds_mean=mean(lambda m: usage(m)["seconds"]),
         partial=mean(lambda m: m["scores"]["partial"]),
@@ -145,6 +157,11 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
         seconds_p50=round(float(np.quantile(seconds, 0.5)), 4),
         seconds_p95=round(float(np.quantile(seconds, 0.95)), 4),
     )
+
+
+def _bound(result: Result) -> int | None:
+    # Answers kept by an older version have none.
+    return result.get("bound")
 
 
 def render(rows: Sequence[Row], columns: Sequence[str] = PLAIN_COLUMNS) -> str:

@@ -27,6 +27,7 @@ from thinkgraph.nodes.mind_map import ROOT, children, listed, plan, put_in, read
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.self_verify import self_verify
 from thinkgraph.nodes.triple_retrieval import ends_of, retrieve_triples
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput, Quota
 from thinkgraph.state.coggrag import (
     CogGragSettings,
@@ -216,10 +217,18 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: CogGragSettings, answer: Answer) -> int:
+    """C decompositions, two extractions and 1 + 2k calls for every question of the mind map."""
+    split = answer["usage"]["roles"].get("coggrag.decompose")
+    asked = 1 + 2 * settings.rethinks if settings.verify else 1
+    return (split["calls"] if split else 0) + 1 + settings.global_keys + asked * len(answer["trace"]["data"]["nodes"])
+
+
 METHOD = Method(
     name="coggrag",
     title="CogGRAG",
     summary="Break the question down into a mind map, retrieve triples for all of it, answer bottom-up, verify, re-think.",
     settings=CogGragSettings,
     wire=wire,
+    bound=bound,
 )

@@ -13,6 +13,7 @@ from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.driver import NodeRunner, Update
 from thinkgraph.nodes.recall import COT, majority, sample
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.baselines import CotScSettings, RecallState, RecallTask
 
@@ -61,10 +62,16 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: CotScSettings, _answer: Answer) -> int:
+    """One call a sample."""
+    return settings.samples
+
+
 METHOD = Method(
     name="cot_sc",
     title="Self-consistency (CoT-SC)",
     summary="No retrieval: several chains of thought, the majority answers.",
     settings=CotScSettings,
     wire=wire,
+    bound=bound,
 )

@@ -25,6 +25,7 @@ from thinkgraph.nodes.community_search import community_search, search_starts
 from thinkgraph.nodes.driver import NodeRunner, Update, chain
 from thinkgraph.nodes.extract_subjects import extract_subjects, link_subjects
 from thinkgraph.nodes.memory import may_remember, remember, vote
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, FastTogState, PruneTask
 
@@ -146,10 +147,17 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: FastTogSettings, _answer: Answer) -> int:
+    """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback."""
+    remembered = settings.fallback_samples if settings.fallback == "cot_sc" else 1
+    return 3 + settings.depth * (settings.width + 1) + (remembered if may_remember(settings) else 0)
+
+
 METHOD = Method(
     name="fasttog",
     title="FastToG",
     summary="Think community by community: find communities around the entities, chain them, reason over the chains.",
     settings=FastTogSettings,
     wire=wire,
+    bound=bound,
 )

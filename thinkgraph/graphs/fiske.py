@@ -33,6 +33,7 @@ from thinkgraph.nodes.mapping import mapping
 from thinkgraph.nodes.r_mapping import open_round
 from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.starting_points import starting_points
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, Mappable, MappingTask
 
@@ -122,10 +123,16 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: FiskeSettings, _answer: Answer) -> int | None:
+    """The ceiling: the paper gives no other bound, calls follow the number of relations and nodes that branches meet."""
+    return settings.max_calls
+
+
 METHOD = Method(
     name="fiske",
     title="FiSKE",
     summary="Map the question's clues one by one to relations and entities along branches, until one maps them all.",
     settings=FiskeSettings,
     wire=wire,
+    bound=bound,
 )

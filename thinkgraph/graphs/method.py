@@ -9,7 +9,13 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.nodes.driver import NodeRunner
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import RunSettings
+
+
+def one_call(_settings: Any, _answer: Answer) -> int:
+    """The bound of a method that asks once."""
+    return 1
 
 
 @dataclass(frozen=True)
@@ -22,3 +28,8 @@ class Method:
     """One line for lists and help."""
     settings: type[RunSettings]
     wire: Callable[[NodeRunner], StateGraph[Any, Any, Any, Any]]
+    bound: Callable[[Any, Answer], int | None] = one_call
+    """Most calls of a run with these settings that gave this answer, by the paper's count, or None where nothing bounds them.
+
+    Calls of an LLM ranker or of one that puts communities into prose, repairs and retries count apart.
+    """

@@ -11,6 +11,7 @@ from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.driver import NodeRunner
 from thinkgraph.nodes.search_agent import ROLE, conclude, search_agent
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
@@ -33,10 +34,16 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: SearchAgentSettings, _answer: Answer) -> int:
+    """One call a turn."""
+    return settings.turns
+
+
 METHOD = Method(
     name="search_agent",
     title="Search agent (Search-on-Graph)",
     summary="One tool-calling model with one tool, search(entity, direction, relations), in LangChain's create_agent.",
     settings=SearchAgentSettings,
     wire=wire,
+    bound=bound,
 )

@@ -23,6 +23,7 @@ from thinkgraph.nodes.link_entities import link_entities
 from thinkgraph.nodes.reason import reason
 from thinkgraph.nodes.relation_prune import relation_prune
 from thinkgraph.nodes.topic_prune import topic_prune
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
 from thinkgraph.state.tog2 import RelationPruneTask
@@ -120,10 +121,16 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: TogSettings, _answer: Answer) -> int:
+    """2WD + D + 1, and the topic prune."""
+    return 2 * settings.width * settings.depth + settings.depth + 1 + settings.topic_prune
+
+
 METHOD = Method(
     name="tog",
     title="ToG (Think-on-Graph)",
     summary="Beam search: the model prunes relations, then entities, one call each; at most 2WD + D + 1 calls.",
     settings=TogSettings,
     wire=wire,
+    bound=bound,
 )

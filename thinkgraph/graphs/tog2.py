@@ -30,6 +30,7 @@ from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.reason import query_reform, reason
 from thinkgraph.nodes.relation_prune import relation_prune
 from thinkgraph.nodes.topic_prune import topic_prune
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.tog2 import PrecheckTask, RelationPruneTask, Tog2Settings, Tog2State, Topic
 
@@ -153,10 +154,19 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
+def bound(settings: Tog2Settings, _answer: Answer) -> int:
+    """2D + 1, or WD + D + 1 with a relation prune per entity; beside it topic prune, split reform and pre-check."""
+    prunes = 1 if settings.combined else settings.width
+    reforms = settings.depth if settings.clues and not settings.fused else 0
+    samples = settings.precheck_samples if settings.precheck else 0
+    return (prunes + 1) * settings.depth + 1 + settings.topic_prune + reforms + samples
+
+
 METHOD = Method(
     name="tog2",
     title="ToG-2",
     summary="Alternate between graph and text: prune relations, retrieve the documents of what they reach, reason.",
     settings=Tog2Settings,
     wire=wire,
+    bound=bound,
 )

@@ -82,7 +82,9 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Updat
         why = f'best effort: it rests on an unverified answer to "{state["solved"][shaky]["asked"]}"'
     elif cut:
         every, missed = state["solved"][cut], state["unfollowed"][cut]
-        why = f'best effort: {missed} of {len(every["answers"])} answers to "{every["asked"]}" were not followed (follow)'
+        why = (
+            f'best effort: {missed} of {len(every["answers"])} answers to "{every["asked"]}" were not followed (follow)'
+        )
     else:
         why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
         return {"draft": Draft(answers=root["answers"], status="grounded", reason=_because(why, state), cited=cited)}
