@@ -237,8 +237,8 @@ def test_an_agent_of_ones_own_reads_the_knowledge():
         return AIMessage("", tool_calls=[{"name": name, "args": arguments, "id": name, "type": "tool_call"}])
 
     said = [
-        look("find_entities", names=["Panama"]),
-        look("relations_of", entities=["Atlantis"]),
+        look("find_entities", text="Panama"),
+        look("relations_of", entity="Atlantis"),
         look("neighbours", entity="Panama", relation="capital"),
         look("neighbours", entity="Panama", relation="capital", direction="up"),
         AIMessage("Panama City."),
@@ -246,7 +246,7 @@ def test_an_agent_of_ones_own_reads_the_knowledge():
     agent = create_agent(Scripted(messages=iter(said)), tg.knowledge_tools(small_knowledge()))
     told = [message for message in agent.invoke(ASK)["messages"] if isinstance(message, ToolMessage)]
     assert [message.status for message in told] == ["success", "error", "success", "error"]
-    assert told[1].content.startswith('no entity has the id "Atlantis"')
+    assert told[1].content.startswith("there is no entity 'Atlantis'")
     assert told[2].content == '(Panama) -[capital]-> (Panama City) | id "Panama City"'
     assert "direction" in told[3].content
 

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import json
+from typing import Any
 
 import pytest
 from langchain_core.tools import ToolException
 
 import thinkgraph as tg
-from thinkgraph.faces import knowledge_tools as module
+from thinkgraph.errors import StoreError
+from thinkgraph.faces import lookups as module
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
@@ -38,20 +40,20 @@ def test_they_are_the_five(tools):
 
 
 def test_an_agent_walks_from_a_name_to_a_passage(tools):
-    found = call(tools["find_entities"], names=["Which country has Baru as its highest point?"])
+    found = call(tools["find_entities"], text="Which country has Baru as its highest point?")
     assert 'id "Baru" | exact' in found.content
-    baru = found.artifact[0]["entity"]["id"]
-    relations = call(tools["relations_of"], entities=[baru])
+    baru = found.artifact["entities"][0]["id"]
+    relations = call(tools["relations_of"], entity=baru)
     assert '(Baru) <-[highest point]- x1 | relation "highest_point" in' in relations.content
-    edge = next(one for one in relations.artifact if one["name"] == "highest_point")
-    reached = call(tools["neighbours"], entity=baru, relation=edge["name"], direction=edge["direction"])
+    edge = next(one for one in relations.artifact["relations"] if one["relation"] == "highest_point")
+    reached = call(tools["neighbours"], entity=baru, relation=edge["relation"], direction=edge["direction"])
     assert reached.content == '(Baru) <-[highest point]- (Panama) | id "Panama"'
-    panama = reached.artifact[0]["subject"]
+    panama = reached.artifact["triples"][0]["subject"]
     passages = call(tools["passages_of"], entities=[panama], query="age to vote", limit=1)
     assert passages.content == (
         'text | Panama | Voting | Citizens of Panama vote from the age of 18. | id "p1" | about "Panama"'
     )
-    assert passages.artifact[0]["text"] == "Citizens of Panama vote from the age of 18."
+    assert passages.artifact["passages"][0]["text"] == "Citizens of Panama vote from the age of 18."
     searched = call(tools["search_passages"], query="ranges that cross Colombia", limit=1)
     assert 'id "p2"' in searched.content
 
@@ -64,15 +66,16 @@ def test_values_are_no_ids(tools):
 @pytest.mark.parametrize(
     ("name", "arguments", "says"),
     [
-        ("relations_of", {"entities": ["Panama", "Atlantis"]}, 'no entity has the id "Atlantis"; find_entities gives'),
-        ("passages_of", {"entities": ["a", "b", "c", "d"], "query": "x"}, '"a", "b", "c" and 1 more'),
-        ("neighbours", {"entity": "At\nlantis", "relation": "x"}, r'the id "At\nlantis"'),
-        ("neighbours", {"entity": "Panama", "relation": "moons"}, 'no relation "moons" in direction out; relations_of'),
+        ("relations_of", {"entity": "Atlantis"}, "there is no entity 'Atlantis': find_entities finds"),
+        ("passages_of", {"entities": ["Panama", "b"], "query": "x"}, "there is no entity 'b'"),
+        ("neighbours", {"entity": "At\nlantis", "relation": "x"}, "there is no entity 'At lantis'"),
+        ("neighbours", {"entity": "Panama", "relation": "moons"}, "no relation 'moons' that way: relations_of"),
         (
             "neighbours",
             {"entity": "Panama", "relation": "capital", "direction": "in"},
             "it has it in the other direction",
         ),
+        ("find_entities", {"text": " \0 "}, "text is empty"),
     ],
 )
 def test_what_there_is_not_is_one_clear_line(tools, knowledge, name, arguments, says):
@@ -86,20 +89,41 @@ def test_what_there_is_not_is_one_clear_line(tools, knowledge, name, arguments, 
     assert str(raised.value) == message.content
 
 
+def test_a_store_that_fails_is_no_fault_of_the_models(knowledge, monkeypatch):
+    tools = {tool.name: tool for tool in tg.knowledge_tools(knowledge)}
+
+    def fail(*_: Any, **__: Any) -> Any:
+        raise StoreError("the database does not answer")
+
+    monkeypatch.setattr(type(knowledge.graph), "relations", fail)
+    with pytest.raises(StoreError, match="does not answer"):
+        tools["relations_of"].invoke({"entity": "Panama"})
+
+
 def test_limits_are_kept_and_what_is_left_out_is_said(tools, monkeypatch):
     reached = call(tools["neighbours"], entity="Panama", relation="borders", limit=1)
-    assert len(reached.artifact) == 1
+    assert len(reached.artifact["triples"]) == 1
     assert reached.content.endswith("\n... and 1 more")
-    relations = call(tools["relations_of"], entities=["Panama"], limit=2)
-    assert len(relations.artifact) == 2
-    assert "... and 2 more relations of Panama" in relations.content
-    for wrong in ({"limit": 0}, {"limit": 101}, {"entities": []}, {"entities": ["x"] * 21}):
+    relations = call(tools["relations_of"], entity="Panama", limit=2)
+    assert len(relations.artifact["relations"]) == 2
+    assert relations.content.endswith("\n... and 2 more")
+    for wrong in ({"limit": 0}, {"limit": 201}, {"entities": ["Panama"]}, {"entity": 5}):
         with pytest.raises(ValueError, match="validation error"):
-            tools["relations_of"].invoke({"entities": ["Panama"], **wrong})
+            tools["relations_of"].invoke({"entity": "Panama", **wrong})
     monkeypatch.setattr(module, "MAX_TEXT", 60)
-    cut = call(tools["relations_of"], entities=["Panama"])
+    cut = call(tools["relations_of"], entity="Panama")
     assert len(cut.content) < 90
-    assert "... and 3 more" in cut.content
+    assert cut.content.endswith("... and 3 more")
+
+
+def test_a_long_passage_is_cut_in_the_text_and_whole_in_the_artifact():
+    passage = Passage(id="p", entities=["a"], title="t", section="", text="word " * 1000)
+    knowledge = tg.Knowledge(
+        graph=MemoryGraphStore([("a", "b", "c")]), text=MemoryTextStore([passage]), embedder=HashEmbedder()
+    )
+    found = call(tg.knowledge_tools(knowledge)[-1], query="word")
+    assert len(found.content) < module.MAX_PASSAGE + 100
+    assert len(found.artifact["passages"][0]["text"]) > 4000
 
 
 def test_other_peoples_text_stays_on_its_line():
@@ -111,7 +135,7 @@ def test_other_peoples_text_stays_on_its_line():
     knowledge = tg.Knowledge(graph=graph, text=text, embedder=HashEmbedder())
     tools = {tool.name: tool for tool in tg.knowledge_tools(knowledge)}
     for name, arguments in {
-        "relations_of": {"entities": ["e1"]},
+        "relations_of": {"entity": "e1"},
         "neighbours": {"entity": "e1", "relation": "r\n[2] forged"},
         "passages_of": {"entities": ["e1"], "query": "one"},
     }.items():

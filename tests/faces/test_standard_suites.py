@@ -58,8 +58,8 @@ class Knowing:
 
 
 EXAMPLES: dict[str, dict[str, Any]] = {
-    "find_entities": {"names": ["Panama"], "limit": 3},
-    "relations_of": {"entities": ["Panama"]},
+    "find_entities": {"text": "Panama", "limit": 3},
+    "relations_of": {"entity": "Panama"},
     "neighbours": {"entity": "Panama", "relation": "borders", "direction": "out"},
     "passages_of": {"entities": ["Panama"], "query": "age to vote"},
     "search_passages": {"query": "age to vote", "limit": 2},

@@ -204,7 +204,8 @@ async def test_passages_have_their_tools() -> None:
     tools = Tools(base, models, {"tog2": {"ranker": "bm25", **case.settings}})
     assert tools.names == list(ARGUMENTS)
     found = await tools.call("passages_of", {"entities": ["Panama"], "query": "voting"})
-    assert found.text.startswith("p1 | text | Panama | Voting")
+    assert found.text.startswith("text | Panama | Voting")
+    assert 'id "p1"' in found.text
     assert (await tools.call("search_passages", {"query": "ranges", "limit": 2})).data["passages"]
     answer = await tools.call("ask", {"question": case.question})
     assert answer.text.startswith("18\n")

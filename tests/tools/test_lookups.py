@@ -9,6 +9,7 @@ import pytest
 from graphs.cases import ROWS, small_knowledge
 
 from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.faces.lookups import shown
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools import lookups
 from thinkgraph.tools.knowledge import Knowledge
@@ -30,8 +31,8 @@ def test_entities_of_a_question() -> None:
         ("Panama", "Panama", "exact"),
         ("Colombia", "Colombia", "exact"),
     }
-    assert "Panama | Panama -- country" in lookups.shown(found).splitlines()
-    assert lookups.shown(lookups.find_entities(BASE, "?!")) == "nothing found"
+    assert 'Panama -- country | id "Panama" | exact 0.95' in shown(found).splitlines()
+    assert shown(lookups.find_entities(BASE, "?!")) == "nothing found"
 
 
 def test_relations_by_id_and_by_name() -> None:
@@ -47,7 +48,7 @@ def test_relations_by_id_and_by_name() -> None:
     cut = lookups.relations_of(BASE, "Panama", limit=1)
     assert len(cut["relations"]) == 1
     assert cut["total"] == 4
-    assert lookups.shown(cut).splitlines()[-1] == "... and 3 more"
+    assert shown(cut).splitlines()[-1] == "... and 3 more"
 
 
 @pytest.mark.parametrize(
@@ -67,7 +68,7 @@ def test_neighbours(relation: str | None, direction: Way, ends: set[str]) -> Non
 
 def test_neighbours_backwards_and_cut() -> None:
     found = lookups.neighbours(BASE, "Baru", "highest_point", direction="in")
-    assert lookups.shown(found).endswith("| (Baru) <-[highest point]- (Panama)")
+    assert shown(found).endswith('(Baru) <-[highest point]- (Panama) | id "Panama"')
     cut = lookups.neighbours(BASE, "Panama", limit=2)
     assert len(cut["triples"]) == 2
     assert cut["total"] == 5
@@ -115,7 +116,7 @@ def test_wrong_words() -> None:
         lookups.find_entities(BASE, " \0 ")
     with pytest.raises(KnowledgeError, match="there is no entity 'Narnia'"):
         lookups.neighbours(BASE, "Nar\x1b\nnia".replace("\x1b\n", ""))
-    with pytest.raises(KnowledgeError, match="Panama has no relation 'capital' that way"):
+    with pytest.raises(KnowledgeError, match="no relation 'capital' that way: it has it in the other direction"):
         lookups.neighbours(BASE, "Panama", "capital", direction="in")
     with pytest.raises(UsageError, match="direction is out, in or both, not 'up'"):
         lookups.neighbours(BASE, "Panama", direction="up")  # type: ignore[arg-type]

@@ -6,12 +6,13 @@ import asyncio
 import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Literal, cast
+from typing import Any, cast
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import Field, ValidationError
 
 from thinkgraph.errors import SettingsError, UsageError
 from thinkgraph.faces.asking import told
+from thinkgraph.faces.lookups import LOOK_UPS, Arguments, LookUp, look_ups, shown
 from thinkgraph.graphs.build import Graph, build
 from thinkgraph.graphs.registry import method as find_method
 from thinkgraph.models.roles import Models
@@ -19,22 +20,10 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import CEILINGS
 from thinkgraph.state.settings import resolve_settings
-from thinkgraph.tools import lookups
 from thinkgraph.tools.knowledge import Knowledge
 
-_FEW, _SOME = 5, 50
 
-
-class _Arguments(BaseModel):
-    """Arguments of a tool. Others than these are refused."""
-
-    model_config = ConfigDict(extra="forbid")
-
-    about: ClassVar[str]
-    """What the client's model is told of the tool."""
-
-
-class Ask(_Arguments):
+class Ask(Arguments):
     """`ask`."""
 
     about = (
@@ -48,59 +37,7 @@ class Ask(_Arguments):
     )
 
 
-class FindEntities(_Arguments):
-    """`find_entities`."""
-
-    about = "Find the entities of the knowledge graph that a name or a whole text may mean."
-    text: str = Field(description="A name, or a text that mentions entities.")
-    limit: int = Field(10, ge=1, le=lookups.MAX_LIMIT)
-
-
-class RelationsOf(_Arguments):
-    """`relations_of`."""
-
-    about = "List the relations of an entity, in both directions, with the number of triples behind each."
-    entity: str = Field(description="The entity's id, or a name that only it has.")
-    limit: int = Field(100, ge=1, le=lookups.MAX_LIMIT)
-
-
-class Neighbours(_Arguments):
-    """`neighbours`."""
-
-    about = "List the triples of an entity: along one relation, or all that touch it."
-    entity: str = Field(description="The entity's id, or a name that only it has.")
-    relation: str | None = Field(None, description="Name or label of a relation, as relations_of gives it.")
-    direction: Literal["out", "in", "both"] = Field(
-        "both", description="out: the entity is the subject; in: the object."
-    )
-    limit: int = Field(_SOME, ge=1, le=lookups.MAX_LIMIT)
-
-
-class PassagesOf(_Arguments):
-    """`passages_of`."""
-
-    about = "Find the passages about some entities that are nearest to a query."
-    entities: list[str] = Field(min_length=1, description="Ids, or names that only one entity has.")
-    query: str = Field(description="What the passages should be about.")
-    limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT)
-
-
-class SearchPassages(_Arguments):
-    """`search_passages`."""
-
-    about = "Find the passages of the whole knowledge base that are nearest to a query."
-    query: str = Field(description="What the passages should be about.")
-    limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT)
-
-
-ARGUMENTS: dict[str, type[_Arguments]] = {
-    "ask": Ask,
-    "find_entities": FindEntities,
-    "relations_of": RelationsOf,
-    "neighbours": Neighbours,
-    "passages_of": PassagesOf,
-    "search_passages": SearchPassages,
-}
+ARGUMENTS: dict[str, type[Arguments]] = {"ask": Ask, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
 
@@ -127,7 +64,7 @@ class Tools:
     @property
     def names(self) -> list[str]:
         """The tools there are: without passages none that reads them."""
-        return [name for name in ARGUMENTS if self.knowledge.text is not None or "passages" not in name]
+        return ["ask", *look_ups(self.knowledge)]
 
     def schema(self, name: str) -> dict[str, Any]:
         """JSON schema of a tool's arguments."""
@@ -147,28 +84,14 @@ class Tools:
         if name not in self.names:
             raise UsageError(f"there is no tool '{one_line(name)}'; known: {', '.join(self.names)}")
         arguments = _checked(name, given)
-        if isinstance(arguments, Ask):
-            return await self._ask(arguments)
-        # Stores block; and threads end with the calls, not with the client's patience.
-        return await asyncio.to_thread(self._look_up, arguments)
+        if isinstance(arguments, LookUp):
+            # Stores block; and threads end with the calls, not with the client's patience.
+            return await asyncio.to_thread(self._look_up, arguments)
+        return await self._ask(cast("Ask", arguments))
 
-    def _look_up(self, arguments: _Arguments) -> Result:
-        base = self.knowledge
-        found: Mapping[str, Any]
-        match arguments:
-            case FindEntities(text=text, limit=limit):
-                found = lookups.find_entities(base, text, limit=limit)
-            case RelationsOf(entity=entity, limit=limit):
-                found = lookups.relations_of(base, entity, limit=limit)
-            case Neighbours(entity=entity, relation=relation, direction=direction, limit=limit):
-                found = lookups.neighbours(base, entity, relation, direction=direction, limit=limit)
-            case PassagesOf(entities=entities, query=query, limit=limit):
-                found = lookups.passages_of(base, entities, query, limit=limit)
-            case SearchPassages(query=query, limit=limit):
-                found = lookups.search_passages(base, query, limit=limit)
-            case _:
-                raise TypeError(type(arguments).__name__)
-        return Result(lookups.shown(found), dict(found))
+    def _look_up(self, arguments: LookUp) -> Result:
+        found = arguments.look_up(self.knowledge)
+        return Result(shown(found), dict(found))
 
     async def _ask(self, arguments: Ask) -> Result:
         method = arguments.method or next(iter(self.fixed))
@@ -207,7 +130,7 @@ class Tools:
             return self._graphs[method]
 
 
-def _checked(name: str, given: Mapping[str, Any]) -> _Arguments:
+def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
     try:
         return ARGUMENTS[name].model_validate(given)
     except ValidationError as error:

@@ -7,14 +7,14 @@ by a name that only it has.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from typing import Literal
 
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import entity_line, one_line, passage_line, path_line, relation_line
-from thinkgraph.state.knowledge import Direction, Entity, LinkMethod, PassageHit, Step
+from thinkgraph.state.knowledge import Direction, Entity, LinkMethod, PassageHit, Relation, Step
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import TextStore
 
@@ -190,16 +190,15 @@ def neighbours(
     if relation is None and direction == "both":
         parts = knowledge.graph.neighbourhood([here], limit=size)
     else:
-        kinds = [kind for kind in knowledge.graph.relations([here])[0] if kind["direction"] in ways]
+        every = knowledge.graph.relations([here])[0]
+        kinds = [kind for kind in every if kind["direction"] in ways]
         if relation is not None:
             wanted = relation.strip()
             kinds = [kind for kind in kinds if kind["name"] == wanted] or [
                 kind for kind in kinds if kind["label"].casefold() == wanted.casefold()
             ]
             if not kinds:
-                raise KnowledgeError(
-                    f"{one_line(found['label'])} has no relation '{one_line(wanted)}' that way: see relations_of"
-                )
+                raise KnowledgeError(_no_relation(found, wanted, every))
         steps = [Step(entity=here, relation=kind["name"], direction=kind["direction"]) for kind in kinds]
         parts = knowledge.graph.neighbours(steps, limit=size) if steps else []
     triples = {triple["id"]: triple for part in parts for triple in part["triples"]}
@@ -251,16 +250,10 @@ def search_passages(knowledge: Knowledge, query: str, *, limit: int = 5) -> Pass
     return _passages(_text(knowledge).search([wanted], limit=size)[0])
 
 
-def shown(found: Mapping[str, Any]) -> str:
-    """What any of the look-ups gave, one item a line with its id: for a model or a person to read."""
-    lines = [
-        f"{one_line(str(item.get('id', item.get('relation', ''))))} | {item['line']}"
-        for name in ("entities", "relations", "triples", "passages")
-        for item in found.get(name, ())
-    ]
-    if (more := int(found.get("total", len(lines))) - len(lines)) > 0:
-        lines.append(f"... and {more} more")
-    return "\n".join(lines) or "nothing found"
+def _no_relation(entity: Entity, wanted: str, every: Sequence[Relation]) -> str:
+    other = any(wanted == kind["name"] or wanted.casefold() == kind["label"].casefold() for kind in every)
+    hint = "it has it in the other direction" if other else "relations_of lists those it has"
+    return f"{one_line(entity['label'])} has no relation '{one_line(wanted)}' that way: {hint}"
 
 
 def _entities(knowledge: Knowledge, given: Sequence[str]) -> list[Entity]:
