@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.conclusion import conclude, take_in, trace
@@ -28,7 +28,7 @@ from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.self_verify import self_verify
 from thinkgraph.nodes.triple_retrieval import ends_of, retrieve_triples
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput, Quota
+from thinkgraph.state.base import AnswerOutput, QuestionInput, TaskState
 from thinkgraph.state.coggrag import (
     CogGragSettings,
     CogGragState,
@@ -65,10 +65,6 @@ def _settings(state: CogGragState) -> CogGragSettings:
     return CogGragSettings.model_validate(state["manifest"]["settings"])
 
 
-def _left(state: CogGragState) -> Quota:
-    return remaining(_settings(state), state["calls"], state["work"])
-
-
 def _closing(settings: CogGragSettings) -> int:
     """Calls kept back for the root: its answer, and its verification."""
     return 2 if settings.verify else 1
@@ -80,23 +76,11 @@ def _break_down(state: CogGragState) -> str | list[Send]:
     keys = [] if state["stopped"] else waiting(nodes)
     if not keys:
         return _extract(state)
+    most = max(1, settings.questions - len(nodes))
     # One more call is kept for the keys.
-    cut = shares(_left(state), len(keys), keep=_closing(settings) + 1)
     return [
-        Send(
-            "decompose",
-            DecomposeTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"],
-                part=key,
-                quota=share,
-                node=nodes[key],
-                asked=spelt_out(nodes, key),
-                most=max(1, settings.questions - len(nodes)),
-            ),
-        )
-        for key, share in zip(keys, cut, strict=True)
+        Send("decompose", DecomposeTask(**task, node=nodes[key], asked=spelt_out(nodes, key), most=most))
+        for task, key in tasks(state, settings, zip(keys, keys, strict=True), keep=_closing(settings) + 1)
     ]
 
 
@@ -110,22 +94,9 @@ def _extract(state: CogGragState) -> str | list[Send]:
     # Subgraphs link several questions: a lone one has none.
     if settings.global_keys and (len(ids) > 1 or not settings.skip_settled):
         levels.append("global")
-    cut = shares(_left(state), len(levels), keep=_closing(settings))
     return [
-        Send(
-            "extract_keys",
-            KeysTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"],
-                part=level,
-                quota=share,
-                level=level,
-                ids=ids,
-                questions=questions,
-            ),
-        )
-        for level, share in zip(levels, cut, strict=True)
+        Send("extract_keys", KeysTask(**task, level=level, ids=ids, questions=questions))
+        for task, level in tasks(state, settings, zip(levels, levels, strict=True), keep=_closing(settings))
     ]
 
 
@@ -135,14 +106,17 @@ def _ask(state: CogGragState) -> str | list[Send]:
         return "answer"
     settings = _settings(state)
     keys = [ROOT] if state["stopped"] else ready(state["mind_map"], state["solved"])
-    cut = shares(_left(state), len(keys), keep=0 if keys == [ROOT] else _closing(settings))
+    keep = 0 if keys == [ROOT] else _closing(settings)
     sees = plan(state["mind_map"]).sees
     return [
-        Send("self_verify", _task(state, key, share, sees[key], settings)) for key, share in zip(keys, cut, strict=True)
+        Send("self_verify", _question(state, task, key, sees[key], settings))
+        for task, key in tasks(state, settings, zip(keys, keys, strict=True), keep=keep)
     ]
 
 
-def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str], settings: CogGragSettings) -> QuestionTask:
+def _question(
+    state: CogGragState, task: TaskState, key: str, sees: Sequence[str], settings: CogGragSettings
+) -> QuestionTask:
     nodes, solved = state["mind_map"], state["solved"]
     known = [
         Known(
@@ -159,11 +133,7 @@ def _task(state: CogGragState, key: str, share: Quota, sees: Sequence[str], sett
     told = {one for known_one in known for one in known_one["cited"]}
     items = [item for item in state["evidence"].values() if item["kind"] == "path" or item["id"] in told]
     return QuestionTask(
-        question=state["question"],
-        manifest=state["manifest"],
-        round=state["round"],
-        part=key,
-        quota=share,
+        **task,
         node=nodes[key],
         asked=put_in(nodes, key, solved),
         unmet=solved[unmet[0]]["asked"] if unmet and unmet[0] in solved else "",

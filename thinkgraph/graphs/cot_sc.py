@@ -8,7 +8,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.driver import NodeRunner, Update
@@ -26,20 +26,9 @@ def _fan_out(state: RecallState) -> str | list[Send]:
     settings = CotScSettings.model_validate(state["manifest"]["settings"])
     if not settings.own_knowledge:
         return "majority"
-    quota = remaining(settings, state["calls"], state["work"])
+    samples = ((str(number), number) for number in range(1, settings.samples + 1))
     return [
-        Send(
-            "sample",
-            RecallTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=0,
-                part=str(number),
-                quota=share,
-                sample=number,
-            ),
-        )
-        for number, share in enumerate(shares(quota, settings.samples), start=1)
+        Send("sample", RecallTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=0)
     ]
 
 

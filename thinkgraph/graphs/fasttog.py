@@ -15,7 +15,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.chain_reason import chain_reason
@@ -77,44 +77,21 @@ def _give_up(state: FastTogState) -> str | list[Send]:
     if state.get("draft") or state["stopped"] or not may_remember(settings):
         return "answer"
     count = settings.fallback_samples if settings.fallback == "cot_sc" else 1
-    quota = remaining(settings, state["calls"], state["work"])
+    samples = ((str(number), number) for number in range(1, count + 1))
     return [
-        Send(
-            "remember",
-            FallbackTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"],
-                part=str(number),
-                quota=share,
-                sample=number,
-            ),
-        )
-        for number, share in enumerate(shares(quota, count), start=1)
+        Send("remember", FallbackTask(**task, sample=number))
+        for task, number in tasks(state, settings, samples, keep=0)
     ]
 
 
 def _after_search(state: FastTogState) -> str | list[Send]:
     if not state["offers"]:
         return "grow"
+    asked = [(number, found) for found in state["chains"] if (number := str(found["number"])) in state["offers"]]
     # One call is kept back for Reason, whatever the fan-out uses.
-    quota = remaining(_settings(state), state["calls"], state["work"])
-    asked = [found for found in state["chains"] if str(found["number"]) in state["offers"]]
     return [
-        Send(
-            "prune",
-            PruneTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"] + 1,
-                part=str(found["number"]),
-                quota=share,
-                subjects=state["subjects"],
-                chain=found,
-                offer=state["offers"][str(found["number"])],
-            ),
-        )
-        for found, share in zip(asked, shares(quota, len(asked), keep=1), strict=True)
+        Send("prune", PruneTask(**task, subjects=state["subjects"], chain=found, offer=state["offers"][task["part"]]))
+        for task, found in tasks(state, _settings(state), asked, keep=1, ahead=1)
     ]
 
 

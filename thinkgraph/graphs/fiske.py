@@ -19,7 +19,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.branches import close_round, close_unasked
@@ -77,24 +77,13 @@ def _go_on(state: FiskeState) -> str | list[Send]:
     if not calls:
         return "reach"
     settings = _settings(state)
-    # Calls for the end are kept back, whatever the fan-out uses.
-    quota = remaining(settings, state["calls"], state["work"])
     kind: Mappable = "relations" if state["phase"] == "relations" else "nodes"
+    node = "r_mapping" if kind == "relations" else "e_mapping"
+    asked = ((f"{call['group']}/{call['chunk']}", call) for call in calls)
+    # Calls for the end are kept back, whatever the fan-out uses.
     return [
-        Send(
-            "r_mapping" if kind == "relations" else "e_mapping",
-            MappingTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"],
-                part=f"{call['group']}/{call['chunk']}",
-                quota=share,
-                kind=kind,
-                clues=state["clues"],
-                asked=call,
-            ),
-        )
-        for call, share in zip(calls, shares(quota, len(calls), keep=last_calls(settings)), strict=True)
+        Send(node, MappingTask(**task, kind=kind, clues=state["clues"], asked=call))
+        for task, call in tasks(state, settings, asked, keep=last_calls(settings))
     ]
 
 

@@ -5,15 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.method import Method
+from thinkgraph.graphs.wiring import straight
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.driver import NodeRunner, chain
 from thinkgraph.nodes.one_look import one_answer, triple_search
 from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
-from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState
+from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import KgRagSettings
 
 ROLE = "kg_rag.answer"
@@ -26,17 +27,16 @@ def roles(settings: KgRagSettings) -> Sequence[str]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        RunState, context_schema=KgRagSettings, input_schema=QuestionInput, output_schema=AnswerOutput
+    fresh = chain(RunState, begin("kg_rag", roles, dict), triple_search)
+    return straight(
+        RunState,
+        KgRagSettings,
+        {
+            "begin": run.node("begin", fresh, entry=True),
+            "reason": run.node("reason", one_answer(ROLE)),
+            "answer": run.node("answer", answer(ROLE)),
+        },
     )
-    graph.add_node("begin", run.node("begin", chain(RunState, begin("kg_rag", roles, dict), triple_search), entry=True))
-    graph.add_node("reason", run.node("reason", one_answer(ROLE)))
-    graph.add_node("answer", run.node("answer", answer(ROLE)))
-    graph.add_edge(START, "begin")
-    graph.add_edge("begin", "reason")
-    graph.add_edge("reason", "answer")
-    graph.add_edge("answer", END)
-    return graph
 
 
 METHOD = Method(

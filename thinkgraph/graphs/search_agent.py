@@ -4,34 +4,31 @@ from __future__ import annotations
 
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.method import Method
+from thinkgraph.graphs.wiring import straight
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.driver import NodeRunner
 from thinkgraph.nodes.search_agent import ROLE, conclude, search_agent
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        SearchAgentState, context_schema=SearchAgentSettings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
     fresh = begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False)
-    graph.add_node("begin", run.node("begin", fresh, entry=True))
-    graph.add_node("search", run.node("search", search_agent))
-    graph.add_node("conclude", run.node("conclude", conclude))
-    graph.add_node("answer", run.node("answer", answer(ROLE)))
-    graph.add_edge(START, "begin")
-    graph.add_edge("begin", "search")
-    graph.add_edge("search", "conclude")
-    graph.add_edge("conclude", "answer")
-    graph.add_edge("answer", END)
-    return graph
+    return straight(
+        SearchAgentState,
+        SearchAgentSettings,
+        {
+            "begin": run.node("begin", fresh, entry=True),
+            "search": run.node("search", search_agent),
+            "conclude": run.node("conclude", conclude),
+            "answer": run.node("answer", answer(ROLE)),
+        },
+    )
 
 
 def bound(settings: SearchAgentSettings, _answer: Answer) -> int:

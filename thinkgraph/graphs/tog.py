@@ -14,7 +14,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.beam import ENTITY_PRUNE, entity_prune, keep_best, next_round, walk
 from thinkgraph.nodes.begin import begin
@@ -55,44 +55,20 @@ def _prune_relations(state: TogState) -> str | list[Send]:
         return "answer"
     if not state["topics"] or state["stopped"]:
         return "reason"
-    quota = remaining(_settings(state), state["calls"], state["work"])
-    topics = state["topics"]
+    topics = ((topic["id"], topic) for topic in state["topics"])
+    # One call is kept back for Reason.
     return [
-        Send(
-            "relation_prune",
-            RelationPruneTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"] + 1,
-                part=topic["id"],
-                quota=share,
-                topics=[topic],
-            ),
-        )
-        # One call is kept back for Reason.
-        for topic, share in zip(topics, shares(quota, len(topics), keep=1), strict=True)
+        Send("relation_prune", RelationPruneTask(**task, topics=[topic]))
+        for task, topic in tasks(state, _settings(state), topics, keep=1, ahead=1)
     ]
 
 
 def _prune_entities(state: TogState) -> str | list[Send]:
     if not state["beams"] or state["stopped"]:
         return "keep_best"
-    quota = remaining(_settings(state), state["calls"], state["work"])
-    beams = state["beams"]
     return [
-        Send(
-            "entity_prune",
-            EntityPruneTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"],
-                part=name,
-                quota=share,
-                name=name,
-                beam=beam,
-            ),
-        )
-        for (name, beam), share in zip(beams.items(), shares(quota, len(beams), keep=1), strict=True)
+        Send("entity_prune", EntityPruneTask(**task, name=task["part"], beam=beam))
+        for task, beam in tasks(state, _settings(state), state["beams"].items(), keep=1)
     ]
 
 

@@ -17,7 +17,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.models.budget import remaining, shares
+from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.answer import answer
 from thinkgraph.nodes.begin import begin
 from thinkgraph.nodes.context_retrieval import context_retrieval, topic_context
@@ -72,20 +72,10 @@ def _after_begin(state: Tog2State) -> str | list[Send]:
     settings = _settings(state)
     if not settings.precheck:
         return "topic_prune"
-    quota = remaining(settings, state["calls"], state["work"])
+    samples = ((str(number), number) for number in range(1, settings.precheck_samples + 1))
     return [
-        Send(
-            "precheck",
-            PrecheckTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=0,
-                part=str(number),
-                quota=share,
-                sample=number,
-            ),
-        )
-        for number, share in enumerate(shares(quota, settings.precheck_samples, keep=1), start=1)
+        Send("precheck", PrecheckTask(**task, sample=number))
+        for task, number in tasks(state, settings, samples, keep=1)
     ]
 
 
@@ -109,20 +99,9 @@ def _prune_relations(state: Tog2State) -> list[Send]:
         [("all", topics)] if settings.combined else [(topic["id"], [topic]) for topic in topics]
     )
     # One call is kept back for Reason, whatever the fan-out uses.
-    quota = remaining(settings, state["calls"], state["work"])
     return [
-        Send(
-            "relation_prune",
-            RelationPruneTask(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"] + 1,
-                part=part,
-                quota=share,
-                topics=group,
-            ),
-        )
-        for (part, group), share in zip(groups, shares(quota, len(groups), keep=1), strict=True)
+        Send("relation_prune", RelationPruneTask(**task, topics=group))
+        for task, group in tasks(state, settings, groups, keep=1, ahead=1)
     ]
 
 
