@@ -6,6 +6,7 @@ import asyncio
 import json
 import logging
 import os
+import threading
 from collections.abc import Iterator
 from typing import Any
 
@@ -13,6 +14,7 @@ import pytest
 from fakes import FakeModel
 from graphs.cases import CASES, Case, small_knowledge
 from langgraph.checkpoint.memory import InMemorySaver
+from pydantic import PrivateAttr
 
 import thinkgraph as tg
 from thinkgraph.errors import ManifestMismatchError, ModelError, SettingsError, UnfinishedRunError, UsageError
@@ -181,11 +183,14 @@ class Failing(FakeModel):
     """Fails from the n-th call on, until told otherwise."""
 
     after: int = 0
+    _one_by_one: Any = PrivateAttr(default_factory=threading.Lock)
 
     def _reply(self, messages: Any) -> Any:
-        if len(self.asked) >= self.after >= 0:
-            raise ConnectionError("the server is gone")
-        return super()._reply(messages)
+        # Samples ask side by side: counting and asking are one step.
+        with self._one_by_one:
+            if len(self.asked) >= self.after >= 0:
+                raise ConnectionError("the server is gone")
+            return super()._reply(messages)
 
 
 def test_a_failed_run_resumes_without_repeating_a_call(case: Case) -> None:

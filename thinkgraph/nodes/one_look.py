@@ -125,6 +125,7 @@ def one_answer(role: str) -> NodeFunction:
         if not items and not settings.own_knowledge:
             return {"draft": nothing_found(state, settings)}
         shown = yield from show(items, tokens=settings.evidence_tokens)
+        likely = settings.partial and not settings.own_knowledge
         try:
             judgement = yield from ask.judge(
                 role,
@@ -132,11 +133,12 @@ def one_answer(role: str) -> NodeFunction:
                     "question": safe_block(state["question"]),
                     "evidence": numbered(shown.lines),
                     "task": TASK_WORDS[settings.task],
-                    "else": otherwise(own=settings.own_knowledge),
+                    "else": otherwise(own=settings.own_knowledge, likely=likely),
                 },
                 shape=Shape(
                     evidence=len(shown.lines),
                     labels=TASK_LABELS[settings.task],
+                    likely=likely,
                     explain=settings.explain,
                     steps=settings.cot,
                 ),
@@ -153,8 +155,7 @@ def one_answer(role: str) -> NodeFunction:
                 query="",
             )
         )
-        # A judgement without enough evidence is no answer here: there is no best effort of a last round.
-        given = judgement if judgement["sufficient"] else {**judgement, "answers": []}
+        given = judgement if judgement["sufficient"] or likely else {**judgement, "answers": []}
         return {"draft": decide(given, shown, state, settings, final=True)}
 
     return run

@@ -29,8 +29,8 @@ def task_words(task: Task, *, own: bool) -> str:
     return TASK_WORDS[task] + (" You may also use what you know yourself; then name no line for it." if own else "")
 
 
-def otherwise(*, own: bool) -> str:
-    """What to do where the lines do not hold the answer."""
+def otherwise(*, own: bool, likely: bool = False) -> str:
+    """What to do where the lines do not hold the answer; with `likely`, the form of the reply says what to give all the same."""
     if own:
         return "Otherwise answer from what you know yourself and name no line, or say that you do not have enough."
-    return "Otherwise say that you do not have enough and give no answer."
+    return "Otherwise say that you do not have enough" + ("." if likely else " and give no answer.")

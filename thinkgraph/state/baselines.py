@@ -57,6 +57,10 @@ class RagSettings(RunSettings):
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most chunks scored exactly.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities whose documents are searched.")
     cot: bool = Field(False, description="Reason step by step before answering.")
+    partial: bool = Field(
+        True,
+        description="Take a likely answer for want of a sure one (with own_knowledge the model's own comes first).",
+    )
 
     @model_validator(mode="after")
     def _chunks_grow(self) -> Self:
@@ -74,6 +78,10 @@ class KgRagSettings(RunSettings):
     rank_texts: int = Field(200, ge=8, le=2_000, description="Most triples scored exactly; those sharing words first.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities whose triples are fetched.")
     cot: bool = Field(False, description="Reason step by step before answering.")
+    partial: bool = Field(
+        True,
+        description="Take a likely answer for want of a sure one (with own_knowledge the model's own comes first).",
+    )
 
 
 class TogSettings(RunSettings):

@@ -1,0 +1,54 @@
+"""The baselines that look once, `rag` and `kg_rag`: what one call makes of what was found."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import CASES
+
+import thinkgraph as tg
+from thinkgraph.prompts.kinds import LIKELY
+
+
+@pytest.fixture(params=["rag", "kg_rag"])
+def name(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+class Reading(FakeModel):
+    """Keeps the words of its last prompt."""
+
+    said: str = ""
+
+    def _reply(self, messages: Any) -> Any:
+        self.said = "\n".join(str(message.content) for message in messages)
+        return super()._reply(messages)
+
+
+def answered(name: str, **settings: Any) -> tuple[Any, str]:
+    case = CASES[name]
+    (role,) = case.replies
+    unsure = {"sufficient": False, "answers": case.answers, "evidence": [1]}
+    model = Reading({role: unsure})
+    graph = tg.build(name, model=model, knowledge=case.knowledge(), settings={**case.settings, **settings})
+    return graph.invoke({"question": case.question})["answer"], model.said
+
+
+def test_a_likely_answer_is_partial(name: str) -> None:
+    answer, said = answered(name)
+    assert (answer["answers"], answer["status"]) == (CASES[name].answers, "partial")
+    assert LIKELY in said
+    assert "give no answer" not in said
+
+
+def test_without_partial_there_is_no_likely_answer(name: str) -> None:
+    answer, said = answered(name, partial=False)
+    assert (answer["answers"], answer["status"]) == ([], "unknown")
+    assert LIKELY not in said
+
+
+def test_own_knowledge_comes_before_a_likely_answer(name: str) -> None:
+    _, said = answered(name, own_knowledge=True)
+    assert LIKELY not in said
