@@ -1,6 +1,7 @@
 """Calls a second through our client layer beside the bare OpenAI client, at 16 and 64 in flight.
 
     ./tg python benchmarks/throughput.py [--in-flight 16,64] [--seconds 1.5] [--rounds 9]
+    ./tg python benchmarks/throughput.py --workers 1,2,4          # questions a second over processes, as --workers of bench
 
 A local server in a process of its own answers every call after 200 ms. Rounds of the bare asynchronous client, of ours
 (`ChatClient`) and of a whole call as nodes make it (prompt, budget, parsing, usage) take turns with the same messages, so that
@@ -9,6 +10,9 @@ the best rounds, and the ratio of every round stands beside them. "cpu ms" is pr
 this process per call in the best round: while calls wait for the server it costs nothing, and where it is all that limits them
 (thousands in flight, a busy machine) the rates are as its inverse. The goal is 0.9 of the bare
 client; exit code 1 if a whole call stays below.
+
+With --workers: ToG-2 over the questions of `world`, by worker processes and with a chooser that replies at once, so that nothing
+but our own time limits them; rounds of the numbers of processes take turns, the best count. More processes than cores gain nothing.
 """
 
 from __future__ import annotations
@@ -20,9 +24,12 @@ import subprocess
 import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
+from contextlib import AsyncExitStack
 
 from openai import AsyncOpenAI
 
+from thinkgraph.eval.bench import load_questions
+from thinkgraph.eval.workers import Work, Workers
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import Ask, CallScope, ask
 from thinkgraph.models.client import CallOptions, ChatClient
@@ -37,6 +44,9 @@ LATENCY = 0.2
 ROLE = "tog2.query_reform"
 """A role that replies plain text: whatever the server says is a reply."""
 INPUTS = {"question": "Which mountain is the highest of the neighbour of Panama?", "clues": "Panama borders Colombia."}
+
+_IN_FLIGHT = 32
+"""Questions at a time, over all processes."""
 
 Call = Callable[[], Awaitable[object]]
 
@@ -120,13 +130,46 @@ async def measure(url: str, flights: Sequence[int], seconds: float, rounds: int)
     return met
 
 
+async def share(counts: Sequence[int], rounds: int) -> None:
+    """Print questions a second for each number of processes."""
+    questions = load_questions("world")
+    work = Work(kb="world", methods={"tog2": {"ranker": "bm25"}}, model="perfect", questions=questions)
+    best = dict.fromkeys(counts, 0.0)
+    async with AsyncExitStack() as stack:
+        pools = {count: await stack.enter_async_context(Workers(work, count)) for count in counts}
+
+        async def once(pool: Workers) -> float:
+            at_once = asyncio.Semaphore(_IN_FLIGHT)
+
+            async def ask(question: str) -> None:
+                async with at_once:
+                    await pool.ask("tog2", question)
+
+            began = time.perf_counter()
+            await asyncio.gather(*(ask(question.question) for question in questions))
+            return len(questions) / (time.perf_counter() - began)
+
+        for pool in pools.values():
+            await once(pool)  # fills caches
+        for _ in range(rounds):
+            for count, pool in pools.items():
+                best[count] = max(best[count], await once(pool))
+    print(f"{'processes':>9}{'questions/s':>13}{'ratio':>7}   ({os.cpu_count()} cores)")
+    for count, rate_of in best.items():
+        print(f"{count:>9}{rate_of:>13.1f}{rate_of / best[counts[0]]:>7.2f}", flush=True)
+
+
 def main() -> int:
     """Start the server and print the table."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--in-flight", default="16,64", help="comma-separated (default 16,64)")
     parser.add_argument("--seconds", type=float, default=1.5, help="per way and round (default 1.5)")
     parser.add_argument("--rounds", type=int, default=9, help="how often each way has its turn (default 9)")
+    parser.add_argument("--workers", help="measure numbers of processes instead, for example 1,2,4")
     args = parser.parse_args()
+    if args.workers:
+        asyncio.run(share([int(part) for part in args.workers.split(",")], args.rounds))
+        return 0
     words = [sys.executable, "-m", "thinkgraph.testing.server", "--latency", str(LATENCY)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:

@@ -105,3 +105,23 @@ def test_bad_input_is_one_line(words: list[str], said: str, capsys: pytest.Captu
 def test_the_list_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["ablation", "--list"]) == 0
     assert [line.split()[0] for line in capsys.readouterr().out.splitlines()] == list(ABLATIONS)
+
+
+def test_an_encoder_that_is_not_there_leaves_its_cells_blank(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("thinkgraph.tools.embeddings._hub_reachable", lambda: False)
+    words = ["ablation", "tog2-figure3a", "--model", "perfect", "--limit", "2"]
+    assert main([*words, "--leave-out", "embedding", "--leave-out", "LLM"]) == 3
+    shown = capsys.readouterr()
+    figures = {line.split()[0]: line.split()[1:] for line in shown.out.splitlines() if line.strip()}
+    assert figures["BGE-Reranker"] == ["-", "-", "-"]
+    assert "-" not in figures["BM25"]
+    (said,) = [line for line in shown.err.splitlines() if "BAAI/bge-reranker-large" in line]
+    assert said.startswith("thinkgraph: error: no figure for BGE-Reranker: ")
+    # Nothing at all to show: no table.
+    left = [word for row in ("embedding", "LLM", "BM25") for word in ("--leave-out", row)]
+    assert main([*words, *left]) == 3
+    shown = capsys.readouterr()
+    assert shown.out == ""
+    assert shown.err.splitlines()[-1].startswith("thinkgraph: error: the cross-encoder ")

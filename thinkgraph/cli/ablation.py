@@ -4,14 +4,22 @@ from __future__ import annotations
 
 import argparse
 import sys
+from collections.abc import Sequence
 from contextlib import nullcontext
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import add_kb, configured, model_name, parse_settings
 from thinkgraph.cli.show import write_json, write_line
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.tools.progress import no_progress
+
+if TYPE_CHECKING:
+    from thinkgraph.eval.ablations import Cell
+    from thinkgraph.eval.questions import Question
+    from thinkgraph.eval.results import Row
+    from thinkgraph.tools.knowledge import Knowledge
 
 MAX_CONCURRENCY = 512
 
@@ -53,8 +61,6 @@ def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
     from thinkgraph.eval import ablations, bench
     from thinkgraph.eval.datasets import read_dataset
-    from thinkgraph.eval.record import RecordFile
-    from thinkgraph.models.limits import limiter
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:
@@ -76,38 +82,72 @@ def run(args: argparse.Namespace) -> int:
     if folder:
         _make(folder)
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
-    rows = {}
-    with Knowledge.open(args.kb, text=args.text) as opened, leaving_at_once(f"interrupted{kept}"):
-        given = args.gold_entities == "yes"
-        knowledge = bench.gold_knowledge(opened, questions) if given else opened
-        name = model_name(args.model)
-        model = bench.bench_model(name, questions, opened, seed=args.seed)
-        runs = {cell.key: cell for cell in cells}
-        for number, (key, cell) in enumerate(runs.items(), start=1):
-            where = " ".join(part for part in (cell.row, cell.column) if part)
-            sys.stderr.write(f"{number} of {len(runs)}: {where}, {len(questions)} questions with model {name}\n")
-            plan = bench.Plan(
-                questions=questions,
-                knowledge=knowledge,
-                methods={cell.method: cell.settings},
-                model=model,
-                concurrency=args.concurrency,
-                rate_limiter=limiter(args.rate),
-            )
-            record = bench.plan_record(
-                plan, model=name, seed=args.seed, gold_entities=given, data=bench.data_name(args.data)
-            )
-            with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
-                done = bench.kept_results(file) if file else []
-                results = bench.run_bench(plan, progress=no_progress, keep=file.keep if file else None, done=done)
-            rows[key] = next(row for row in bench.table(results, seed=args.seed) if row["type"] == "all")
+    with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
+        rows, blank = _measured(args, cells, questions, knowledge, folder)
+    if blank and not rows:
+        raise KnowledgeError(next(iter(blank.values())))
     if args.json:
-        found = [{"row": cell.row, "column": cell.column, "figures": rows[cell.key]} for cell in cells]
+        found = [{"row": cell.row, "column": cell.column, "figures": rows.get(cell.key)} for cell in cells]
         write_json({"ablation": args.name, "source": table.source, "cells": found})
     else:
         write_line(ablations.render(args.name, cells, rows, dataset=args.data.partition(":")[0]))
-        write_line(f"\n{len(questions)} questions of {bench.data_name(args.data)}, {knowledge.name}, model {name}")
-    return 0
+        asked = f"{len(questions)} questions of {bench.data_name(args.data)}"
+        write_line(f"\n{asked}, {knowledge.name}, model {model_name(args.model)}")
+    for where, why in blank.items():
+        sys.stderr.write(f"thinkgraph: error: no figure for {where}: {why}\n")
+    return KnowledgeError.exit_code if blank else 0
+
+
+def _measured(
+    args: argparse.Namespace,
+    cells: Sequence[Cell],
+    questions: Sequence[Question],
+    opened: Knowledge,
+    folder: Path | None,
+) -> tuple[dict[str, Row], dict[str, str]]:
+    """The cells' figures by key; and by place, why there are none where an encoder cannot be loaded."""
+    from thinkgraph.eval import bench
+    from thinkgraph.eval.record import RecordFile
+    from thinkgraph.models.limits import limiter
+
+    given = args.gold_entities == "yes"
+    knowledge = bench.gold_knowledge(opened, questions) if given else opened
+    name = model_name(args.model)
+    model = bench.bench_model(name, questions, opened, seed=args.seed)
+    rows: dict[str, Row] = {}
+    blank: dict[str, str] = {}
+    missing: set[str] = set()
+    runs = {cell.key: cell for cell in cells}
+    for number, (key, cell) in enumerate(runs.items(), start=1):
+        where = " ".join(part for part in (cell.row, cell.column) if part)
+        sys.stderr.write(f"{number} of {len(runs)}: {where}, {len(questions)} questions with model {name}\n")
+        ranker = str(cell.settings.get("ranker"))
+        if ranker in missing:
+            continue
+        plan = bench.Plan(
+            questions=questions,
+            knowledge=knowledge,
+            methods={cell.method: cell.settings},
+            model=model,
+            concurrency=args.concurrency,
+            rate_limiter=limiter(args.rate),
+        )
+        record = bench.plan_record(
+            plan, model=name, seed=args.seed, gold_entities=given, data=bench.data_name(args.data)
+        )
+        with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
+            done = bench.kept_results(file) if file else []
+            try:
+                results = bench.run_bench(plan, progress=no_progress, keep=file.keep if file else None, done=done)
+            except StoreError:
+                raise
+            except KnowledgeError as error:
+                # What the other cells cost must not be lost for it.
+                blank[where] = str(error)
+                missing.add(ranker)
+                continue
+        rows[key] = next(row for row in bench.table(results, seed=args.seed) if row["type"] == "all")
+    return rows, blank
 
 
 def _list() -> int:

@@ -294,7 +294,7 @@ def render(name: str, made: Sequence[Cell], rows: Mapping[str, Row], *, dataset:
     Args:
         name: the table's.
         made: its cells.
-        rows: results by the cells' keys.
+        rows: results by the cells' keys; a cell without one is shown as "-".
         dataset: name of the data set ("webqsp"); others have no published figures.
     """
     table = ablation(name)
@@ -304,8 +304,8 @@ def render(name: str, made: Sequence[Cell], rows: Mapping[str, Row], *, dataset:
     blocks: list[list[list[str]]] = []
 
     def shown(row: str, column: str, measure: Measure) -> str:
-        key = at.get((row, column))
-        value = rows[key][measure.column] if key else None  # type: ignore[literal-required]
+        found = rows.get(at.get((row, column), ""))
+        value = found[measure.column] if found else None  # type: ignore[literal-required]
         if value is None:
             return "-"
         ours = f"{100 * value:.1f}" if measure.percent else f"{value:.2f}"
