@@ -232,7 +232,7 @@ CASES: dict[str, Case] = {
             "fasttog.headers": _fasttog_pick,
             "fasttog.prune": _fasttog_pick,
             "fasttog.reason": _fasttog_reason,
-            "fasttog.io": {"sufficient": False, "answers": [], "evidence": []},
+            "recall.direct": {"sufficient": False, "answers": [], "evidence": []},
         },
         calls=5,
         other_question="Which queen visited Panama?",

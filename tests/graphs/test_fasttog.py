@@ -69,8 +69,8 @@ def ask(
         "fasttog.headers": every,
         "fasttog.prune": every,
         "fasttog.reason": NEVER,
-        "fasttog.io": NEVER,
-        "fasttog.cot": NEVER,
+        "recall.direct": NEVER,
+        "recall.cot": NEVER,
     }
     model = FakeModel({**base, **replies})
     graph = tg.build(
@@ -383,10 +383,10 @@ def test_when_no_chain_grows_the_same_evidence_is_judged_once_more_only_for_a_li
 @pytest.mark.parametrize(("mode", "calls"), [("io", 1), ("cot", 1), ("cot_sc", 5), ("off", 0)])
 def test_fallback_to_memory(mode: str, calls: int) -> None:
     known = {"sufficient": True, "answers": ["Panama City"], "evidence": []}
-    replies = {"fasttog.io": known, "fasttog.cot": {"why": "Baru is in Panama.", **known}}
+    replies = {"recall.direct": known, "recall.cot": {"why": "Baru is in Panama.", **known}}
     options = {"depth": 1, "partial": False, "fallback": mode}
     answer, model = ask(CAPITAL, replies, own_knowledge=True, **options)
-    asked = [role for role in model.roles if role in {"fasttog.io", "fasttog.cot"}]
+    asked = [role for role in model.roles if role in {"recall.direct", "recall.cot"}]
     assert len(asked) == calls
     assert answer["status"] == ("memory" if calls else "unknown")
     assert answer["answers"] == (["Panama City"] if calls else [])
@@ -396,7 +396,7 @@ def test_fallback_to_memory(mode: str, calls: int) -> None:
         assert len({str(prompt) for prompt in model.asked[-5:]}) == 1
     answer, model = ask(CAPITAL, replies, **options)
     assert (answer["status"], answer["answers"]) == ("unknown", [])
-    assert not {"fasttog.io", "fasttog.cot"} & set(model.roles)
+    assert not {"recall.direct", "recall.cot"} & set(model.roles)
 
 
 def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
@@ -406,7 +406,7 @@ def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
         return {"sufficient": True, "answers": next(said), "evidence": []}
 
     options = {"own_knowledge": True, "fallback": "cot_sc", "fallback_samples": 3, "depth": 0, "partial": False}
-    answer, _ = ask(CAPITAL, {"fasttog.cot": sample}, **options)
+    answer, _ = ask(CAPITAL, {"recall.cot": sample}, **options)
     assert answer["answers"] == ["Apple", "banana"]
     assert "2 of 3" in answer["reason"]
 
@@ -439,7 +439,7 @@ def test_samples_from_memory_vote() -> None:
         return {"sufficient": bool(answer), "answers": [answer] if answer else [], "evidence": []}
 
     options = {"own_knowledge": True, "fallback": "cot_sc", "depth": 0, "partial": False}
-    answer, _ = ask(CAPITAL, {"fasttog.cot": sample}, **options)
+    answer, _ = ask(CAPITAL, {"recall.cot": sample}, **options)
     assert answer["status"] == "memory"
     assert answer["answers"][0].casefold() == "panama city"
     assert "3 of 5" in answer["reason"]
@@ -447,10 +447,10 @@ def test_samples_from_memory_vote() -> None:
 
 def test_a_question_without_entities_may_be_answered_from_memory() -> None:
     known = {"sufficient": True, "answers": ["7"], "evidence": []}
-    replies = {"fasttog.subjects": names(), "fasttog.io": known}
+    replies = {"fasttog.subjects": names(), "recall.direct": known}
     answer, model = ask("How many days has a week?", replies, graph_of(("a", "to", "b")), own_knowledge=True)
     assert (answer["status"], answer["answers"]) == ("memory", ["7"])
-    assert model.roles == ["fasttog.subjects", "fasttog.io"]
+    assert model.roles == ["fasttog.subjects", "recall.direct"]
 
 
 def test_unreadable_names_are_looked_for_in_the_question() -> None:

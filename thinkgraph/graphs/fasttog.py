@@ -25,6 +25,7 @@ from thinkgraph.nodes.community_search import community_search, search_starts
 from thinkgraph.nodes.driver import NodeRunner, Update, chain
 from thinkgraph.nodes.extract_subjects import extract_subjects, link_subjects
 from thinkgraph.nodes.memory import may_remember, remember, vote
+from thinkgraph.nodes.recall import COT, DIRECT
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, FastTogState, PruneTask
@@ -38,8 +39,8 @@ def roles(settings: FastTogSettings) -> Sequence[str]:
         "fasttog.reason": True,
         "fasttog.prune": settings.depth > 0,
         "fasttog.describe": settings.community_text == "llm",
-        "fasttog.io": may_remember(settings) and settings.fallback == "io",
-        "fasttog.cot": may_remember(settings) and settings.fallback != "io",
+        DIRECT: may_remember(settings) and settings.fallback == "io",
+        COT: may_remember(settings) and settings.fallback != "io",
     }
     return [role for role, used in wanted.items() if used]
 

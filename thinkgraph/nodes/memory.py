@@ -10,12 +10,10 @@ from typing import Any
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.reason import nothing_found
-from thinkgraph.prompts.kinds import Shape
-from thinkgraph.prompts.lines import safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.nodes.recall import COT, DIRECT, recalled
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, Sample
-from thinkgraph.tools import requests as ask
+from thinkgraph.state.base import Sample
+from thinkgraph.state.fasttog import FallbackTask, FastTogSettings
 from thinkgraph.tools.requests import Steps
 from thinkgraph.tools.support import most_given
 
@@ -27,20 +25,18 @@ def may_remember(settings: FastTogSettings) -> bool:
 
 def remember(state: FallbackTask, settings: FastTogSettings) -> Steps[Update]:
     """One answer from memory. The state is the payload of one Send."""
-    role = "fasttog.io" if settings.fallback == "io" else "fasttog.cot"
-    several = settings.fallback == "cot_sc"
     try:
-        judgement = yield from ask.judge(
-            role,
-            {"question": safe_block(state["question"]), "task": TASK_WORDS[settings.task]},
-            shape=Shape(labels=TASK_LABELS[settings.task], explain=settings.explain, steps=role == "fasttog.cot"),
+        answers = yield from recalled(
+            state["question"],
+            DIRECT if settings.fallback == "io" else COT,
+            settings,
             sample=state["sample"],
             key=state["part"],
-            temperature=settings.fallback_temperature if several else None,
+            temperature=settings.fallback_temperature if settings.fallback == "cot_sc" else None,
         )
     except BudgetSpentError as spent:
         return {"samples": {}, "stopped": spent.reason}
-    return {"samples": {state["part"]: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
+    return {"samples": {state["part"]: Sample(answers=answers)}}
 
 
 def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:

@@ -10,7 +10,8 @@ from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.tog2 import Sample, Tog2Settings
+from thinkgraph.state.base import Sample
+from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
 from thinkgraph.tools.support import most_given

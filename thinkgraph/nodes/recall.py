@@ -11,7 +11,9 @@ from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.baselines import CotScSettings, RecallSample, RecallSettings
+from thinkgraph.state.base import Sample
+from thinkgraph.state.baselines import CotScSettings, RecallSettings
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
 from thinkgraph.tools.support import most_given
@@ -24,7 +26,7 @@ def _unknown(reason: str) -> Update:
     return {"draft": Draft(answers=[], status="unknown", reason=reason, cited=[])}
 
 
-def recalled(question: str, role: str, settings: RecallSettings, **options: Any) -> Steps[list[str]]:
+def recalled(question: str, role: str, settings: RunSettings, **options: Any) -> Steps[list[str]]:
     """The answers that the model gives from memory in one call; empty where it does not know."""
     labels = TASK_LABELS[settings.task]
     judgement = yield from ask.judge(
@@ -68,7 +70,7 @@ def sample(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]:
         key=state["part"],
         temperature=settings.sample_temperature,
     )
-    return {"samples": {state["part"]: RecallSample(answers=answers)}}
+    return {"samples": {state["part"]: Sample(answers=answers)}}
 
 
 def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]:
@@ -76,7 +78,7 @@ def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]
     yield from ()
     if not settings.own_knowledge:
         return _unknown(_OFF)
-    samples: list[RecallSample] = [state["samples"][part] for part in sorted(state["samples"], key=int)]
+    samples: list[Sample] = [state["samples"][part] for part in sorted(state["samples"], key=int)]
     answers, count = most_given(found["answers"] for found in samples)
     if not count:
         return _unknown(state["stopped"] or "the model does not know the answer")

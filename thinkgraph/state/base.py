@@ -117,6 +117,13 @@ class RunState(TypedDict):
     answer: NotRequired[Answer | None]
 
 
+class Sample(TypedDict):
+    """What one of several samples of a model answers."""
+
+    answers: list[str]
+    """Empty: it does not know."""
+
+
 class TaskState(TypedDict):
     """What every Send payload carries beside its own work."""
 

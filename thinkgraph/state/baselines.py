@@ -7,7 +7,7 @@ from typing import Annotated, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.settings import RANKER, RunSettings
 from thinkgraph.state.tog2 import Candidate, KeptRelation, Topic
 from thinkgraph.state.usage import merge_records
@@ -26,16 +26,10 @@ class CotScSettings(RecallSettings):
     sample_temperature: float = Field(0.7, ge=0, le=2, description="Their temperature.")
 
 
-class RecallSample(TypedDict):
-    """One chain of thought's answers."""
-
-    answers: list[str]
-
-
 class RecallState(RunState):
     """Channels of the baselines without retrieval."""
 
-    samples: Annotated[dict[str, RecallSample], merge_records]
+    samples: Annotated[dict[str, Sample], merge_records]
 
 
 class RecallTask(TaskState):

@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.evidence import MAX_EVIDENCE
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import merge_records
@@ -156,12 +156,6 @@ class Choice(TypedDict):
     """None: no candidate was fit, or there was none."""
     ended: str
     """Why the chain ends here; empty where it goes on."""
-
-
-class Sample(TypedDict):
-    """One answer from memory."""
-
-    answers: list[str]
 
 
 class FastTogState(RunState):

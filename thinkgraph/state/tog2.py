@@ -8,7 +8,7 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.evidence import Path
 from thinkgraph.state.knowledge import Direction, LinkMethod
 from thinkgraph.state.settings import RANKER, RunSettings
@@ -98,12 +98,6 @@ class KeptRelation(TypedDict):
     relation: str
     direction: Direction
     score: float
-
-
-class Sample(TypedDict):
-    """One self-consistency sample."""
-
-    answers: list[str]
 
 
 class Tog2State(RunState):
