@@ -12,10 +12,11 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
+from thinkgraph.closing import Closing
 from thinkgraph.config import load_config
 from thinkgraph.errors import RunError
 from thinkgraph.tools.addresses import redacted
@@ -87,7 +88,7 @@ def _held(descriptor: int, path: Path) -> bool:
         return False
 
 
-class RunStore:
+class RunStore(Closing):
     """The runs of one user on one machine."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -130,12 +131,6 @@ class RunStore:
     def _connect(self, name: str, *, isolation_level: Literal["DEFERRED"] | None = None) -> sqlite3.Connection:
         db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=isolation_level, check_same_thread=False)
         return self._closing.enter_context(contextlib.closing(db))
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close every file."""

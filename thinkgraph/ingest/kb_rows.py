@@ -6,12 +6,12 @@ import json
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from thinkgraph.closing import Closing
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.graph_schema import ALIAS, ARRAYS
 from thinkgraph.tools.names import key_label
@@ -56,7 +56,7 @@ class PassageRow(NamedTuple):
     vector: list[float] | None
 
 
-class KbRows:
+class KbRows(Closing):
     """The rows of a knowledge base folder. Close it, or use it as a context manager.
 
     Raises:
@@ -68,14 +68,6 @@ class KbRows:
         self.manifest = kb_files.read_manifest(folder)
         self._graph = ReadOnlyFile(folder / kb_files.GRAPH)
         self._text = ReadOnlyFile(folder / kb_files.TEXT) if kb_files.TEXT in self.manifest["files"] else None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the files."""

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import embed_array, one_line
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
-    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -26,7 +26,7 @@ _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
 
 
-class ChromaTextStore:
+class ChromaTextStore(Closing):
     """Reads a Chroma collection whose metadata say which entity each document is about. Implements `TextStore`.
 
     Chroma's filtered search is approximate and its recall falls with large filters; to keep the promise of
@@ -84,12 +84,6 @@ class ChromaTextStore:
         except self._errors as error:
             self.close()
             raise KnowledgeError(f"cannot open the Chroma collection {collection!r}: {one_line(error)}") from error
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the client, if this store opened it."""

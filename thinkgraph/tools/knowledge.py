@@ -9,9 +9,9 @@ import re
 import threading
 from collections.abc import Callable
 from pathlib import Path
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.progress import Progress, no_progress
@@ -50,7 +50,7 @@ _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 _WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "vectors.npz")
 
 
-class Knowledge:
+class Knowledge(Closing):
     """A knowledge base, opened. Parts are made when they are first asked for; none can be exchanged afterwards.
 
     Safe to share between threads. Close it, or use it as a context manager.
@@ -114,14 +114,6 @@ class Knowledge:
 
     def __repr__(self) -> str:
         return f"<Knowledge {self.name!r} {self.fingerprint[:8]}>"
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     @property
     def graph(self) -> GraphStore:

@@ -8,9 +8,9 @@ import sqlite3
 from collections.abc import Iterable, Mapping, Sequence
 from heapq import nsmallest
 from pathlib import Path
-from types import TracebackType
-from typing import Any, NamedTuple, Self
+from typing import Any, NamedTuple
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools import graph_schema as schema
@@ -62,7 +62,7 @@ class _RelationRow(NamedTuple):
     typing: int
 
 
-class SqliteGraphStore:
+class SqliteGraphStore(Closing):
     """A graph built by `thinkgraph kb build`, as a `GraphStore`. Nothing is written, not even beside the file.
 
     Safe to use from several threads at once. Close it, or use it as a context manager.
@@ -103,14 +103,6 @@ class SqliteGraphStore:
             self.close()
             verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else "build it again with `thinkgraph kb build`"
             raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file; using the store afterwards raises `StoreError`."""

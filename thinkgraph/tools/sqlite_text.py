@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import embed_array
 from thinkgraph.tools.progress import no_progress
@@ -20,8 +21,6 @@ from thinkgraph.tools.vector_index import TextIndex
 if TYPE_CHECKING:
     import sqlite3
     from collections.abc import Iterator, Sequence
-    from types import TracebackType
-    from typing import Self
 
     from numpy.typing import NDArray
 
@@ -34,7 +33,7 @@ _CHUNK = 512
 _log = logging.getLogger(__name__)
 
 
-class SqliteTextStore:
+class SqliteTextStore(Closing):
     """Reads the file that `thinkgraph.ingest.passages.build_text` wrote. Implements `TextStore`.
 
     Never writes, so the folder may be read-only. Safe from several threads. Close it, or use it as a context manager.
@@ -85,14 +84,6 @@ class SqliteTextStore:
         self.vector_count = int(meta["vectors"])
         """How many vectors are stored, all windows of all passages."""
         self._index = TextIndex(self)
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close the file and the index; later calls raise `StoreError`."""

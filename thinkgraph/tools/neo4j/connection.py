@@ -8,8 +8,9 @@ import ssl
 import threading
 import weakref
 from collections.abc import Callable, Mapping, Sequence
-from typing import TYPE_CHECKING, Any, Self, cast
+from typing import TYPE_CHECKING, Any, cast
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.embeddings import one_line
 from thinkgraph.tools.names import well_formed
@@ -36,7 +37,7 @@ class TimedOutError(StoreError):
     """A query took longer than it may."""
 
 
-class Connection:
+class Connection(Closing):
     """A database that is read and, except by an export, never written to. Safe from several threads. Close it."""
 
     def __init__(self, address: Address, *, writes: bool = False) -> None:
@@ -84,12 +85,6 @@ class Connection:
         except BaseException:
             self.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections; later queries raise `StoreError`."""

@@ -12,9 +12,9 @@ import hashlib
 import threading
 from collections import OrderedDict
 from collections.abc import Iterable, Mapping, Sequence
-from types import TracebackType
 from typing import Any, Self
 
+from thinkgraph.closing import Closing
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
@@ -38,7 +38,7 @@ _MODULUS, _STRIDE = 1_000_003, 7_919
 _Spread = Mapping[tuple[str, str], int]
 
 
-class Neo4jGraphStore:
+class Neo4jGraphStore(Closing):
     """A database's graph, read only. Safe to use from several threads. Close it, or use it as a context manager."""
 
     def __init__(self, connection: Connection, plan: Plan, *, name: str | None = None) -> None:
@@ -73,14 +73,6 @@ class Neo4jGraphStore:
         except BaseException:
             connection.close()
             raise
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Close all connections; using the store afterwards raises `StoreError`."""

@@ -13,12 +13,12 @@ import re
 import threading
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
+from thinkgraph.closing import Closing
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.embeddings import WindowedEmbedder, embed_array, split_words
 from thinkgraph.tools.lexical import content_tokens, tokens
@@ -76,7 +76,7 @@ class _Part:
         return 1 + len(self.passage["text"]) // _STRETCH
 
 
-class Neo4jTextStore:
+class Neo4jTextStore(Closing):
     """The texts of one database. Shares its connection with the graph store, which closes it."""
 
     def __init__(self, store: Neo4jGraphStore, embedder: Embedder) -> None:
@@ -97,14 +97,6 @@ class Neo4jTextStore:
         self._own_keys = sorted({one.passage for one in self._plan.passages.values()})
         self.finder = TextFinder(store, self.keys)
         self._info = self._counted()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """Nothing: the graph store closes the connection."""

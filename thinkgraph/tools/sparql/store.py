@@ -7,9 +7,9 @@ import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import partial
-from types import TracebackType
-from typing import NamedTuple, Self
+from typing import NamedTuple
 
+from thinkgraph.closing import Closing
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
@@ -52,7 +52,7 @@ class _Step(NamedTuple):
         return self.node.strict and strict_iri(self.relation)
 
 
-class SparqlGraphStore:
+class SparqlGraphStore(Closing):
     """Reads a SPARQL endpoint, and nothing but SELECT queries ever goes there.
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
@@ -142,14 +142,6 @@ class SparqlGraphStore:
             search=found.search if search is None else search,
             max_names=max_names,
         )
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
 
     def close(self) -> None:
         """End the connections; later calls raise `StoreError`."""
