@@ -12,15 +12,13 @@ from hypothesis import strategies as st
 
 from thinkgraph.prompts.kinds import (
     KINDS,
-    BadReplyError,
     Judgement,
     LookUp,
     Shape,
     Statements,
     SubQuestion,
-    find_json,
-    strip_thinking,
 )
+from thinkgraph.prompts.reading import BadReplyError, find_json, strip_thinking
 
 SHAPE = Shape(options=5, evidence=4, clues=3, questions=3, fields=("clues", "query"))
 

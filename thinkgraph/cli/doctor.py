@@ -14,8 +14,8 @@ from thinkgraph.cli.options import add_kb, add_model, configured
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
 from thinkgraph.errors import ModelError, ThinkGraphError
-from thinkgraph.prompts.kinds import BadReplyError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.prompts.reading import BadReplyError
 
 if TYPE_CHECKING:
     from thinkgraph.models.client import ChatClient

@@ -18,8 +18,9 @@ from thinkgraph.models.failures import MAX_WAIT, classify
 from thinkgraph.models.journal import Journal, RawReply
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Sleep
 from thinkgraph.models.roles import Models
-from thinkgraph.prompts.kinds import BadReplyError, Shape
+from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
+from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.state.events import Called, Event
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord

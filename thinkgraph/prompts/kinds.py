@@ -7,14 +7,25 @@ carries names that would have to be matched again.
 
 from __future__ import annotations
 
-import json
 import math
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
 from typing_extensions import TypedDict
+
+from thinkgraph.prompts.reading import (
+    BadReplyError,
+    as_list,
+    as_text,
+    in_range,
+    integer,
+    object_with,
+    strip_thinking,
+    truth,
+    whole,
+)
 
 KindName = Literal[
     "pick",
@@ -33,10 +44,6 @@ KindName = Literal[
 
 MAX_SCORE = 10
 """Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
-
-
-class BadReplyError(ValueError):
-    """A reply that does not have the form its kind asks for; the message tells the model what to mend."""
 
 
 class Judgement(TypedDict):
@@ -126,109 +133,7 @@ class Kind:
     """Read a reply. Raises BadReplyError."""
 
 
-_THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
-_FENCE = re.compile(r"```[\w-]*")
-_OPENING = re.compile(r"[{\[]")
-_LONGEST = 100_000
-"""Characters at the end of a reply in which JSON is looked for: a longer reply is garbage before its end."""
-_MOST_TRIES = 500
-"""Brackets that open nothing readable before a reply is given up."""
 _NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
-
-
-def strip_thinking(text: str) -> str:
-    """The reply without the `<think>` prefix that reasoning models write; nothing is left of one that was cut off in it."""
-    kept: list[str] = []
-    at = 0
-    thinking = False
-    for tag in _THINK.finditer(text):
-        closing = bool(tag.group(1))
-        if closing and not thinking:
-            # Some servers leave the opening tag out: all that came before was thinking.
-            kept.clear()
-        elif not closing and not thinking:
-            kept.append(text[at : tag.start()])
-        elif not closing:
-            continue
-        thinking = not closing
-        at = tag.end()
-    if not thinking or "".join(kept).strip():
-        kept.append(text[at:])
-    return "".join(kept).strip()
-
-
-def find_json(text: str, key: str = "") -> Any:
-    """The last JSON object (else list) in a reply, which may stand between prose or in a code fence.
-
-    Args:
-        text: the reply.
-        key: an object that has this key is preferred to later ones that do not.
-
-    Raises:
-        BadReplyError: there is none.
-    """
-    body = _FENCE.sub(" ", strip_thinking(text))[-_LONGEST:]
-    decoder = json.JSONDecoder()
-    found: list[Any] = []
-    at = tries = 0
-    while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
-        try:
-            value, at = decoder.raw_decode(body, opening.start())
-        except (ValueError, RecursionError):
-            # ValueError: not JSON, or a number of more digits than Python reads.
-            at = opening.start() + 1
-            tries += 1
-            continue
-        found.append(value)
-    objects = [value for value in found if isinstance(value, dict)]
-    keyed = [value for value in objects if key in value]
-    for best in (keyed, objects, found):
-        if best:
-            return best[-1]
-    raise BadReplyError("the reply holds no JSON object")
-
-
-def _object(text: str, key: str) -> dict[str, Any]:
-    value = find_json(text, key)
-    if isinstance(value, list):
-        value = {key: value}
-    if key not in value:
-        raise BadReplyError(f'the JSON object has no "{key}"')
-    return dict(value)
-
-
-def _integer(value: object) -> int | None:
-    if isinstance(value, bool):
-        return None
-    if isinstance(value, int):
-        return value
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    # At most nine digits: no list is longer, and Python reads no number of thousands of digits. "-3" is not 3.
-    if isinstance(value, str) and (found := re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value)):
-        return int(found.group(1))
-    return None
-
-
-def _in_range(values: Sequence[object], top: int, what: str) -> list[int]:
-    kept: list[int] = []
-    for value in values:
-        number = _integer(value)
-        if number is not None and 1 <= number <= top and number not in kept:
-            kept.append(number)
-    if values and not kept:
-        raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
-    return kept
-
-
-def _list(value: object, key: str) -> list[Any]:
-    if isinstance(value, list):
-        return value
-    if value is None:
-        return []
-    if isinstance(value, int | str | float) and not isinstance(value, bool):
-        return [value]
-    raise BadReplyError(f'"{key}" must be a list')
 
 
 def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
@@ -258,20 +163,20 @@ _STRINGS = {"type": "array", "items": {"type": "string"}}
 def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
     if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
-        return _in_range(re.findall(r"\d+", body), shape.options, "choice")
-    return _in_range(_list(_object(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
+        return in_range(re.findall(r"\d+", body), shape.options, "choice")
+    return in_range(as_list(object_with(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
 
 
 def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
-    raw = _object(text, "scores")["scores"]
+    raw = object_with(text, "scores")["scores"]
     if isinstance(raw, dict):
         raw = list(raw.items())
     scores: dict[int, float] = {}
-    for entry in _list(raw, "scores"):
+    for entry in as_list(raw, "scores"):
         pair = [entry.get("number"), entry.get("score")] if isinstance(entry, dict) else entry
         if not isinstance(pair, list | tuple) or len(pair) < 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "scores" must be [number, score]')
-        number = _integer(pair[0])
+        number = integer(pair[0])
         try:
             score = float(pair[1])
         except (TypeError, ValueError, OverflowError):
@@ -286,12 +191,12 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
 
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
-    raw = _list(_object(text, "pairs")["pairs"], "pairs")
+    raw = as_list(object_with(text, "pairs")["pairs"], "pairs")
     pairs: dict[tuple[int, int], None] = {}
     for entry in raw:
         if not isinstance(entry, list | tuple) or len(entry) != 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "pairs" must be [number of the clue, number of the option]')
-        clue, option = _integer(entry[0]), _integer(entry[1])
+        clue, option = integer(entry[0]), integer(entry[1])
         if clue is None or option is None or not (1 <= clue <= shape.clues and 1 <= option <= shape.options):
             continue
         pairs[clue, option] = None
@@ -300,52 +205,25 @@ def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
     return list(pairs)
 
 
-def _whole(text: str) -> str:
-    """The text without halves of characters (a reply cut off, a bad escape), which neither files nor state can hold."""
-    return text.encode("utf-8", "replace").decode("utf-8").strip()
-
-
-def _text(value: object) -> str:
-    if value is None:
-        return ""
-    if isinstance(value, str | int | float):
-        return _whole(str(value))
-    try:
-        return _whole(json.dumps(value, ensure_ascii=False))
-    except RecursionError:
-        raise BadReplyError("the reply is nested too deeply") from None
-
-
-def _truth(value: object, key: str) -> bool:
-    if isinstance(value, bool):
-        return value
-    word = str(value).strip().casefold()
-    if word in {"true", "yes", "1", "right", "correct"}:
-        return True
-    if word in {"false", "no", "0", "wrong", "incorrect"}:
-        return False
-    raise BadReplyError(f'"{key}" must be true or false')
-
-
 def _parse_judge(text: str, shape: Shape) -> Judgement:
-    value = _object(text, "sufficient")
-    answers = [_text(answer) for answer in _list(value.get("answers", value.get("answer")), "answers")]
+    value = object_with(text, "sufficient")
+    answers = [as_text(answer) for answer in as_list(value.get("answers", value.get("answer")), "answers")]
     answers = [answer for answer in dict.fromkeys(answers) if answer]
     if shape.labels:
         known = {label.casefold(): label for label in shape.labels}
         answers = list(dict.fromkeys(known[a.casefold()] for a in answers if a.casefold() in known))
-    sufficient = _truth(value["sufficient"], "sufficient")
+    sufficient = truth(value["sufficient"], "sufficient")
     if sufficient and not answers:
         allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
         raise BadReplyError(f'"sufficient" is true but "answers" holds no answer{allowed}')
-    numbers = [number for number in map(_integer, _list(value.get("evidence"), "evidence")) if number is not None]
+    numbers = [number for number in map(integer, as_list(value.get("evidence"), "evidence")) if number is not None]
     return Judgement(
         sufficient=sufficient,
         answers=answers,
         # Numbers that no line carries are dropped here, so an invented citation can never reach an answer.
         evidence=[number for number in dict.fromkeys(numbers) if 1 <= number <= shape.evidence],
-        clues=_text(value.get("clues")) if "clues" in shape.fields else "",
-        query=_text(value.get("query")) if "query" in shape.fields else "",
+        clues=as_text(value.get("clues")) if "clues" in shape.fields else "",
+        query=as_text(value.get("query")) if "query" in shape.fields else "",
     )
 
 
@@ -371,17 +249,17 @@ def _judge_instruction(shape: Shape) -> str:
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
-    words = [_text(word) for word in _list(_object(text, "keywords")["keywords"], "keywords")]
+    words = [as_text(word) for word in as_list(object_with(text, "keywords")["keywords"], "keywords")]
     return [word for word in words if word]
 
 
 def _parse_names(text: str, _shape: Shape) -> list[str]:
-    names = [_text(name) for name in _list(_object(text, "names")["names"], "names")]
+    names = [as_text(name) for name in as_list(object_with(text, "names")["names"], "names")]
     return [name for name in dict.fromkeys(names) if name]
 
 
 def _parse_texts(text: str, shape: Shape) -> list[str]:
-    found = [" ".join(_text(entry).split()) for entry in _list(_object(text, "texts")["texts"], "texts")]
+    found = [" ".join(as_text(entry).split()) for entry in as_list(object_with(text, "texts")["texts"], "texts")]
     if len(found) != shape.options:
         raise BadReplyError(f'"texts" must hold {shape.options} texts, one for each option, not {len(found)}')
     return found
@@ -389,16 +267,16 @@ def _parse_texts(text: str, shape: Shape) -> list[str]:
 
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
-    entries = _list(_object(text, "questions")["questions"], "questions")
+    entries = as_list(object_with(text, "questions")["questions"], "questions")
     for entry in entries:
         node = {"question": entry} if isinstance(entry, str) else entry
-        if not isinstance(node, dict) or not _text(node.get("question")):
+        if not isinstance(node, dict) or not as_text(node.get("question")):
             raise BadReplyError('every entry of "questions" must be an object with a "question"')
-        numbers = [n for n in map(_integer, _list(node.get("refers"), "refers")) if n is not None]
+        numbers = [n for n in map(integer, as_list(node.get("refers"), "refers")) if n is not None]
         # One that refers to itself is a circle; whoever draws the map breaks those, and says so.
         refers = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(entries)]
         nodes.append(
-            SubQuestion(question=_text(node["question"]), open=_truth(node.get("open", False), "open"), refers=refers)
+            SubQuestion(question=as_text(node["question"]), open=truth(node.get("open", False), "open"), refers=refers)
         )
     return nodes
 
@@ -407,15 +285,15 @@ _MOST_PARTS = 3
 
 
 def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
-    entries = _list(_object(text, "keys")["keys"], "keys")
+    entries = as_list(object_with(text, "keys")["keys"], "keys")
     keys: list[LookUp] = []
     for entry in entries:
         found = entry if isinstance(entry, dict) else {"key": entry}
-        parts = [_text(part) for part in _list(found.get("key"), "key")]
+        parts = [as_text(part) for part in as_list(found.get("key"), "key")]
         if not 1 <= len(parts) <= _MOST_PARTS:
             raise BadReplyError('every "key" must be a list of one to three texts')
         parts = [part or "?" for part in parts]  # what is left empty is unknown
-        numbers = [n for n in map(_integer, _list(found.get("of"), "of")) if n is not None]
+        numbers = [n for n in map(integer, as_list(found.get("of"), "of")) if n is not None]
         if len(parts) == _MOST_PARTS or not shape.triples:
             keys.append(LookUp(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
     if entries and not keys:
@@ -432,27 +310,27 @@ def _keys_instruction(shape: Shape) -> str:
 
 
 def _parse_verdict(text: str, _shape: Shape) -> Verdict:
-    return Verdict(right=_truth(_object(text, "right")["right"], "right"))
+    return Verdict(right=truth(object_with(text, "right")["right"], "right"))
 
 
 _TRIPLE = ("subject", "relation", "object")
 
 
 def _parse_triples(text: str, shape: Shape) -> Statements:
-    value = _object(text, "triples")
-    entries = _list(value["triples"], "triples")
+    value = object_with(text, "triples")
+    entries = as_list(value["triples"], "triples")
     triples: list[list[str]] = []
     for entry in entries:
         parts = [entry.get(name) for name in _TRIPLE] if isinstance(entry, dict) else entry
         if not isinstance(parts, list) or len(parts) != len(_TRIPLE):
             continue
-        texts = [_text(part) for part in parts]
+        texts = [as_text(part) for part in parts]
         if all(texts):
             triples.append(texts)
     if entries and not triples:
         raise BadReplyError('every entry of "triples" must be [subject, relation, object], none of them empty')
-    types = _list(value.get("types"), "types") if "types" in shape.fields else []
-    pairs = [[_text(part) for part in entry] for entry in types if isinstance(entry, list) and len(entry) == 2]  # noqa: PLR2004
+    types = as_list(value.get("types"), "types") if "types" in shape.fields else []
+    pairs = [[as_text(part) for part in entry] for entry in types if isinstance(entry, list) and len(entry) == 2]  # noqa: PLR2004
     return Statements(triples=triples, types={name: kind for name, kind in pairs if name and kind})
 
 
@@ -467,7 +345,7 @@ def _triples_instruction(shape: Shape) -> str:
 
 
 def _parse_text(text: str, _shape: Shape) -> str:
-    body = _whole(strip_thinking(text))
+    body = whole(strip_thinking(text))
     if not body:
         raise BadReplyError("the reply is empty")
     return body
