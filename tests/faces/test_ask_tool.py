@@ -66,6 +66,8 @@ def test_a_failing_model_and_wrong_settings_are_raised(asked):
         tool.invoke({"question": CASE.question})
     with pytest.raises(SettingsError, match="no setting 'widht'"):
         tg.ThinkGraphTool(**{**asked, "settings": {"widht": 1}})
+    with pytest.raises(ValueError, match="width"):
+        tg.ThinkGraphTool(**asked, width=1)
 
 
 def test_citations_are_bounded(asked, monkeypatch):
