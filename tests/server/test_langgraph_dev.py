@@ -177,6 +177,20 @@ def test_a_run_that_asks_waits_for_its_reply(dev: Dev) -> None:
     assert found["answer"]["usage"]["total"]["calls"] == len(dev.answered(since))
 
 
+def test_which_namesake_is_meant(dev: Dev) -> None:
+    thread = dev.thread()
+    context = {**BM25, "ask_user": "ambiguity"}
+    start = {"question": "What is the capital of Georgia?"}
+    found: Any = dev.client.runs.wait(thread, "tog2", input=start, context=context)
+    assert [one["id"] for one in found["__interrupt__"][0]["value"]["options"]] == ["g1", "g2"]
+    assert dev.client.threads.get(thread)["status"] == "interrupted"
+    for wrong in ("Georgia", 9, {"id": 2}):
+        found = dev.client.runs.wait(thread, "tog2", command={"resume": wrong}, context=context)
+        assert "names none of them" in found["__interrupt__"][0]["value"]["problem"]
+    found = dev.client.runs.wait(thread, "tog2", command={"resume": "g2"}, context=context)
+    assert found["answer"]["answers"] == ["Atlanta"]
+
+
 def test_a_failed_call_is_repeated_and_no_other(dev: Dev) -> None:
     thread, since = dev.thread(), len(dev.models.calls)
 
