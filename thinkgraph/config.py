@@ -163,8 +163,8 @@ def _file() -> tuple[str, dict[str, Any]]:
             raise UsageError(f"{CONFIG} names {path}, which is no file")
         return str(path), {}
     try:
-        with path.open("rb") as file:
-            given = tomllib.load(file)
+        # Some editors on Windows begin a file with a byte order mark, which TOML does not know.
+        given = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     except OSError as error:
@@ -192,7 +192,7 @@ def _checked(name: str, value: object, source: str, folder: Path) -> Any:
         raise UsageError(f"{source}: '{name}' is {kinds}, not {value!r:.80}")
     try:
         return _READ.get(name, _plain)(value.strip(), folder)
-    except KnowledgeError as error:
+    except (KnowledgeError, UsageError) as error:
         raise UsageError(f"{source}: '{name}': {error}") from None
 
 
@@ -208,6 +208,14 @@ def _kb(value: str, folder: Path) -> str:
     return value if value == DEFAULTS["kb"] or "://" in value else _path(value, folder)
 
 
+def _method(value: str, _folder: Path) -> str:
+    from thinkgraph.graphs.names import NAMES
+
+    if value not in NAMES:
+        raise UsageError(f"there is no method '{value}'; known: {', '.join(NAMES)}")
+    return value
+
+
 def _text(value: str, folder: Path) -> str:
     from thinkgraph.tools.text_specs import parsed
 
@@ -219,6 +227,7 @@ def _text(value: str, folder: Path) -> str:
 _READ: dict[str, Callable[[str, Path], str]] = {
     "kb": _kb,
     "text": _text,
+    "method": _method,
     "prompts": _path,
     "prices": _path,
     "runs": _path,

@@ -65,4 +65,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except tg.ThinkGraphError as error:
+        sys.exit(f"chatbot: error: {error}")

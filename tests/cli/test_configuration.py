@@ -11,7 +11,7 @@ from cli.conftest import ANSWER, MODEL, QUESTION, Run
 from langgraph.checkpoint.memory import InMemorySaver
 
 from thinkgraph.cli.options import model_name
-from thinkgraph.config import load_config
+from thinkgraph.config import Value, load_config
 from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.testing.server import ModelServer
 
@@ -103,6 +103,7 @@ def test_paths_hold_from_the_files_own_folder(
         ("[settings]\ntog3.width = 3", "settings: there is no method 'tog3'"),
         ("[settings]\nwidth = 0", "setting 'width': Input should be greater than or equal to 1"),
         ("kb = ", "is no TOML: "),
+        ("method = 'tog3'", "'method': there is no method 'tog3'; known: "),
     ],
 )
 def test_what_is_refused(write: Any, cli: Run, text: str, words: str) -> None:
@@ -113,6 +114,11 @@ def test_what_is_refused(write: Any, cli: Run, text: str, words: str) -> None:
     assert str(path) in done.line
 
 
+def test_a_byte_order_mark_is_no_error(write: Any) -> None:
+    path = write("\ufeffmethod = 'fiske'\n")
+    assert load_config().values["method"] == Value("fiske", str(path))
+
+
 @pytest.mark.parametrize(
     ("name", "value", "words"),
     [
@@ -120,7 +126,7 @@ def test_what_is_refused(write: Any, cli: Run, text: str, words: str) -> None:
         ("SETTINGS", "width=0", "THINKGRAPH_SETTINGS: setting 'width'"),
         ("SETTINGS", "{width}", "THINKGRAPH_SETTINGS is no JSON object"),
         ("MODEL", '{"tog2": "openai:a"}', "THINKGRAPH_MODEL: 'model' by role needs a 'default' too"),
-        ("METHOD", "tog3", "there is no method 'tog3'"),
+        ("METHOD", "tog3", "THINKGRAPH_METHOD: 'method': there is no method 'tog3'"),
     ],
 )
 def test_what_is_refused_of_the_environment(

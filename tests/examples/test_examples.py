@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import runpy
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
+from cli.conftest import environment
 
 FOLDER = Path(__file__).parents[2] / "examples"
 PRINTED = {
@@ -33,6 +36,16 @@ def test_it_prints_what_it_promises(name: str, capsys: pytest.CaptureFixture[str
     out = capsys.readouterr().out
     for words in PRINTED[name]:
         assert words in out
+
+
+def test_the_chatbot_says_what_is_wrong_in_a_line() -> None:
+    script = str(FOLDER / "neo4j" / "chatbot.py")
+    done = subprocess.run(
+        [sys.executable, script, "bolt://127.0.0.1:1"], env=environment(), capture_output=True, text=True, check=False
+    )
+    assert done.returncode == 1
+    assert done.stderr.splitlines()[-1].startswith("chatbot: error: Neo4j at 127.0.0.1:1 cannot be reached")
+    assert "Traceback" not in done.stderr
 
 
 def test_no_script_is_forgotten() -> None:

@@ -10,7 +10,7 @@ from graphs.cases import CASES
 from langchain_core.tools import ToolException
 
 import thinkgraph as tg
-from thinkgraph.errors import ModelError, SettingsError
+from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
 from thinkgraph.faces import asking
 
 CASE = CASES["tog2"]
@@ -66,6 +66,25 @@ def test_a_failing_model_and_wrong_settings_are_raised(asked):
         tool.invoke({"question": CASE.question})
     with pytest.raises(SettingsError, match="no setting 'widht'"):
         tg.ThinkGraphTool(**{**asked, "settings": {"widht": 1}})
+    with pytest.raises(ValueError, match="width"):
+        tg.ThinkGraphTool(**asked, width=1)
+
+
+@pytest.mark.parametrize(
+    ("given", "error", "words"),
+    [
+        ({"knowledge": None}, KnowledgeError, "a knowledge base is named by a text or a path, not None"),
+        ({"knowledge": 5}, KnowledgeError, "not 5"),
+        ({"model": None}, UsageError, "a model is named provider:name, or is a LangChain chat model, not None"),
+        ({"model": {"default": 5}}, UsageError, "not 5"),
+        ({"settings": "width=3"}, SettingsError, "settings are given by name, .* not 'width=3'"),
+        ({"settings": [1]}, SettingsError, r"not \[1\]"),
+    ],
+)
+def test_what_is_something_else_is_told_in_one_line(asked, given, error, words):
+    with pytest.raises(error, match=words) as raised:
+        tg.ThinkGraphTool(**{**asked, **given})
+    assert "\n" not in str(raised.value)
 
 
 def test_citations_are_bounded(asked, monkeypatch):

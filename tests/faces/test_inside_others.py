@@ -20,6 +20,8 @@ from langgraph.types import Command
 from typing_extensions import TypedDict
 
 import thinkgraph as tg
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
 
 CASE = CASES["tog2"]
 THREAD: Any = {"configurable": {"thread_id": "1"}}
@@ -174,6 +176,28 @@ def test_a_question_to_the_person_passes_through_an_agent(model, mode):
     told = next(message for message in out["messages"] if isinstance(message, ToolMessage))
     assert told.artifact["answers"] == ["18"]
     assert told.artifact["usage"]["total"]["calls"] == len(model.asked) == CASE.calls
+    assert out["messages"][-1].text == "So it is."
+
+
+def test_which_namesake_is_meant_is_asked_through_an_agent():
+    graph = MemoryGraphStore(
+        [("g1", "capital", "Tbilisi"), ("g2", "capital", "Atlanta")], labels={"g1": "Georgia", "g2": "Georgia"}
+    )
+    question = "What is the capital of Georgia?"
+    tool = tg.ThinkGraphTool(
+        knowledge=tg.Knowledge(graph=graph, embedder=HashEmbedder()),
+        method="kg_rag",
+        model="offline",
+        settings={"ranker": "bm25", "ask_user": "ambiguity"},
+    )
+    agent = agent_of(tool, [question], [])
+    asked = agent.invoke(ASK, THREAD)["__interrupt__"][0].value
+    assert [one["id"] for one in asked["options"]] == ["g1", "g2"]
+    asked = agent.invoke(Command(resume="Georgia"), THREAD)["__interrupt__"][0].value
+    assert "names none of them" in asked["problem"]
+    out = agent.invoke(Command(resume=2), THREAD)
+    told = next(message for message in out["messages"] if isinstance(message, ToolMessage))
+    assert told.artifact["answers"] == ["Atlanta"]
     assert out["messages"][-1].text == "So it is."
 
 

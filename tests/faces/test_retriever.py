@@ -55,10 +55,18 @@ def test_k_bounds_the_documents(asked):
     assert [one.id for one in documents(asked, k=2)] == every[:2]
     retriever = tg.ThinkGraphRetriever(**asked, k=1)
     assert [one.id for one in retriever.invoke(QUESTION, k=3)] == every[:3]
-    with pytest.raises(UsageError, match="k is 0"):
-        retriever.invoke(QUESTION, k=0)
     with pytest.raises(ValueError, match="k"):
         tg.ThinkGraphRetriever(**asked, k=0)
+
+
+@pytest.mark.parametrize("k", [0, -1, "3", 2.5])
+def test_a_wrong_k_is_refused_before_anything_is_paid(asked, k):
+    retriever = tg.ThinkGraphRetriever(**asked)
+    with pytest.raises(UsageError, match=f"k is {k!r}: ask for at least one document"):
+        retriever.invoke(QUESTION, k=k)
+    with pytest.raises(UsageError, match=f"k is {k!r}: "):
+        asyncio.run(retriever.ainvoke(QUESTION, k=k))
+    assert asked["model"].asked == []
 
 
 def test_sync_and_async_agree(asked):
@@ -95,3 +103,5 @@ def test_what_is_wrong_shows_when_it_is_made(asked, tmp_path):
         tg.ThinkGraphRetriever(**{**asked, "method": "tog3"})
     with pytest.raises(KnowledgeError):
         tg.ThinkGraphRetriever(knowledge=tmp_path / "nothing")
+    with pytest.raises(ValueError, match="top_k"):
+        tg.ThinkGraphRetriever(**asked, top_k=3)

@@ -417,6 +417,20 @@ def test_messages_without_a_question_are_refused_in_one_line(case: Case) -> None
     assert model.asked == []
 
 
+@pytest.mark.parametrize("how", ["messages", "question"])
+def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: str) -> None:
+    graph, model = make(case, checkpointer=InMemorySaver())
+    start: Any = {"question": case.question} if how == "question" else {"messages": [("user", case.question)]}
+    graph.invoke(start, thread())
+    before = len(model.asked)
+    for message in (("assistant", "Hello."), ("system", "Be brief.")):
+        with pytest.raises(UsageError, match="the question is empty"):
+            graph.invoke({"messages": [message]}, thread())
+    assert len(model.asked) == before
+    assert graph.invoke({"question": case.other_question}, thread())["answer"]["question"] == case.other_question
+    assert graph.invoke({"messages": [("user", case.question)]}, thread())["answer"]["answers"] == case.answers
+
+
 def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
     with pytest.raises(SettingsError, match="no setting 'widht'"):
         make(case, settings={"widht": 3})

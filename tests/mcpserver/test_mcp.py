@@ -168,6 +168,24 @@ def test_nothing_but_the_protocol_on_stdout(kb: str) -> None:
     assert replies[2]["structuredContent"]["entities"]
 
 
+def test_a_client_that_has_gone_is_no_internal_error(kb: str) -> None:
+    hello = {"jsonrpc": "2.0", "id": 1, "method": "initialize", "params": _HELLO}
+    with subprocess.Popen(
+        [*PROGRAM, "mcp", "--kb", kb],
+        env=environment(),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    ) as process:
+        assert process.stdout is not None
+        process.stdout.close()
+        process.stdout = None
+        _, said = process.communicate(json.dumps(hello) + "\n", timeout=60)
+    assert said == "thinkgraph mcp: WARNING the client has gone\n"
+    assert process.returncode == 0
+
+
 _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"name": "t", "version": "0"}}
 
 

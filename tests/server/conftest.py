@@ -154,9 +154,17 @@ def serving(folder: Path, models: ModelServer, more: Mapping[str, str | None] | 
 
 def project(folder: Path, config: Mapping[str, Any] | None = None) -> Path:
     """A folder with the small knowledge base and the repository's langgraph.json, with changes."""
-    (folder / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
+    rows = [*ROWS, ("g1", "capital", "Tbilisi"), ("g2", "capital", "Atlanta")]
+    (folder / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in rows), "utf-8")
+    # Two that have one name: a question about either is ambiguous.
+    (folder / "entities.tsv").write_text("id\tlabel\ng1\tGeorgia\ng2\tGeorgia\n", "utf-8")
     (folder / "passages.jsonl").write_text("".join(json.dumps(passage) + "\n" for passage in PASSAGES), "utf-8")
-    build_kb(folder / "kb", triples=[folder / "rows.tsv"], passages=[folder / "passages.jsonl"])
+    build_kb(
+        folder / "kb",
+        triples=[folder / "rows.tsv"],
+        passages=[folder / "passages.jsonl"],
+        entities=folder / "entities.tsv",
+    )
     # The server works in the folder of langgraph.json and leaves .langgraph_api there.
     (folder / "thinkgraph").symlink_to(ROOT / "thinkgraph")
     own = json.loads((ROOT / "langgraph.json").read_text("utf-8"))

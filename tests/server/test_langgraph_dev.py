@@ -131,6 +131,38 @@ def test_a_conversation_in_messages(dev: Dev) -> None:
     assert second["messages"][:2] == first["messages"]
     assert second["messages"][3]["content"] == second["answer"]["text"]
     assert second["answer"]["usage"]["roles"]["history.rephrase"]["calls"] == 1
+    # A question that is none without what was said before.
+    third = say("And what does it border?")
+    assert third["messages"][4]["content"] == "And what does it border?"
+    assert third["answer"]["question"] == "And what does it border? (Bogota)"
+
+
+def test_the_answer_streams_as_a_message(dev: Dev) -> None:
+    start = {"messages": [{"role": "user", "content": QUESTION}]}
+    parts = list(dev.client.runs.stream(None, "tog2", input=start, context=BM25, stream_mode="messages-tuple"))
+    (told,) = [part.data[0] for part in parts if part.event == "messages"]
+    assert (told["type"], told["content"]) == ("ai", ANSWER)
+    assert told["response_metadata"]["status"] == "grounded"
+
+
+def test_an_assistant_with_settings_of_its_own(dev: Dev) -> None:
+    def asked(assistant: str) -> Any:
+        thread = dev.thread()
+        dev.client.runs.wait(thread, assistant, input={"question": QUESTION})
+        values: Any = dev.client.threads.get_state(thread)["values"]
+        assert values["answer"]["answers"] == [ANSWER]
+        return values["manifest"]["settings"]["width"]
+
+    key = dev.client.assistants.create("tog2", context={**BM25, "width": 2}, name="narrow")["assistant_id"]
+    try:
+        assert asked(key) == 2
+        dev.client.assistants.update(key, context={**BM25, "width": 4})
+        assert asked(key) == 4
+        dev.client.assistants.update(key, context={"widht": 2})
+        with pytest.raises(Exception, match="SettingsError: there is no setting 'widht'"):
+            asked(key)
+    finally:
+        dev.client.assistants.delete(key)
 
 
 def test_a_run_that_asks_waits_for_its_reply(dev: Dev) -> None:
@@ -143,6 +175,20 @@ def test_a_run_that_asks_waits_for_its_reply(dev: Dev) -> None:
     found = dev.client.runs.wait(thread, "tog2", command={"resume": 40}, context=context)
     assert found["answer"]["answers"] == [ANSWER]
     assert found["answer"]["usage"]["total"]["calls"] == len(dev.answered(since))
+
+
+def test_which_namesake_is_meant(dev: Dev) -> None:
+    thread = dev.thread()
+    context = {**BM25, "ask_user": "ambiguity"}
+    start = {"question": "What is the capital of Georgia?"}
+    found: Any = dev.client.runs.wait(thread, "tog2", input=start, context=context)
+    assert [one["id"] for one in found["__interrupt__"][0]["value"]["options"]] == ["g1", "g2"]
+    assert dev.client.threads.get(thread)["status"] == "interrupted"
+    for wrong in ("Georgia", 9, {"id": 2}):
+        found = dev.client.runs.wait(thread, "tog2", command={"resume": wrong}, context=context)
+        assert "names none of them" in found["__interrupt__"][0]["value"]["problem"]
+    found = dev.client.runs.wait(thread, "tog2", command={"resume": "g2"}, context=context)
+    assert found["answer"]["answers"] == ["Atlanta"]
 
 
 def test_a_failed_call_is_repeated_and_no_other(dev: Dev) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
-from pydantic import Field, PrivateAttr
+from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
 from thinkgraph.faces.asking import asking, opened
@@ -50,6 +50,8 @@ class ThinkGraphRetriever(BaseRetriever):
     A method that answers from the model's memory finds no documents.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     knowledge: Any = Field(default="world", repr=False)
     """Opened knowledge, or what `Knowledge.open` takes."""
     method: str = "tog2"
@@ -80,29 +82,39 @@ class ThinkGraphRetriever(BaseRetriever):
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
+        most = self._most(k)
         found = self._graph.invoke(
             {"question": query},
             {"callbacks": run_manager.get_child()},
             context=self._context,
             output_keys=_WANTED,
         )
-        return fetch(self._documents(found, k), self._deps)
+        return fetch(self._documents(found, most), self._deps)
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
+        most = self._most(k)
         found = await self._graph.ainvoke(
             {"question": query},
             {"callbacks": run_manager.get_child()},
             context=self._context,
             output_keys=_WANTED,
         )
-        return await afetch(self._documents(found, k), self._deps)
+        return await afetch(self._documents(found, most), self._deps)
 
-    def _documents(self, found: Mapping[str, Any], k: int | None) -> Steps[list[Document]]:
+    def _most(self, k: object) -> int:
+        """How many documents, checked before the run is paid for.
+
+        Raises:
+            UsageError: no whole number of at least one.
+        """
         most = self.k if k is None else k
-        if most < 1:
-            raise UsageError(f"k is {most}: ask for at least one document")
+        if not isinstance(most, int) or most < 1:
+            raise UsageError(f"k is {most!r:.80}: ask for at least one document, as a whole number")
+        return most
+
+    def _documents(self, found: Mapping[str, Any], most: int) -> Steps[list[Document]]:
         answer: Answer = found["answer"]
         items: dict[str, EvidenceItem] = found["evidence"]
         texts = yield from fetch_texts(list(items.values()))

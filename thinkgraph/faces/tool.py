@@ -48,7 +48,7 @@ class ThinkGraphTool(BaseTool):
     store that fails raises, so that the agent's run stops there and can be resumed.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True)
+    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
 
     name: str = "ask_knowledge_graph"
     description: str = DESCRIPTION

@@ -37,9 +37,12 @@ def check_installed() -> None:
 
 
 def serve(tools: Tools) -> None:
-    """Serve until the client closes the server's standard input."""
+    """Serve until the client closes the server's standard input, or is gone without having done so."""
     with _wire() as (source, sink):
-        asyncio.run(_serve(tools, source, sink))
+        try:
+            asyncio.run(_serve(tools, source, sink))
+        except* BrokenPipeError:
+            log.warning("the client has gone")
 
 
 @contextmanager

@@ -218,6 +218,7 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
     """A client for a model named "provider:name" or given as an object.
 
     Raises:
+        UsageError: neither, or a name of another form.
         ModelError: the provider's package or key is missing, or the name cannot be understood.
     """
     if isinstance(model, BaseChatModel):
@@ -227,6 +228,8 @@ def client_for(model: str | BaseChatModel) -> ChatClient:
         )
         openai = any(base.__name__ == "BaseChatOpenAI" for base in type(model).__mro__)
         return ChatClient(str(name), lambda: model, openai=openai)
+    if not isinstance(model, str):
+        raise UsageError(f"a model is named provider:name, or is a LangChain chat model, not {model!r:.80}")
     provider, _, name = model.partition(":")
     if not name:
         raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")

@@ -39,13 +39,25 @@ class Turn:
 
 
 def asked(state: Mapping[str, Any]) -> Turn:
-    """The question: a person's message that ends the conversation and was not taken before, else the plain one."""
+    """The question: a person's message that ends the conversation and was not taken before, else the plain one.
+
+    Where something else was said since the last answer, the plain one that answer was for is not asked again.
+    """
     messages: list[AnyMessage] = state.get("messages") or []
     taken = (state.get("manifest") or {}).get("message", "")
     if messages and messages[-1].type == "human" and messages[-1].id != taken:
         last = messages[-1]
         return Turn(str(last.text), last.id or "", messages[:-1])
-    return Turn(state.get("question"), "", messages)
+    question, answer = state.get("question"), state.get("answer")
+    said = bool(messages) and messages[-1].type != "human" and not _ours(messages[-1])
+    if said and answer and question == answer["question"]:
+        question = None
+    return Turn(question, "", messages)
+
+
+def _ours(message: AnyMessage) -> bool:
+    """Whether a message is one of our replies."""
+    return message.type == "ai" and {"status", "method"} <= message.response_metadata.keys()
 
 
 def note(turn: Turn, question: str, settings: RunSettings) -> tuple[list[AnyMessage], str]:

@@ -88,11 +88,17 @@ def one_line_fault(error: ValidationError) -> str:
 
 
 def explicit(settings: RunSettings | Mapping[str, Any] | None) -> dict[str, Any]:
-    """The values that were set on purpose, defaults left out."""
+    """The values that were set on purpose, defaults left out.
+
+    Raises:
+        SettingsError: no settings at all, but something else.
+    """
     if settings is None:
         return {}
     if isinstance(settings, RunSettings):
         return settings.model_dump(exclude_unset=True)
+    if not isinstance(settings, Mapping):
+        raise SettingsError(f"settings are given by name, as {{'max_calls': 20}}, not {settings!r:.80}")
     return dict(settings)
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import hashlib
+import os
 import re
 import threading
 from collections.abc import Callable
@@ -219,6 +220,8 @@ class Knowledge(Closing):
 
     @classmethod
     def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress) -> Knowledge:
+        if not isinstance(spec, str | os.PathLike):
+            raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
         if isinstance(spec, str):
             if spec == WORLD:
                 return cls._open_folder(world_folder(progress), embedder)
