@@ -147,3 +147,25 @@ def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str,
         first.wait()
     assert second.returncode == 2
     assert "is being written by another process" in second.stderr
+
+
+def test_gold_ids_are_what_the_graph_calls_them(cli: Run, tmp_path: Path) -> None:
+    rows = [
+        '<http://x.org/S> <http://www.w3.org/2000/01/rdf-schema#label> "Suriname" .',
+        '<http://x.org/P> <http://www.w3.org/2000/01/rdf-schema#label> "Paramaribo" .',
+        "<http://x.org/S> <http://x.org/capital> <http://x.org/P> .",
+    ]
+    (tmp_path / "graph.nt").write_text("\n".join(rows) + "\n", "utf-8")
+    kb, out = str(tmp_path / "kb"), tmp_path / "out.jsonl"
+    assert cli("kb", "build", kb, "--triples", str(tmp_path / "graph.nt")).code == 0
+    bindings = [{"uri": {"type": "uri", "value": "http://x.org/P"}}]
+    question = {
+        "id": "1",
+        "question": [{"language": "en", "string": "What is the capital of Suriname?"}],
+        "answers": [{"results": {"bindings": bindings}}],
+    }
+    (tmp_path / "qald.json").write_text(json.dumps({"questions": [question]}), "utf-8")
+    data = f"qald10:{tmp_path / 'qald.json'}"
+    done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--out", str(out))
+    assert done.code == 0, done.err
+    assert json.loads(out.read_text("utf-8"))["gold"] == ["Paramaribo"]

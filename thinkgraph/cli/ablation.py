@@ -53,6 +53,7 @@ def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
     from thinkgraph.eval import ablations, bench
     from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.ids import named
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.models.limits import limiter
     from thinkgraph.tools.knowledge import Knowledge
@@ -78,6 +79,7 @@ def run(args: argparse.Namespace) -> int:
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     rows = {}
     with Knowledge.open(args.kb, text=args.text) as opened, leaving_at_once(f"interrupted{kept}"):
+        questions = named(questions, opened.graph)
         given = args.gold_entities == "yes"
         knowledge = bench.gold_knowledge(opened, questions) if given else opened
         name = model_name(args.model)

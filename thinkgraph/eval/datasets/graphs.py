@@ -156,8 +156,9 @@ def _known(row: Row, name: str, other: str) -> str:
 def qald(path: Path, *, language: str = "en") -> list[Question]:
     """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
 
-    Answers are IRIs or literals in SPARQL's result format; an IRI is compared by its last part (the entity id of a
-    Wikidata store) and as a whole. ASK queries give yes or no. Questions without a wording in `language` are left out.
+    Answers are IRIs or literals in SPARQL's result format; an IRI is compared as a whole, by its last part (an entity id of
+    Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.ids`). ASK queries give yes or no. Questions without
+    a wording in `language` are left out.
     """
     questions: list[tuple[str, Question]] = []
     for row in json_file(path, "questions"):
