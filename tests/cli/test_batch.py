@@ -52,6 +52,50 @@ def test_errors_stand_beside_the_answers(cli: Run, tmp_path: Path, kb: str, serv
     assert (out.read_bytes(), len(served.calls)) == before
 
 
+def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
+    out = tmp_path / "out.jsonl"
+    first = {"id": "a", "question": QUESTION}
+    assert cli(*_words(_file(tmp_path, first), out, kb)).code == 0
+    words = _words(_file(tmp_path, {**first, "question": "Who?"}, {"id": "b", "question": QUESTION}), out, kb)
+    assert "2 answered, 0 failed, 1 answered before" in cli(*words).err
+    assert [(line["id"], line["question"]) for line in _lines(out)][1:] == [("a", "Who?"), ("b", QUESTION)]
+    asked = len(served.calls)
+    assert "0 answered, 0 failed" in cli(*words).err
+    assert len(served.calls) == asked
+
+
+@pytest.mark.parametrize(
+    "line", [b"garbage", b"[1]", b'{"id": "a"}', b'{"id": 1, "question": "x", "answer": 1}', b"\xff"]
+)
+def test_a_damaged_line_of_answers_is_named(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer, line: bytes
+) -> None:
+    out = tmp_path / "out.jsonl"
+    words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+    assert cli(*words).code == 0
+    whole = out.read_bytes()
+    out.write_bytes(whole + line + b"\n")
+    assert f"{out}, line 2: not a result of this command" in cli(*words).line
+    assert out.read_bytes() == whole + line + b"\n", "nothing is thrown away"
+    out.write_bytes(whole)
+    Path(f"{out}.run.json").write_text("[]", "utf-8")
+    assert "was not begun by this command" in cli(*words).line
+    assert served.calls
+
+
+def test_marks_and_depths_in_the_input_cost_one_line_each(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer
+) -> None:
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    lines = [b"\xef\xbb\xbf" + json.dumps({"id": "a", "question": QUESTION}).encode(), b"[" * 100_000]
+    path.write_bytes(b"\r\n".join(lines) + b"\r\n")
+    assert "1 answered, 1 failed" in cli(*_words(str(path), out, kb)).err
+    found = {record["line"]: record for record in _lines(out)}
+    assert found[1]["answer"]["text"] == ANSWER
+    assert "nested too deep" in found[2]["error"]
+    assert served.calls
+
+
 def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
     file = _file(tmp_path, *({"id": str(n), "question": f"{QUESTION} Number {n}."} for n in range(12)))
     out = tmp_path / "out.jsonl"

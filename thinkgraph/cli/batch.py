@@ -155,7 +155,7 @@ async def _with_workers(
 async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask: Asker) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import finished, read_items, run_batch
 
-    done = finished(file.records())
+    done = finished(file)
     answered, failed = await run_batch(
         read_items(source),
         ask,
