@@ -9,7 +9,7 @@ from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
-from thinkgraph.errors import ModelError, StoreError, ThinkGraphError, UsageError
+from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.state.answer import Answer
@@ -140,7 +140,8 @@ async def run_batch(
                 answered += 1
                 in_a_row = 0
             except ThinkGraphError as error:
-                passing = isinstance(error, ModelError | StoreError)
+                # A RunError is of the moment as well: a worker process that was killed, a journal on a full disk.
+                passing = isinstance(error, ModelError | StoreError | RunError)
                 record.update(error=str(error), kind=type(error).__name__, passing=passing)
                 failed += 1
                 in_a_row += passing
