@@ -6,12 +6,14 @@ import json
 import signal
 import subprocess
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
 
+from thinkgraph.errors import ModelError
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.testing.replies import Fault
 from thinkgraph.testing.server import ModelServer, ServedCall
@@ -218,3 +220,20 @@ def test_compare_with_a_dead_server(cli: Run, kb: str, monkeypatch: pytest.Monke
     assert done.code == 1
     assert done.out.count("error") == 2
     assert "Traceback" not in done.err
+
+
+def test_a_server_that_reconnects_is_no_noise(
+    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(question: str) -> Any:
+        warnings.warn("Request failed, attempting reconnect to Location: /x", UserWarning, stacklevel=1)
+        raise ModelError(f"gone before {question}")
+
+    monkeypatch.setattr("thinkgraph.eval.batch.server_asker", lambda *_: ask)
+    out = tmp_path / "out.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "http://127.0.0.1:1"))
+    assert (done.code, _lines(out)[0]["error"]) == (1, f"gone before {QUESTION}")
+    wrong = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "127.0.0.1:1"))
+    assert "--url must begin with http" in wrong.line
