@@ -14,6 +14,7 @@ import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
 
 from thinkgraph.errors import ModelError
+from thinkgraph.eval.record import RecordFile
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.testing.replies import Fault
 from thinkgraph.testing.server import ModelServer, ServedCall
@@ -237,3 +238,27 @@ def test_a_server_that_reconnects_is_no_noise(
     assert (done.code, _lines(out)[0]["error"]) == (1, f"gone before {QUESTION}")
     wrong = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "127.0.0.1:1"))
     assert "--url must begin with http" in wrong.line
+
+
+def test_a_file_that_was_begun_and_is_empty_is_begun_anew(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.touch()
+    Path(f"{out}.run.json").write_text('{"format": 1, "method": "another"}', "utf-8")
+    words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+    assert "1 answered" in cli(*words).err
+    assert "1 answered before" in cli(*words).err
+    assert served.calls
+    assert "/dev/null is no file" in cli(*_words(words[1], Path("/dev/null"), kb)).line
+    assert not Path("/dev/null.run.json").exists()
+
+
+def test_who_comes_second_leaves_the_plan_alone(cli: Run, tmp_path: Path, kb: str) -> None:
+    out, plan = tmp_path / "out.jsonl", {"method": "first"}
+    with RecordFile(out, plan) as first:
+        words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+        assert "is being written by another process" in cli(*words).line
+        first.keep({"id": "a"})
+    with RecordFile(out, plan) as again:
+        assert list(again.records()) == [{"id": "a"}]

@@ -44,17 +44,18 @@ class RecordFile:
         """
         if not self.path.parent.is_dir():
             raise UsageError(f"there is no folder {self.path.parent} for {self.path.name}")
+        if self.path.exists() and not self.path.is_dir() and not self.path.is_file():
+            raise UsageError(f"{self.path} is no file: results are read again from where they are written")
         try:
-            fresh = not self.path.exists()
-            if fresh:
-                # The plan first: a results file without one is never continued.
-                plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
-                self._beside.write_text(f"{plan}\n", "utf-8")
             self._out = self.path.open("ab")
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not fresh:
+            if os.fstat(self._out.fileno()).st_size:
                 self._check()
                 self._cut()
+            else:
+                # Only who holds the lock writes the plan; results without one are never continued.
+                plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
+                self._beside.write_text(f"{plan}\n", "utf-8")
         except BlockingIOError:
             self._close()
             raise UsageError(f"{self.path} is being written by another process; wait for it") from None
