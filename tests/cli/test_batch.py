@@ -6,12 +6,15 @@ import json
 import signal
 import subprocess
 import time
+import warnings
 from pathlib import Path
 from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
 
+from thinkgraph.errors import ModelError
+from thinkgraph.eval.record import RecordFile
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.testing.replies import Fault
 from thinkgraph.testing.server import ModelServer, ServedCall
@@ -50,6 +53,50 @@ def test_errors_stand_beside_the_answers(cli: Run, tmp_path: Path, kb: str, serv
     twice = cli(*_words(file, out, kb))
     assert "0 answered, 0 failed" in twice.err
     assert (out.read_bytes(), len(served.calls)) == before
+
+
+def test_an_edited_question_is_asked_and_new_lines_too(cli: Run, tmp_path: Path, kb: str, served: ModelServer) -> None:
+    out = tmp_path / "out.jsonl"
+    first = {"id": "a", "question": QUESTION}
+    assert cli(*_words(_file(tmp_path, first), out, kb)).code == 0
+    words = _words(_file(tmp_path, {**first, "question": "Who?"}, {"id": "b", "question": QUESTION}), out, kb)
+    assert "2 answered, 0 failed, 1 answered before" in cli(*words).err
+    assert [(line["id"], line["question"]) for line in _lines(out)][1:] == [("a", "Who?"), ("b", QUESTION)]
+    asked = len(served.calls)
+    assert "0 answered, 0 failed" in cli(*words).err
+    assert len(served.calls) == asked
+
+
+@pytest.mark.parametrize(
+    "line", [b"garbage", b"[1]", b'{"id": "a"}', b'{"id": 1, "question": "x", "answer": 1}', b"\xff"]
+)
+def test_a_damaged_line_of_answers_is_named(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer, line: bytes
+) -> None:
+    out = tmp_path / "out.jsonl"
+    words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+    assert cli(*words).code == 0
+    whole = out.read_bytes()
+    out.write_bytes(whole + line + b"\n")
+    assert f"{out}, line 2: not a result of this command" in cli(*words).line
+    assert out.read_bytes() == whole + line + b"\n", "nothing is thrown away"
+    out.write_bytes(whole)
+    Path(f"{out}.run.json").write_text("[]", "utf-8")
+    assert "was not begun by this command" in cli(*words).line
+    assert served.calls
+
+
+def test_marks_and_depths_in_the_input_cost_one_line_each(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer
+) -> None:
+    path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
+    lines = [b"\xef\xbb\xbf" + json.dumps({"id": "a", "question": QUESTION}).encode(), b"[" * 100_000]
+    path.write_bytes(b"\r\n".join(lines) + b"\r\n")
+    assert "1 answered, 1 failed" in cli(*_words(str(path), out, kb)).err
+    found = {record["line"]: record for record in _lines(out)}
+    assert found[1]["answer"]["text"] == ANSWER
+    assert "nested too deep" in found[2]["error"]
+    assert served.calls
 
 
 def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
@@ -174,3 +221,44 @@ def test_compare_with_a_dead_server(cli: Run, kb: str, monkeypatch: pytest.Monke
     assert done.code == 1
     assert done.out.count("error") == 2
     assert "Traceback" not in done.err
+
+
+def test_a_server_that_reconnects_is_no_noise(
+    cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def ask(question: str) -> Any:
+        warnings.warn("Request failed, attempting reconnect to Location: /x", UserWarning, stacklevel=1)
+        raise ModelError(f"gone before {question}")
+
+    monkeypatch.setattr("thinkgraph.eval.batch.server_asker", lambda *_: ask)
+    out = tmp_path / "out.jsonl"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        done = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "http://127.0.0.1:1"))
+    assert (done.code, _lines(out)[0]["error"]) == (1, f"gone before {QUESTION}")
+    wrong = cli(*_words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb, "--url", "127.0.0.1:1"))
+    assert "--url must begin with http" in wrong.line
+
+
+def test_a_file_that_was_begun_and_is_empty_is_begun_anew(
+    cli: Run, tmp_path: Path, kb: str, served: ModelServer
+) -> None:
+    out = tmp_path / "out.jsonl"
+    out.touch()
+    Path(f"{out}.run.json").write_text('{"format": 1, "method": "another"}', "utf-8")
+    words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+    assert "1 answered" in cli(*words).err
+    assert "1 answered before" in cli(*words).err
+    assert served.calls
+    assert "/dev/null is no file" in cli(*_words(words[1], Path("/dev/null"), kb)).line
+    assert not Path("/dev/null.run.json").exists()
+
+
+def test_who_comes_second_leaves_the_plan_alone(cli: Run, tmp_path: Path, kb: str) -> None:
+    out, plan = tmp_path / "out.jsonl", {"method": "first"}
+    with RecordFile(out, plan) as first:
+        words = _words(_file(tmp_path, {"id": "a", "question": QUESTION}), out, kb)
+        assert "is being written by another process" in cli(*words).line
+        first.keep({"id": "a"})
+    with RecordFile(out, plan) as again:
+        assert list(again.records()) == [{"id": "a"}]

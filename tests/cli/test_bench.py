@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import signal
 import subprocess
 import time
@@ -147,3 +149,65 @@ def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str,
         first.wait()
     assert second.returncode == 2
     assert "is being written by another process" in second.stderr
+
+
+def test_gold_ids_are_what_the_graph_calls_them(cli: Run, tmp_path: Path) -> None:
+    rows = [
+        '<http://x.org/S> <http://www.w3.org/2000/01/rdf-schema#label> "Suriname" .',
+        '<http://x.org/P> <http://www.w3.org/2000/01/rdf-schema#label> "Paramaribo" .',
+        "<http://x.org/S> <http://x.org/capital> <http://x.org/P> .",
+    ]
+    (tmp_path / "graph.nt").write_text("\n".join(rows) + "\n", "utf-8")
+    kb, out = str(tmp_path / "kb"), tmp_path / "out.jsonl"
+    assert cli("kb", "build", kb, "--triples", str(tmp_path / "graph.nt")).code == 0
+    bindings = [{"uri": {"type": "uri", "value": "http://x.org/P"}}]
+    question = {
+        "id": "1",
+        "question": [{"language": "en", "string": "What is the capital of Suriname?"}],
+        "answers": [{"results": {"bindings": bindings}}],
+    }
+    (tmp_path / "qald.json").write_text(json.dumps({"questions": [question]}), "utf-8")
+    data = f"qald10:{tmp_path / 'qald.json'}"
+    done = cli("bench", "--data", data, "--kb", kb, "--methods", "direct", "--out", str(out))
+    assert done.code == 0, done.err
+    assert json.loads(out.read_text("utf-8"))["gold"] == ["Paramaribo"]
+
+
+def test_a_damaged_result_is_named(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
+    out = tmp_path / "out.jsonl"
+    words = ("bench", "--data", data, "--kb", kb, "--methods", "direct", "--limit", "2", "--out", str(out))
+    assert cli(*words).code == 0
+    whole = out.read_bytes()
+    result = json.loads(whole.splitlines()[0])
+    wrong = [5, {}, {**result, "answer": {}}, {**result, "scores": {**result["scores"], "hits1": "1"}}]
+    without = ("type", "gold", "calls", "rouge_l", "evidence")
+    wrong += [{key: value for key, value in result.items() if key != name} for name in without]
+    for line in (b"\xff\xfe", *(json.dumps(value).encode() for value in wrong)):
+        out.write_bytes(whole + line + b"\n")
+        assert f"{out}, line 3: not a result of this command" in cli(*words).line
+    out.write_bytes(whole)
+    assert "2 answered before" in cli(*words).err
+
+
+def test_a_full_disk_is_one_line_and_loses_nothing(
+    cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    out = tmp_path / "out.jsonl"
+    words = ("bench", "--data", data, "--kb", kb, "--methods", "direct", "--out", str(out))
+    sync, room = os.fsync, [3]
+
+    def fsync(file: int) -> None:
+        room[0] -= 1
+        if room[0] < 0:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        sync(file)
+
+    monkeypatch.setattr(os, "fsync", fsync)
+    done = cli(*words)
+    assert done.code == 2
+    assert f"{out} cannot be written (No space left on device)" in done.line
+    room[0] = 100
+    assert " answered before" in cli(*words).err
+    assert sorted(json.loads(line)["id"] for line in out.read_text("utf-8").splitlines()) == sorted(
+        str(question["id"]) for question in QUESTIONS
+    )

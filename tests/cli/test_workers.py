@@ -159,3 +159,26 @@ def test_a_worker_that_dies_ends_the_bench_in_one_line(tmp_path: Path, data: str
     assert process.returncode == 5
     assert "error: a worker process ended" in said
     assert "Traceback" not in said
+
+
+def test_what_killed_workers_had_is_asked_again(tmp_path: Path, kb: str) -> None:
+    file, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
+    questions = [{"id": f"q{n}", "question": f"What is the capital of Panama, number {n}?"} for n in range(30)]
+    file.write_text("".join(json.dumps(question) + "\n" for question in questions), "utf-8")
+    with ModelServer(play=OfflineChatModel(), latency=0.3) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = [*PROGRAM, "batch", str(file), "--out", str(out), "--kb", kb, "--model", MODEL, "--method", "direct"]
+        words += ["--workers", "2", "--concurrency", "2"]
+        process = subprocess.Popen(words, env=env, stderr=subprocess.PIPE, text=True)
+        end = time.monotonic() + 120
+        while (not out.exists() or out.read_bytes().count(b"\n") < 2) and time.monotonic() < end:
+            time.sleep(0.01)
+        for child in _children(process.pid):
+            os.kill(child, signal.SIGKILL)
+        said = process.communicate(timeout=120)[1]
+        assert process.returncode == 5
+        assert "questions in a row failed; the last: all worker processes have ended" in said
+        assert "Traceback" not in said
+        done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
+    assert ", 0 failed" in done.stderr
+    assert sorted(line["id"] for line in _lines(out) if "answer" in line) == sorted(q["id"] for q in questions)

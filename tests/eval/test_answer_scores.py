@@ -24,6 +24,21 @@ def test_an_alias_is_the_answer() -> None:
     assert score(["USA"], ["United States"])["hits1"] == 0.0
 
 
+def test_words_in_common_count_against_the_nearest_form() -> None:
+    # Two of three words given, both of the form's two: 2 * 2 / (3 + 2). Against the name itself 2 * 1 / (3 + 3).
+    found = score(["the SF Giants team"], ["San Francisco Giants"], [["SF Giants"]])
+    assert found["f1"] == pytest.approx(0.8)
+    assert found["hits1"] == 0.0
+    assert score(["SF Giants"], ["San Francisco Giants"], [["SF Giants"]])["f1"] == 1.0
+    assert score(["the SF Giants team"], ["San Francisco Giants"])["f1"] == pytest.approx(1 / 3, abs=1e-6)
+
+
+def test_punctuation_alone_is_no_other_punctuation() -> None:
+    assert score(["?"], ["!!!"])["wrong"] == 1.0
+    assert score(["!!!"], ["!!!"])["em"] == 1.0
+    assert score(["?"], ["x"])["f1"] == 0.0
+
+
 def test_nothing_given_and_nothing_to_give() -> None:
     assert score([], ["x"])["unknown"] == 1.0
     assert score([], ["x"])["f1"] == 0.0
@@ -41,6 +56,12 @@ def test_rouge_l() -> None:
     assert rouge_l(["b"], ["a"], [["b"]]) == 1.0
     assert rouge_l([], ["a"]) == 0.0
     assert rouge_l([], []) == 1.0
+
+
+def test_rouge_l_reads_every_script() -> None:
+    assert rouge_l(["Москва"], ["Москва"]) == 1.0
+    assert rouge_l(["Bogotá"], ["Bogota"]) == 1.0
+    assert rouge_l(["Minas"], ["Tirith"]) == 0.0
 
 
 def _triple(subject: str, relation: str, obj: str) -> Triple:

@@ -64,11 +64,11 @@ KILT = {
 }
 HOTPOT = {
     "_id": "h1",
-    "question": "Who is older?",
+    "question": "Who is older, Ann or Bo?",
     "answer": "Ann",
     "type": "comparison",
     "level": "hard",
-    "supporting_facts": [["Ann", 0], ["Bo", 1], ["Ann", 2]],
+    "supporting_facts": [["Ann (singer)", 0], ["Bo", 1], ["Rome", 3], ["Ann (singer)", 2]],
 }
 MUSIQUE = {"id": "2hop__1_2", "question": "Where?", "answer": "Rome", "answer_aliases": ["Roma"], "answerable": True}
 GRBENCH = {"qid": "3", "question": "How many?", "answer": 12, "level": "easy"}
@@ -105,6 +105,13 @@ def test_metaqa_as_published_has_its_types_in_a_file_beside_it(tmp_path: Path) -
     assert _read("metaqa", path)[0].gold_path == ()
     _file(tmp_path, "qa_dev_qtype.txt", "movie_to_year\n")
     assert _read("metaqa", path)[0].gold_path == (("Jaws", "release_year"),)
+    # As it is unpacked: 1-hop/qa_dev_qtype.txt for 1-hop/vanilla/qa_dev.txt.
+    (tmp_path / "vanilla").mkdir()
+    path = _file(tmp_path / "vanilla", "qa_dev.txt", "what year is [Jaws] from\t1975\n")
+    assert _read("metaqa", path)[0].gold_path == (("Jaws", "release_year"),)
+    _file(tmp_path, "qa_dev_qtype.txt", "movie_to_year\nmovie_to_year\n")
+    with pytest.raises(UsageError, match=r"qtype\.txt: has 2 types for the 1 questions of qa_dev\.txt"):
+        _read("metaqa", path)
 
 
 def test_webqsp(tmp_path: Path) -> None:
@@ -139,14 +146,19 @@ def test_kilt(tmp_path: Path, name: str) -> None:
 @pytest.mark.parametrize("dataset", ["hotpotqa", "advhotpotqa"])
 def test_hotpotqa(tmp_path: Path, dataset: str, name: str, content: Any) -> None:
     (found,) = _read(dataset, _file(tmp_path, name, content))
-    assert (found.id, found.answers, found.type, found.topic) == ("h1", ("Ann",), "comparison", ("Ann", "Bo"))
+    assert (found.id, found.answers, found.type, found.topic) == ("h1", ("Ann",), "comparison", ("Ann (singer)", "Bo"))
 
 
 def test_musique(tmp_path: Path) -> None:
     (found,) = _read("musique", _file(tmp_path, "dev.jsonl", MUSIQUE))
     assert (found.type, found.answers, found.aliases) == ("2hop", ("Rome",), (("Roma",),))
-    (open_,) = _read("musique", _file(tmp_path, "dev.jsonl", {**MUSIQUE, "answerable": False}))
-    assert open_.answers == ()
+
+
+def test_musique_full_has_every_question_twice_under_one_id(tmp_path: Path) -> None:
+    pair = "".join(json.dumps({**MUSIQUE, "answerable": known}) + "\n" for known in (True, False))
+    known, unknown = _read("musique", _file(tmp_path, "full.jsonl", pair))
+    assert (known.id, known.type, known.answers) == ("2hop__1_2", "2hop", ("Rome",))
+    assert (unknown.id, unknown.type, unknown.answers) == ("2hop__1_2-unanswerable", "2hop-unanswerable", ())
 
 
 def test_fever_and_creak_are_statements_with_labels(tmp_path: Path) -> None:
@@ -168,9 +180,32 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
     path = tmp_path / "fever.jsonl.gz"
     path.write_bytes(gzip.compress(json.dumps({"id": 1, "claim": "x", "label": "SUPPORTS"}).encode()))
     assert len(_read("fever", path)) == 1
-    path.write_bytes(path.read_bytes()[:-9])
-    with pytest.raises(UsageError, match="damaged gzip"):
-        _read("fever", path)
+    packed = path.read_bytes()
+    for damaged in (packed[:-9], packed[:10] + bytes(255 - byte for byte in packed[10:20]) + packed[20:], b"plain"):
+        path.write_bytes(damaged)
+        with pytest.raises(UsageError, match="damaged gzip"):
+            _read("fever", path)
+
+
+def test_a_plain_file_may_be_packed_or_marked_too(tmp_path: Path) -> None:
+    row = b'{"id": "a", "question": "b?", "answers": ["c"]}\r\n'
+    for name, content in (("own.jsonl", b"\xef\xbb\xbf" + row), ("own.jsonl.gz", gzip.compress(row))):
+        path = tmp_path / name
+        path.write_bytes(content)
+        assert read_dataset(str(path))[1][0].answers == ("c",)
+
+
+@pytest.mark.parametrize("name", ["cwq", "fever", "jsonl"])
+@pytest.mark.parametrize(
+    "content", [b"[" * 100_000, b'{"a":' * 100_000, b'{"a": ' + b"9" * 5_000 + b"}", b"\n\xff\xfe"]
+)
+def test_what_no_parser_takes_is_one_line(tmp_path: Path, name: str, content: bytes) -> None:
+    path = tmp_path / "file.json"
+    path.write_bytes(content)
+    with pytest.raises(UsageError, match=r"not (a whole JSON object|whole JSON|UTF-8 text)") as raised:
+        _read(name, path)
+    assert len(str(raised.value)) < 400
+    assert content[:1] != b"\n" or ", line 2: not UTF-8 text" in str(raised.value)
 
 
 @pytest.mark.parametrize(
@@ -191,7 +226,23 @@ def test_a_packed_file_is_unpacked(tmp_path: Path) -> None:
         ("musique", '{"id": "a", "question": "b", "answer": "c", "answerable": 1}\n', 'field "answerable" must be'),
         ("fever", '{"id": 1, "claim": "x", "label": "MAYBE"}\n', 'line 1: field "label" must be one of'),
         ("fever", '{"id": 1, "claim": "x", "lab', "line 1: not a whole JSON object"),
-        ("fever", '{"id":1,"claim":"x","label":"SUPPORTS"}\n' * 2, 'the id "1" stands there twice'),
+        (
+            "fever",
+            '{"id":1,"claim":"x","label":"SUPPORTS"}\n' * 2,
+            'line 2: its id "1" stands there twice, first at line 1',
+        ),
+        ("metaqa", "who is [A]\t|\n", "line 1: must be a question and its answers"),
+        ("metaqa", "who is [ ]\tx\n", r"line 1: the question names no \[topic\]"),
+        (
+            "hotpotqa",
+            '{"_id": "a", "question": "b", "answer": "c", "supporting_facts": 5}\n',
+            'line 1: field "supporting_facts" must be a list',
+        ),
+        (
+            "hotpotqa",
+            '{"_id": "a", "question": "b", "answer": "c", "supporting_facts": {"title": 5}}\n',
+            'line 1, supporting_facts: field "title" must be a list of texts',
+        ),
         ("creak", '{"ex_id": "a", "sentence": "b"}\n', 'field "label" must be "true" or "false"'),
         ("grbench", '{"qid": "a", "question": "b"}\n', 'field "answer" is missing'),
         ("fever", "\n", "holds no questions"),

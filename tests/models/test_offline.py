@@ -2,6 +2,8 @@ from __future__ import annotations
 
 import asyncio
 import threading
+import tracemalloc
+from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -319,6 +321,21 @@ def test_usage_is_an_estimate(model) -> None:
 def test_explains_where_asked(model) -> None:
     head = f"[thinkgraph role=a.b kind=pick]\n{KINDS['pick'].instruction(Shape(explain=True))}"
     assert '"why"' in model.invoke([SystemMessage(head), HumanMessage("## Question\nx")]).text
+
+
+def test_remembered_vectors_are_small() -> None:
+    def embed(texts: Sequence[str]) -> list[list[float]]:
+        return [[(at + 1) / (len(text) + at + 2) for at in range(384)] for text in texts]
+
+    words, nearness = [f"word{number}" for number in range(1000)], Similarity(embed)
+    tracemalloc.start()
+    try:
+        nearness.warm(words)
+        kept = tracemalloc.get_traced_memory()[0]
+    finally:
+        tracemalloc.stop()
+    assert kept < 2 * 8 * 384 * len(words)
+    assert nearness.cosine("word1", "word2") == sum(x * x for x in embed(["word1"])[0])
 
 
 def test_small_parts() -> None:

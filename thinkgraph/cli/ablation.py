@@ -61,6 +61,7 @@ def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
     from thinkgraph.eval import ablations, bench
     from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.ids import named
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:
@@ -83,7 +84,7 @@ def run(args: argparse.Namespace) -> int:
         _make(folder)
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
-        rows, blank = _measured(args, cells, questions, knowledge, folder)
+        rows, blank = _measured(args, cells, named(questions, knowledge.graph), knowledge, folder)
     if blank and not rows:
         raise KnowledgeError(next(iter(blank.values())))
     if args.json:

@@ -6,6 +6,7 @@ import argparse
 import asyncio
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -67,6 +68,8 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"--concurrency must be from 1 to {_MAX_CONCURRENCY}")
     if not 1 <= args.workers <= MAX_WORKERS:
         raise UsageError(f"--workers must be from 1 to {MAX_WORKERS}")
+    if args.url is not None and not args.url.startswith(("http://", "https://")):
+        raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
     if args.url and args.workers > 1:
         raise UsageError("--workers is for questions answered here: leave it or --url out")
     config = configured(args)
@@ -96,6 +99,9 @@ def _on_server(
     args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]
 ) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import server_asker
+
+    # The SDK's client warns of every connection it makes again; what fails in the end stands beside the answers.
+    warnings.filterwarnings("ignore", "Request failed, attempting reconnect")
 
     async def work() -> tuple[int, int, int]:
         return await _ask_all(args, file, source, server_asker(args.url, args.assistant or args.method, settings))
@@ -155,7 +161,7 @@ async def _with_workers(
 async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask: Asker) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import finished, read_items, run_batch
 
-    done = finished(file.records())
+    done = finished(file)
     answered, failed = await run_batch(
         read_items(source),
         ask,

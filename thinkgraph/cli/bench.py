@@ -72,6 +72,7 @@ def run(args: argparse.Namespace) -> int:
     """Run the bench."""
     from thinkgraph.eval import bench
     from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.ids import named
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.eval.workers import Work, Workers
     from thinkgraph.graphs.registry import method
@@ -96,12 +97,12 @@ def run(args: argparse.Namespace) -> int:
             settings[name].setdefault("seed", args.seed)
         resolve_settings(found.settings, settings[name])
     questions = bench.spread(_of_type(questions, args), args.limit)
-    model = model_name(args.model)
+    name = model_name(args.model)
     folder = Path(args.report).expanduser() if args.report else None
     out = _results_path(args.out, folder)
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
-        name = model
+        questions = named(questions, knowledge.graph)
         plan = bench.Plan(
             questions=questions,
             knowledge=bench.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,

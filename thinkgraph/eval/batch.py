@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
+from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
 
-from thinkgraph.errors import ModelError, StoreError, ThinkGraphError, UsageError
+from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError
+from thinkgraph.eval.files import parsed
+from thinkgraph.eval.record import RecordFile
 from thinkgraph.state.answer import Answer
 from thinkgraph.tools.progress import Progress, no_progress
 
@@ -40,7 +42,7 @@ def read_items(path: Path) -> Iterator[Item]:
         UsageError: the file cannot be read.
     """
     try:
-        with path.open(encoding="utf-8", errors="replace") as lines:
+        with path.open(encoding="utf-8-sig", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     yield _item(number, line)
@@ -51,7 +53,7 @@ def read_items(path: Path) -> Iterator[Item]:
 def _item(number: int, line: str) -> Item:
     name = f"line-{number}"
     try:
-        value = json.loads(line)
+        value = parsed(line)
     except ValueError as error:
         return Item(name, "", number, f"not a whole JSON object ({error})")
     if isinstance(value, str):
@@ -67,12 +69,24 @@ def _item(number: int, line: str) -> Item:
     return Item(name, question, number)
 
 
-def finished(records: Iterable[Mapping[str, Any]]) -> set[str]:
-    """Ids that need not be asked again: answered, or with an error that will not pass."""
-    done: set[str] = set()
-    for record in records:
+def _key(name: str, question: str) -> bytes:
+    """An item's identity, short, as all of them are remembered: a question that was edited is another one."""
+    return blake2b(f"{name}\0{question}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
+
+
+def finished(file: RecordFile) -> set[bytes]:
+    """What need not be asked again: answered, or with an error that will not pass.
+
+    Raises:
+        UsageError: a line is no result of a batch.
+    """
+    done: set[bytes] = set()
+    for number, record in enumerate(file.records(), start=1):
+        name, question = record.get("id"), record.get("question")
+        if not isinstance(name, str) or not isinstance(question, str) or not {"answer", "error"} & record.keys():
+            raise file.damaged(number)
         if "answer" in record or not record.get("passing", False):
-            done.add(str(record["id"]))
+            done.add(_key(name, question))
     return done
 
 
@@ -81,7 +95,7 @@ async def run_batch(
     ask: Asker,
     keep: Callable[[Mapping[str, Any]], None],
     *,
-    done: set[str],
+    done: set[bytes],
     concurrency: int = 8,
     progress: Progress = no_progress,
 ) -> tuple[int, int]:
@@ -92,7 +106,7 @@ async def run_batch(
         ask: answers one question.
         keep: given each line of the output as it comes: `id`, `line`, `question`, and `answer` or `error` with `passing`
             (whether the same command asks it again).
-        done: ids to leave out.
+        done: what to leave out (`finished`).
         concurrency: questions at a time.
         progress: told after every question.
 
@@ -116,7 +130,7 @@ async def run_batch(
                 fault = f'field "id" repeats "{item.id}"'
                 item = replace(item, id=f"line-{item.line}", fault=fault)  # noqa: PLW2901 - it is asked under no name
             seen.add(item.id)
-            if item.id in done:
+            if _key(item.id, item.question) in done:
                 continue
             record: dict[str, Any] = {"id": item.id, "line": item.line, "question": item.question}
             try:
@@ -126,7 +140,8 @@ async def run_batch(
                 answered += 1
                 in_a_row = 0
             except ThinkGraphError as error:
-                passing = isinstance(error, ModelError | StoreError)
+                # A RunError is of the moment as well: a worker process that was killed, a journal on a full disk.
+                passing = isinstance(error, ModelError | StoreError | RunError)
                 record.update(error=str(error), kind=type(error).__name__, passing=passing)
                 failed += 1
                 in_a_row += passing

@@ -20,7 +20,7 @@ from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.results import Result, Row, render, table
+from thinkgraph.eval.results import Result, Row, is_result, render, table
 from thinkgraph.eval.workers import Workers
 from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import method as find_method
@@ -219,8 +219,8 @@ def kept_results(file: RecordFile) -> list[Result]:
     """
     found = list(file.records())
     for number, record in enumerate(found, start=1):
-        if not {"id", "method", "scores", "answer"} <= record.keys():
-            raise UsageError(f"{file.path}, line {number}: not a result of a bench; is the file damaged?")
+        if not is_result(record):
+            raise file.damaged(number)
     return cast("list[Result]", found)
 
 

@@ -30,7 +30,9 @@ class Scores(TypedDict):
     complete: float
     """Every gold answer is among those given (FiSKE section 4.1, complete match)."""
     f1: float
-    """F1 of the words of all answers given against those of all gold answers (SQuAD's token F1)."""
+    """F1 of the words of all answers given against those of all gold answers (SQuAD's token F1), each gold answer in the form
+    nearest to what was given.
+    """
     unknown: float
     """No answer was given: "missing" in CogGRAG section 4.4."""
     wrong: float
@@ -52,7 +54,8 @@ def normalise(text: str) -> str:
     if _NUMBER.fullmatch(bare):
         value = float(re.sub(r"[,\s\u202f\u00a0]", "", bare))
         return f"{value:.12g}"
-    return _ARTICLE.sub("", fold(bare))
+    # What is punctuation alone is itself, not the same as all other punctuation.
+    return _ARTICLE.sub("", fold(bare)) or bare.casefold()
 
 
 def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> Scores:
@@ -79,10 +82,17 @@ def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[
         em=float(set(have) == want),
         partial=float(bool(want & set(have))),
         complete=float(want <= set(have)),
-        f1=_f1(have, want),
+        f1=_f1(have, _nearest(have, gold, aliases)),
         unknown=float(not have),
         wrong=float(bool(have) and not want & set(have)),
     )
+
+
+def _nearest(have: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]]) -> list[str]:
+    """Each gold answer in that of its forms which shares most with the answers given: for one gold answer SQuAD's maximum."""
+    forms = [[answer, *(aliases[place] if aliases else ())] for place, answer in enumerate(gold)]
+    # Given answers that equal another form stand under the first one (see `score`): it wins ties.
+    return [max(map(normalise, names), key=lambda name: _f1(have, [name])) for names in forms]
 
 
 def _f1(have: Iterable[str], want: Iterable[str]) -> float:
@@ -91,11 +101,19 @@ def _f1(have: Iterable[str], want: Iterable[str]) -> float:
     return round(2 * shared / (sum(given.values()) + sum(gold.values())), 6) if shared else 0.0
 
 
+class _Words:
+    """Words of any script, as rouge-score asks for them; of plain English text the same as its own."""
+
+    def tokenize(self, text: str) -> list[str]:
+        return fold(text).split()
+
+
 @cache
 def _rouge() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
-    return RougeScorer(["rougeL"], use_stemmer=False)
+    # Its own words are a-z and digits alone: "Bogotá" would lose a letter, and an answer in Cyrillic all.
+    return RougeScorer(["rougeL"], tokenizer=_Words())
 
 
 def rouge_l(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> float:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import json_rows
 
 
 @dataclass(frozen=True)
@@ -28,9 +28,9 @@ class Question:
     gold_passages: tuple[str, ...] = ()
     """Ids of the passages that hold the answer."""
     paraphrases: tuple[str, ...] = ()
+    """Other wordings with the same answers."""
     aliases: tuple[tuple[str, ...], ...] = ()
     """For each answer its other accepted forms; empty where there are none."""
-    """Other wordings with the same answers."""
 
 
 def read_questions(path: str | Path) -> list[Question]:
@@ -41,38 +41,17 @@ def read_questions(path: str | Path) -> list[Question]:
             file, line and field.
     """
     file = Path(path)
-    try:
-        text = file.read_text("utf-8")
-    except OSError as error:
-        raise UsageError(f"{file}: cannot be read ({error.strerror})") from None
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{file}: not UTF-8 text (byte {error.start})") from None
     questions: list[Question] = []
-    seen: dict[str, int] = {}
-    for number, row in _rows(file, text):
-        where = f"{file}, line {number}"
+    seen: dict[str, str] = {}
+    for where, row in json_rows(file):
         question = _question(row, where)
         if question.id in seen:
-            raise UsageError(f'{where}: field "id" repeats "{question.id}" of line {seen[question.id]}')
-        seen[question.id] = number
+            raise UsageError(f'{where}: field "id" repeats "{question.id}" of {seen[question.id]}')
+        seen[question.id] = where.removeprefix(f"{file}, ")
         questions.append(question)
     if not questions:
         raise UsageError(f"{file}: holds no questions")
     return questions
-
-
-def _rows(file: Path, text: str) -> Iterator[tuple[int, Mapping[str, Any]]]:
-    # Not splitlines(): JSON strings may hold U+2028 and the like unescaped.
-    for number, line in enumerate(text.split("\n"), start=1):
-        if not line.strip():
-            continue
-        try:
-            row = json.loads(line)
-        except json.JSONDecodeError as error:
-            raise UsageError(f"{file}, line {number}: not a whole JSON object ({error.msg})") from None
-        if not isinstance(row, dict):
-            raise UsageError(f"{file}, line {number}: not a JSON object")
-        yield number, row
 
 
 def _question(row: Mapping[str, Any], where: str) -> Question:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import json
 import os
@@ -11,6 +12,7 @@ from types import TracebackType
 from typing import IO, Any, Self
 
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import parsed
 
 _FORMAT = 1
 
@@ -32,7 +34,7 @@ class RecordFile:
         self.path = path
         self._plan = {"format": _FORMAT, **plan}
         self._beside = path.with_name(f"{path.name}.run.json")
-        self._out: IO[str] | None = None
+        self._out: IO[bytes] | None = None
 
     def __enter__(self) -> Self:
         """Open the file, or start it.
@@ -42,17 +44,18 @@ class RecordFile:
         """
         if not self.path.parent.is_dir():
             raise UsageError(f"there is no folder {self.path.parent} for {self.path.name}")
+        if self.path.exists() and not self.path.is_dir() and not self.path.is_file():
+            raise UsageError(f"{self.path} is no file: results are read again from where they are written")
         try:
-            fresh = not self.path.exists()
-            if fresh:
-                # The plan first: a results file without one is never continued.
-                plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
-                self._beside.write_text(f"{plan}\n", "utf-8")
-            self._out = self.path.open("a", encoding="utf-8")
+            self._out = self.path.open("ab")
             fcntl.flock(self._out, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            if not fresh:
+            if os.fstat(self._out.fileno()).st_size:
                 self._check()
                 self._cut()
+            else:
+                # Only who holds the lock writes the plan; results without one are never continued.
+                plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
+                self._beside.write_text(f"{plan}\n", "utf-8")
         except BlockingIOError:
             self._close()
             raise UsageError(f"{self.path} is being written by another process; wait for it") from None
@@ -71,13 +74,17 @@ class RecordFile:
 
     def _close(self) -> None:
         if self._out:
-            self._out.close()
+            # What a full disk did not take is no more in the buffer's power.
+            with contextlib.suppress(OSError):
+                self._out.close()
             self._out = None
 
     def _check(self) -> None:
         try:
             known = json.loads(self._beside.read_text("utf-8"))
         except (OSError, ValueError):
+            known = None
+        if not isinstance(known, dict):
             raise UsageError(
                 f"{self.path} exists already and was not begun by this command; name another file"
             ) from None
@@ -108,20 +115,39 @@ class RecordFile:
         Raises:
             UsageError: a line is no JSON object.
         """
-        with self.path.open(encoding="utf-8") as lines:
+        with self.path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
                 try:
-                    value = json.loads(line)
+                    value = parsed(line.decode())
                 except ValueError:
                     value = None
                 if not isinstance(value, dict):
-                    raise UsageError(f"{self.path}, line {number}: not a result; is the file damaged?")
+                    raise self.damaged(number)
                 yield value
 
+    def damaged(self, number: int) -> UsageError:
+        """The error for a line that is no result."""
+        return UsageError(
+            f"{self.path}, line {number}: not a result of this command; is the file damaged? Without that line the same "
+            "command goes on, and asks that question again"
+        )
+
     def keep(self, record: Mapping[str, Any]) -> None:
-        """Write one result; it is on disk when this returns."""
+        """Write one result; it is on disk when this returns.
+
+        Raises:
+            UsageError: it cannot be written, on a full disk for example. What was kept before is whole.
+        """
         if self._out is None:
             raise ValueError("the file is not open")
-        self._out.write(json.dumps(record, ensure_ascii=False) + "\n")
-        self._out.flush()
-        os.fsync(self._out.fileno())
+        # JSON may hold half a surrogate pair, a file may not.
+        line = json.dumps(record, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n"
+        try:
+            self._out.write(line)
+            self._out.flush()
+            os.fsync(self._out.fileno())
+        except OSError as error:
+            raise UsageError(
+                f"{self.path} cannot be written ({error.strerror or error}); what it holds is kept: the same command goes "
+                "on from there"
+            ) from None

@@ -51,6 +51,30 @@ class Result(TypedDict):
     answer: Answer
 
 
+def is_result(record: Mapping[str, Any]) -> bool:
+    """Whether a line that was read is a whole result, of this version or, without its bound, of an older one."""
+    answer, scores, evidence = record.get("answer"), record.get("scores"), record.get("evidence", 0)
+    if not isinstance(answer, dict) or not isinstance(scores, dict):
+        return False
+    usage = answer.get("usage")
+    return (
+        record.keys() >= Result.__annotations__.keys() - {"bound"}
+        and _numbers(scores, Scores.__annotations__)
+        and (evidence is None or (isinstance(evidence, dict) and _numbers(evidence, EvidenceScores.__annotations__)))
+        and _numbers(record, ("calls", "apart_calls"))
+        and all(isinstance(record[name], str) for name in ("id", "type", "method"))
+        and _numbers(answer, ("rounds",))
+        and isinstance(usage, dict)
+        and _numbers(usage, ("seconds", "store_round_trips", "encoder_texts"))
+        and isinstance(usage.get("total"), dict)
+        and _numbers(usage["total"], ("input_tokens", "output_tokens", "cost"))
+    )
+
+
+def _numbers(values: Mapping[str, Any], names: Iterable[str]) -> bool:
+    return all(isinstance(values.get(name), int | float) for name in names)
+
+
 class Row(TypedDict):
     """One line of the table: a method over the questions of one type ("all": over all). Shares from 0 to 1."""
 

@@ -22,7 +22,7 @@ DATASETS: dict[str, Dataset] = {
             "metaqa",
             "MetaQA",
             graphs.metaqa,
-            "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with qa_*_qtype.txt beside it (CC BY 3.0)",
+            "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with {1,2,3}-hop/qa_*_qtype.txt (CC BY 3.0)",
             graph="its own movie graph, kb.txt",
         ),
         Dataset(

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
-import json
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import json_rows, parsed, read_text
 from thinkgraph.eval.questions import Question
 
 Style = Literal["question", "fact", "truth"]
@@ -94,44 +93,16 @@ class Row:
         return [text for entry in found if entry is not None and (text := str(entry).strip())]
 
 
-def read_text(path: Path) -> str:
-    """A file's text, unpacked where its name ends in .gz. Raises UsageError."""
-    try:
-        data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        return data.decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise UsageError(f"{path}: not UTF-8 text (byte {error.start})") from None
-    except (EOFError, gzip.BadGzipFile) as error:
-        raise UsageError(f"{path}: a damaged gzip file ({error}); fetch it again") from None
-    except OSError as error:
-        raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
-
-
-def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that is not blank."""
-    # Not splitlines(): a text may hold U+2028 and the like.
-    for number, line in enumerate(read_text(path).split("\n"), start=1):
-        if line.strip():
-            yield number, line.rstrip("\r")
-
-
 def json_lines(path: Path) -> Iterator[Row]:
     """The objects of a JSON Lines file."""
-    for number, line in lines_of(path):
-        where = f"{path}, line {number}"
-        try:
-            value = json.loads(line)
-        except ValueError as error:
-            raise UsageError(f"{where}: not a whole JSON object ({error}); is the file cut off?") from None
-        if not isinstance(value, dict):
-            raise UsageError(f"{where}: not a JSON object")
+    for where, value in json_rows(path):
         yield Row(value, where)
 
 
 def json_file(path: Path, key: str = "") -> list[Row]:
     """The objects of one JSON list, or of the list under `key` of one JSON object."""
     try:
-        value = json.loads(read_text(path))
+        value = parsed(read_text(path))
     except ValueError as error:
         raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
     found = value if not key else value.get(key) if isinstance(value, dict) else None
@@ -152,16 +123,17 @@ def objects(path: Path) -> Iterable[Row]:
     return json_file(path) if first == "[" else json_lines(path)
 
 
-def whole(path: Path, questions: Sequence[Question]) -> list[Question]:
-    """The questions of a file. Raises UsageError where there is none or an id stands twice."""
-    if not questions:
+def whole(path: Path, found: Sequence[tuple[str, Question]]) -> list[Question]:
+    """The questions of a file, each given with its place. Raises UsageError where there is none or an id stands twice."""
+    if not found:
         raise UsageError(f"{path}: holds no questions")
-    seen: set[str] = set()
-    for question in questions:
+    seen: dict[str, str] = {}
+    for where, question in found:
         if question.id in seen:
-            raise UsageError(f'{path}: the id "{question.id}" stands there twice')
-        seen.add(question.id)
-    return list(questions)
+            first = seen[question.id].removeprefix(f"{path}, ")
+            raise UsageError(f'{where}: its id "{question.id}" stands there twice, first at {first}')
+        seen[question.id] = where
+    return [question for _, question in found]
 
 
 def grouped(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 import itertools
 import re
 from pathlib import Path
+from urllib.parse import unquote
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets.base import Row, grouped, json_file, json_lines, lines_of, objects, whole
+from thinkgraph.eval.datasets.base import Row, grouped, json_file, json_lines, objects, whole
+from thinkgraph.eval.files import lines_of
 from thinkgraph.eval.questions import Question
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
@@ -28,44 +30,50 @@ _MAX_HOPS = 3
 
 
 def metaqa(path: Path) -> list[Question]:
-    """`question with [topic]<TAB>answer|answer…`, with the path's type in a third column or in `…_qtype.txt` beside it.
+    """`question with [topic]<TAB>answer|answer…`, with the path's type in a third column or in `…_qtype.txt`: beside it, or one
+    folder up, where it is published.
 
     With the type each question gets its gold path. A fourth column, where there is one, tells whether that path gives
     exactly the gold answers in the graph at hand: rows with 0 are left out, as they cannot be scored.
     """
-    kinds = _metaqa_kinds(path)
-    questions: list[Question] = []
-    for place, (number, line) in enumerate(lines_of(path)):
+    beside = _metaqa_kinds_file(path)
+    kinds = [kind.strip() for _, kind in lines_of(beside)] if beside else []
+    questions: list[tuple[str, Question]] = []
+    rows = list(lines_of(path))
+    if beside and len(kinds) != len(rows):
+        raise UsageError(f"{beside}: has {len(kinds)} types for the {len(rows)} questions of {path.name}")
+    for place, (number, line) in enumerate(rows):
         where = f"{path}, line {number}"
         cells = line.split("\t")
-        if len(cells) < _TSV_COLUMNS or not cells[1].strip():
+        answers, _ = grouped([answer] for answer in cells[1].split("|")) if len(cells) > 1 else ((), ())
+        if not answers:
             raise UsageError(f"{where}: must be a question and its answers, parted by a tab")
         topic = _TOPIC.search(cells[0])
-        if topic is None:
+        if topic is None or not topic[1].strip():
             raise UsageError(f"{where}: the question names no [topic]")
         if len(cells) > _MAX_HOPS and cells[3].strip() == "0":
             continue
-        if kinds and place >= len(kinds):
-            raise UsageError(f"{where}: the file of types beside it is shorter ({len(kinds)} lines)")
         kind = kinds[place] if kinds else cells[2].strip() if len(cells) > _TSV_COLUMNS else ""
-        answers, _ = grouped([answer] for answer in cells[1].split("|"))
         path_ = _metaqa_path(topic[1], kind, where)
         questions.append(
-            Question(
-                id=f"{path.stem}-{number}",
-                question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
-                answers=answers,
-                type=f"{len(path_)}hop" if path_ else "",
-                topic=(topic[1],),
-                gold_path=path_,
+            (
+                where,
+                Question(
+                    id=f"{path.stem}-{number}",
+                    question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
+                    answers=answers,
+                    type=f"{len(path_)}hop" if path_ else "",
+                    topic=(topic[1],),
+                    gold_path=path_,
+                ),
             )
         )
     return whole(path, questions)
 
 
-def _metaqa_kinds(path: Path) -> list[str]:
-    beside = path.with_name(f"{path.stem}_qtype{path.suffix}")
-    return [line.strip() for _, line in lines_of(beside)] if beside.is_file() else []
+def _metaqa_kinds_file(path: Path) -> Path | None:
+    name = f"{path.stem}_qtype{path.suffix}"
+    return next((file for folder in (path.parent, path.parent.parent) if (file := folder / name).is_file()), None)
 
 
 def _metaqa_path(topic: str, kind: str, where: str) -> tuple[tuple[str, ...], ...]:
@@ -90,23 +98,26 @@ def webqsp(path: Path) -> list[Question]:
     Answers of all parses count, by name (their Freebase id where they have none). Questions without any answer are kept:
     the published scripts count them.
     """
-    questions = []
+    questions: list[tuple[str, Question]] = []
     for row in json_file(path, "Questions"):
         groups: list[list[str]] = []
         topics: list[str] = []
         for parse in row.rows("Parses"):
-            topics += [str(parse.value["TopicEntityName"])] if parse.value.get("TopicEntityName") else []
+            topics += [name] if (name := str(parse.value.get("TopicEntityName") or "").strip()) else []
             for answer in parse.rows("Answers"):
                 known = str(answer.value.get("EntityName") or "").strip()
                 groups.append([known] if known else [answer.text("AnswerArgument")])
         answers, aliases = grouped(groups)
         questions.append(
-            Question(
-                id=row.name("QuestionId"),
-                question=row.text("RawQuestion", "ProcessedQuestion"),
-                answers=answers,
-                aliases=aliases,
-                topic=tuple(dict.fromkeys(topics)),
+            (
+                row.where,
+                Question(
+                    id=row.name("QuestionId"),
+                    question=row.text("RawQuestion", "ProcessedQuestion"),
+                    answers=answers,
+                    aliases=aliases,
+                    topic=tuple(dict.fromkeys(topics)),
+                ),
             )
         )
     return whole(path, questions)
@@ -117,18 +128,21 @@ def cwq(path: Path) -> list[Question]:
 
     The type is the published `compositionality_type`. Test files without answers are refused.
     """
-    questions = []
+    questions: list[tuple[str, Question]] = []
     for row in json_file(path):
         groups = [[_known(answer, "answer", "answer_id"), *answer.texts("aliases")] for answer in row.rows("answers")]
         answers, aliases = grouped(groups)
         kind = row.value.get("compositionality_type")
         questions.append(
-            Question(
-                id=row.name("ID"),
-                question=row.text("question"),
-                answers=answers,
-                aliases=aliases,
-                type=kind if isinstance(kind, str) else "",
+            (
+                row.where,
+                Question(
+                    id=row.name("ID"),
+                    question=row.text("question"),
+                    answers=answers,
+                    aliases=aliases,
+                    type=kind if isinstance(kind, str) else "",
+                ),
             )
         )
     return whole(path, questions)
@@ -142,10 +156,11 @@ def _known(row: Row, name: str, other: str) -> str:
 def qald(path: Path, *, language: str = "en") -> list[Question]:
     """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
 
-    Answers are IRIs or literals in SPARQL's result format; an IRI is compared by its last part (the entity id of a
-    Wikidata store) and as a whole. ASK queries give yes or no. Questions without a wording in `language` are left out.
+    Answers are IRIs or literals in SPARQL's result format; an IRI is compared as a whole, by its last part (an entity id of
+    Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.ids`). ASK queries give yes or no. Questions without
+    a wording in `language` are left out.
     """
-    questions = []
+    questions: list[tuple[str, Question]] = []
     for row in json_file(path, "questions"):
         wording = next((entry for entry in row.rows("question") if entry.value.get("language") == language), None)
         if wording is None or not str(wording.value.get("string") or "").strip():
@@ -160,12 +175,15 @@ def qald(path: Path, *, language: str = "en") -> list[Question]:
                 groups += [forms for binding in answer.row("results").rows("bindings") for forms in _bound(binding)]
         answers, aliases = grouped(groups)
         questions.append(
-            Question(
-                id=row.name("id"),
-                question=wording.text("string"),
-                answers=answers,
-                aliases=aliases,
-                type="yesno" if boolean else "",
+            (
+                row.where,
+                Question(
+                    id=row.name("id"),
+                    question=wording.text("string"),
+                    answers=answers,
+                    aliases=aliases,
+                    type="yesno" if boolean else "",
+                ),
             )
         )
     return whole(path, questions)
@@ -175,9 +193,9 @@ def _bound(binding: Row) -> list[list[str]]:
     found = []
     for name in binding.value:
         cell = binding.row(name)
-        text = cell.text("value")
+        text = cell.name("value")
         if cell.value.get("type") == "uri":
-            last = re.split(r"[/#]", text.rstrip("/"))[-1]
+            last = unquote(re.split(r"[/#]", text.rstrip("/"))[-1])
             found.append([last.replace("_", " "), text, last])
         else:
             found.append([text])
@@ -189,18 +207,21 @@ def grbench(path: Path) -> list[Question]:
 
     The answer is one text; a list of members is parted at commas only where the file gives a list.
     """
-    questions = []
+    questions: list[tuple[str, Question]] = []
     for row in objects(path):
         answer = row.value.get("answer")
         groups = [[str(entry)] for entry in answer] if isinstance(answer, list) else [[row.name("answer")]]
         answers, _ = grouped(groups)
         level = row.value.get("level")
         questions.append(
-            Question(
-                id=row.name("qid"),
-                question=row.text("question"),
-                answers=answers,
-                type=level if isinstance(level, str) else "",
+            (
+                row.where,
+                Question(
+                    id=row.name("qid"),
+                    question=row.text("question"),
+                    answers=answers,
+                    type=level if isinstance(level, str) else "",
+                ),
             )
         )
     return whole(path, questions)
@@ -214,7 +235,7 @@ def kilt(path: Path) -> list[Question]:
 
     Asked with the first template question where the file has one, else as "subject: relation?".
     """
-    questions = []
+    questions: list[tuple[str, Question]] = []
     for row in json_lines(path):
         subject, sep, relation = row.text("input").partition(_SEP)
         if not sep or not subject.strip() or not relation.strip():
@@ -229,14 +250,17 @@ def kilt(path: Path) -> list[Question]:
         meta = row.value.get("meta")
         templates = Row(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
         questions.append(
-            Question(
-                id=row.name("id"),
-                question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
-                # Any of KILT's outputs is right: the others are forms of the first.
-                answers=tuple(said[:1]),
-                aliases=(tuple(dict.fromkeys(said[1:])),),
-                topic=(subject.strip(),),
-                paraphrases=tuple(templates[1:]),
+            (
+                row.where,
+                Question(
+                    id=row.name("id"),
+                    question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
+                    # Any of KILT's outputs is right: the others are forms of the first.
+                    answers=tuple(said[:1]),
+                    aliases=(tuple(dict.fromkeys(said[1:])),),
+                    topic=(subject.strip(),),
+                    paraphrases=tuple(templates[1:]),
+                ),
             )
         )
     return whole(path, questions)

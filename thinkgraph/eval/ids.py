@@ -1,0 +1,47 @@
+"""Gold answers that are ids: what the entities are called, as answers give names."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import replace
+
+from thinkgraph.eval.questions import Question
+from thinkgraph.tools.protocols import GraphStore
+
+_ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
+"""An id of Wikidata or Freebase, or an IRI: QALD's answers, and those of WebQSP and CWQ that have no name there."""
+
+
+def named(questions: Sequence[Question], graph: GraphStore) -> list[Question]:
+    """The questions with the labels of a graph's entities in the place of their ids, which stay accepted as other forms.
+
+    One round trip whatever the number of questions, none where no answer is an id.
+
+    Raises:
+        StoreError: the graph cannot be reached.
+    """
+    wanted = {form for question in questions for forms in _forms(question) for form in forms if _ID.fullmatch(form)}
+    if not wanted:
+        return list(questions)
+    ids = sorted(wanted)
+    labels = {
+        key: entity["label"] for key, entity in zip(ids, graph.entities(ids), strict=True) if entity and entity["label"]
+    }
+    return [_renamed(question, labels) for question in questions]
+
+
+def _forms(question: Question) -> list[tuple[str, ...]]:
+    others = question.aliases or ((),) * len(question.answers)
+    return [(answer, *more) for answer, more in zip(question.answers, others, strict=True)]
+
+
+def _renamed(question: Question, labels: dict[str, str]) -> Question:
+    # Two ids may have one label: they are one answer then, as nothing in a reply tells them apart.
+    answers: dict[str, dict[str, None]] = {}
+    for forms in _forms(question):
+        label = next((labels[form] for form in forms if form in labels), forms[0])
+        answers.setdefault(label, {}).update(dict.fromkeys(form for form in forms if form != label))
+    if list(answers) == list(question.answers):
+        return question
+    return replace(question, answers=tuple(answers), aliases=tuple(map(tuple, answers.values())))
