@@ -211,3 +211,11 @@ def test_a_full_disk_is_one_line_and_loses_nothing(
     assert sorted(json.loads(line)["id"] for line in out.read_text("utf-8").splitlines()) == sorted(
         str(question["id"]) for question in QUESTIONS
     )
+
+
+def test_a_perfect_chooser_without_gold_paths_is_refused(cli: Run, tmp_path: Path, kb: str) -> None:
+    file = tmp_path / "plain.jsonl"
+    file.write_text(json.dumps({"id": "a", "question": "Who?", "answers": ["Ada"]}) + "\n", "utf-8")
+    done = cli("bench", "--data", str(file), "--kb", kb, "--model", "perfect:0.1")
+    assert done.code == 2
+    assert "no question here has a gold path" in done.err

@@ -151,3 +151,14 @@ def test_other_peoples_text_stays_on_its_line():
 def test_knowledge_without_documents_has_tools_for_the_graph_alone():
     knowledge = tg.Knowledge(graph=MemoryGraphStore([("a", "b", "c")]), embedder=HashEmbedder())
     assert [tool.name for tool in tg.knowledge_tools(knowledge)] == NAMES[:3]
+
+
+def test_texts_longer_than_a_question_are_refused_before_anything_is_searched(tools):
+    for name, arguments in {
+        "find_entities": {"text": "x" * 8001},
+        "neighbours": {"entity": "Panama", "relation": "x" * 8001},
+        "passages_of": {"entities": ["Panama"] * 201, "query": "x"},
+        "search_passages": {"query": "x" * 8001},
+    }.items():
+        with pytest.raises(ValueError, match=r"at most (8000 characters|200 items)"):
+            tools[name].invoke(arguments)

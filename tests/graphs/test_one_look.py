@@ -52,3 +52,16 @@ def test_without_partial_there_is_no_likely_answer(name: str) -> None:
 def test_own_knowledge_comes_before_a_likely_answer(name: str) -> None:
     _, said = answered(name, own_knowledge=True)
     assert LIKELY not in said
+
+
+@pytest.mark.parametrize("name", ["direct", "cot", "cot_sc"])
+@pytest.mark.parametrize("reply", [[], ["NOT ENOUGH INFO"]])
+def test_a_claim_that_memory_cannot_settle_is_undecided(name: str, reply: list[str]) -> None:
+    case = CASES[name]
+    (role,) = case.replies
+    judged = {"sufficient": bool(reply), "answers": reply, "evidence": []}
+    graph = tg.build(
+        name, model=FakeModel({role: judged}), knowledge=case.knowledge(), settings={**case.settings, "task": "fact"}
+    )
+    answer = graph.invoke({"question": "Baru lies in Colombia."})["answer"]
+    assert (answer["answers"], answer["status"]) == (["NOT ENOUGH INFO"], "unknown")

@@ -149,8 +149,8 @@ def bench_model(
         seed: of the wrong choices.
 
     Raises:
-        UsageError: the name has no known form, the share is not a number from 0 to 1, or a gold path does not fit the
-            knowledge.
+        UsageError: the name has no known form, the share is not a number from 0 to 1, no question has a gold path, or a
+            gold path does not fit the knowledge.
     """
     head, _, share = name.partition(":")
     if head != PERFECT:
@@ -166,6 +166,12 @@ def bench_model(
         wrong = -1.0
     if not 0 <= wrong <= 1:
         raise UsageError(f"model '{name}': the share of wrong choices must be a number from 0 to 1")
+    answerable = [question for question in questions if question.answers]
+    if answerable and not any(question.gold_path or question.gold_passages for question in answerable):
+        raise UsageError(
+            f"model '{name}' picks what lies on the gold path, and no question here has a gold path or gold passages: take "
+            "another model, or the file that holds them beside"
+        )
     golds = resolve_golds(questions, knowledge.graph, knowledge.text)
     return PerfectChooser(
         {question.question: gold for question, gold in zip(questions, golds, strict=True)}, wrong=wrong, seed=seed

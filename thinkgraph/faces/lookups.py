@@ -19,8 +19,12 @@ MAX_TEXT = 20_000
 """Longest text that shows what a look-up found, in characters."""
 
 _FEW, _SOME, _ABOUT = 5, 50, 5
-_ENTITY = Field(description="The entity's id, as find_entities gives it, or a name that only it has.")
-_QUERY = Field(description="What the passages should tell.")
+_LONGEST = 8_000
+"""Longest text given, in characters: as for a question."""
+_ENTITY = Field(
+    max_length=_LONGEST, description="The entity's id, as find_entities gives it, or a name that only it has."
+)
+_QUERY = Field(max_length=_LONGEST, description="What the passages should tell.")
 
 
 class Arguments(BaseModel):
@@ -55,7 +59,7 @@ class FindEntities(LookUp):
         "Find the entities of the knowledge graph that a name or a whole text may mean. Start here: the other tools take the "
         "ids that this one gives. Namesakes are told apart by their descriptions."
     )
-    text: str = Field(description="A name, or a text that mentions entities.")
+    text: str = Field(max_length=_LONGEST, description="A name, or a text that mentions entities.")
     limit: int = Field(10, ge=1, le=lookups.MAX_LIMIT, description="Most entities.")
 
     @override
@@ -82,7 +86,9 @@ class Neighbours(LookUp):
         "List the triples of an entity: along one relation, or all that touch it; with the ids of what they lead to."
     )
     entity: str = _ENTITY
-    relation: str | None = Field(None, description="Name or label of a relation, as relations_of gives it.")
+    relation: str | None = Field(
+        None, max_length=_LONGEST, description="Name or label of a relation, as relations_of gives it."
+    )
     direction: Literal["out", "in", "both"] = Field(
         "both", description="out: the entity is the subject; in: the object."
     )
@@ -98,7 +104,9 @@ class PassagesOf(LookUp):
 
     about = "Find the passages about some entities that are nearest to a query."
     reads_passages = True
-    entities: list[str] = Field(min_length=1, description="Ids, or names that only one entity has.")
+    entities: list[str] = Field(
+        min_length=1, max_length=lookups.MAX_LIMIT, description="Ids, or names that only one entity has."
+    )
     query: str = _QUERY
     limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT, description="Most passages.")
 

@@ -74,7 +74,9 @@ def build(
         own_ranker=ranker,
     )
     given = defaults.model_dump(exclude_unset=True) if isinstance(defaults, RunSettings) else defaults
-    graph = chosen.wire(NodeRunner(deps, chosen.settings, given))
+    runner = NodeRunner(deps, chosen.settings, given)
+    graph = chosen.wire(runner)
+    runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=chosen.name)
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
 

@@ -11,6 +11,7 @@ from langgraph.graph import END, START, StateGraph
 
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.nodes.driver import Update
+from thinkgraph.nodes.edited import telling_of_edits
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, TaskState
 from thinkgraph.state.settings import RunSettings
 
@@ -30,16 +31,12 @@ def tasks(
         ahead: 1 where the tasks belong to the round to come.
     """
     every = list(parts)
-    left = remaining(settings, state["calls"], state["work"])
+    with telling_of_edits(state, RunState):
+        left = remaining(settings, state["calls"], state["work"])
+        number = state["round"] + ahead
     for (part, about), share in zip(every, shares(left, len(every), keep=keep), strict=True):
         yield (
-            TaskState(
-                question=state["question"],
-                manifest=state["manifest"],
-                round=state["round"] + ahead,
-                part=part,
-                quota=share,
-            ),
+            TaskState(question=state["question"], manifest=state["manifest"], round=number, part=part, quota=share),
             about,
         )
 

@@ -10,7 +10,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.found_paths import show_paths
-from thinkgraph.nodes.reason import UNDECIDED, supporting
+from thinkgraph.nodes.reason import UNDECIDED, no_answer, supporting
 from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
@@ -157,7 +157,7 @@ def _decide(
         why = "the evidence does not hold the answer: it comes from the model's own knowledge"
         return Draft(answers=answers, status="memory", reason=_because(why, state, notes), cited=[])
     why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-    return Draft(answers=_none(settings), status="unknown", reason=_because(why, state, notes), cited=[])
+    return Draft(answers=no_answer(settings), status="unknown", reason=_because(why, state, notes), cited=[])
 
 
 def unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
@@ -178,7 +178,7 @@ def _failed(
     if remembered["sufficient"] and remembered["answers"] not in ([], [UNDECIDED]):
         why = f"{why}: the answer comes from the model's own knowledge"
         return Draft(answers=remembered["answers"], status="memory", reason=_because(why, state, notes), cited=[])
-    return Draft(answers=_none(settings), status="unknown", reason=_because(why, state, notes), cited=[])
+    return Draft(answers=no_answer(settings), status="unknown", reason=_because(why, state, notes), cited=[])
 
 
 def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
@@ -204,10 +204,6 @@ def _because(why: str, state: Mapping[str, Any], notes: Sequence[str]) -> str:
     if not why:
         return extra
     return f"{why} ({extra})" if extra else why
-
-
-def _none(settings: FiskeSettings) -> list[str]:
-    return [UNDECIDED] if settings.task == "fact" else []
 
 
 def _merged(draft: Draft, remembered: Judgement, settings: FiskeSettings) -> Draft:

@@ -9,7 +9,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.mind_map import ROOT, draw, in_order, plan, references
-from thinkgraph.nodes.reason import UNDECIDED
+from thinkgraph.nodes.reason import UNDECIDED, no_answer
 from thinkgraph.nodes.triple_retrieval import bounded
 from thinkgraph.state.answer import Draft, Trace
 from thinkgraph.state.coggrag import CogGragSettings, MindNode, Solution
@@ -116,5 +116,4 @@ def _unknown(state: Mapping[str, Any], settings: CogGragSettings, root: Solution
     why = solved[failed]["why"] or root["why"] or "the evidence leaves it open"
     name = "" if failed == ROOT else f"sub-question {failed.partition('.')[2]} "
     reason = state["stopped"] or f'no answer to {name}"{solved[failed]["asked"]}": {why}'
-    answers = [UNDECIDED] if settings.task == "fact" else []
-    return Draft(answers=answers, status="unknown", reason=reason, cited=[])
+    return Draft(answers=no_answer(settings), status="unknown", reason=reason, cited=[])

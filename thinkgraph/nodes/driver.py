@@ -28,6 +28,7 @@ from thinkgraph.models.calls import Ask, CallScope, ask, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep, Talk
 from thinkgraph.nodes.ceilings import Ceilings, changed_manifest, from_user
+from thinkgraph.nodes.edited import telling_of_edits
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
@@ -263,6 +264,8 @@ class NodeRunner:
         self._schema = schema
         self._defaults = dict(defaults)
         self._kept = MemoryJournal(limit=_KEPT)
+        self.shapes: dict[str, type[Any]] = {}
+        """By node, the form of what it is given: known once the graph is wired."""
 
     def node(self, name: str, function: NodeFunction, *, entry: bool = False) -> Runnable[Any, Update]:
         """A LangGraph node that runs `function` in both modes.
@@ -285,20 +288,22 @@ class NodeRunner:
             return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
 
         def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            flow, meter = start(state, config)
-            token = current_meter.set(meter)
-            try:
-                return drive(flow, config)
-            finally:
-                current_meter.reset(token)
+            with telling_of_edits(state, self.shapes.get(name)):
+                flow, meter = start(state, config)
+                token = current_meter.set(meter)
+                try:
+                    return drive(flow, config)
+                finally:
+                    current_meter.reset(token)
 
         async def arun(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            flow, meter = start(state, config)
-            token = current_meter.set(meter)
-            try:
-                return await adrive(flow, config)
-            finally:
-                current_meter.reset(token)
+            with telling_of_edits(state, self.shapes.get(name)):
+                flow, meter = start(state, config)
+                token = current_meter.set(meter)
+                try:
+                    return await adrive(flow, config)
+                finally:
+                    current_meter.reset(token)
 
         return _Node(name, run, arun)
 

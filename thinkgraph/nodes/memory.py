@@ -9,7 +9,7 @@ from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.reason import nothing_found
+from thinkgraph.nodes.reason import UNDECIDED, nothing_found
 from thinkgraph.nodes.recall import COT, DIRECT, recalled
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import Sample
@@ -45,7 +45,7 @@ def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
     samples: Mapping[str, Sample] = state["samples"]
     given = [sample["answers"] for _, sample in sorted(samples.items(), key=lambda pair: int(pair[0]))]
     answers, count = most_given(given)
-    if not count:
+    if not count or list(answers) == [UNDECIDED]:
         return {"draft": nothing_found(state, settings)}
     agree = f" ({count} of {len(given)} samples agree)" if len(given) > 1 else ""
     why = f"the graph does not hold the answer: it comes from the model's own knowledge{agree}"

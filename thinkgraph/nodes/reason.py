@@ -132,7 +132,7 @@ def decide(
             return Draft(answers=answers, status="memory", reason=_because(why, state), cited=[])
         if final:
             why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-            return Draft(answers=_none(settings), status="unknown", reason=_because(why, state), cited=[])
+            return Draft(answers=no_answer(settings), status="unknown", reason=_because(why, state), cited=[])
     return nothing_found(state, settings) if final else None
 
 
@@ -140,7 +140,8 @@ def _because(why: str, state: Mapping[str, Any]) -> str:
     return f"{why} ({state['stopped']})" if state["stopped"] else why
 
 
-def _none(settings: RunSettings) -> list[str]:
+def no_answer(settings: RunSettings) -> list[str]:
+    """What a run without an answer gives: nothing, or of a claim that it is undecided (FEVER's third label)."""
     return [UNDECIDED] if settings.task == "fact" else []
 
 
@@ -152,7 +153,7 @@ def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
         why = "no entity of the knowledge base fits the question, or nothing is known about it"
     else:
         why = f"the evidence gathered in {state['round']} rounds does not hold the answer"
-    return Draft(answers=_none(settings), status="unknown", reason=why, cited=[])
+    return Draft(answers=no_answer(settings), status="unknown", reason=why, cited=[])
 
 
 def query_reform(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:

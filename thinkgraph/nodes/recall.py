@@ -7,6 +7,7 @@ from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.nodes.driver import NodeFunction, Update
+from thinkgraph.nodes.reason import UNDECIDED, no_answer
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
@@ -22,8 +23,8 @@ DIRECT, COT = "recall.direct", "recall.cot"
 _OFF = "this method has no evidence, and own_knowledge is off"
 
 
-def _unknown(reason: str) -> Update:
-    return {"draft": Draft(answers=[], status="unknown", reason=reason, cited=[])}
+def _unknown(reason: str, settings: RunSettings) -> Update:
+    return {"draft": Draft(answers=no_answer(settings), status="unknown", reason=reason, cited=[])}
 
 
 def recalled(question: str, role: str, settings: RunSettings, **options: Any) -> Steps[list[str]]:
@@ -47,13 +48,13 @@ def recall(role: str) -> NodeFunction:
 
     def run(state: Mapping[str, Any], settings: RecallSettings) -> Steps[Update]:
         if not settings.own_knowledge:
-            return _unknown(_OFF)
+            return _unknown(_OFF, settings)
         try:
             answers = yield from recalled(state["question"], role, settings)
         except BudgetSpentError as spent:
-            return {**_unknown(spent.reason), "stopped": spent.reason}
-        if not answers:
-            return _unknown("the model does not know the answer")
+            return {**_unknown(spent.reason, settings), "stopped": spent.reason}
+        if answers in ([], [UNDECIDED]):
+            return _unknown("the model does not know the answer", settings)
         why = "from the model's own knowledge; no evidence was looked at"
         return {"draft": Draft(answers=answers, status="memory", reason=why, cited=[])}
 
@@ -77,10 +78,10 @@ def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]
     """The answer that most samples gave; of equals the one given first."""
     yield from ()
     if not settings.own_knowledge:
-        return _unknown(_OFF)
+        return _unknown(_OFF, settings)
     samples: list[Sample] = [state["samples"][part] for part in sorted(state["samples"], key=int)]
     answers, count = most_given(found["answers"] for found in samples)
-    if not count:
-        return _unknown(state["stopped"] or "the model does not know the answer")
+    if not count or list(answers) == [UNDECIDED]:
+        return _unknown(state["stopped"] or "the model does not know the answer", settings)
     why = f"{count} of {len(samples)} chains of thought agree; no evidence was looked at"
     return {"draft": Draft(answers=list(answers), status="memory", reason=why, cited=[])}

@@ -7,6 +7,7 @@ from typing import Literal, NotRequired
 from typing_extensions import TypedDict
 
 from thinkgraph.state.knowledge import Direction
+from thinkgraph.state.usage import by_id
 
 MAX_EVIDENCE = 96
 """Hard cap on the evidence items a run keeps; the lowest scores of the earliest rounds go first."""
@@ -60,9 +61,13 @@ class EvidenceItem(TypedDict):
 
 
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:
-    """Reducer: items by id, the better score wins; never more than MAX_EVIDENCE."""
+    """Reducer: items by id, the better score wins; never more than MAX_EVIDENCE.
+
+    Raises:
+        UsageError: something else was written there by hand.
+    """
     merged = dict(old or {})
-    for key, item in (new or {}).items():
+    for key, item in by_id(new).items():
         known = merged.get(key)
         # Seen again: it belongs to the newest round's context too, and keeps the better score.
         merged[key] = item if known is None else {**item, "score": max(item["score"], known["score"])}

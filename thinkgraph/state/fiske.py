@@ -20,7 +20,7 @@ from typing_extensions import TypedDict
 from thinkgraph.state.base import RunState, TaskState
 from thinkgraph.state.knowledge import Direction
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.state.usage import merge_records
+from thinkgraph.state.usage import by_id, merge_records
 
 MAX_ROWS = 60
 """Most branches listed in an answer's trace."""
@@ -248,7 +248,7 @@ class BranchRow(TypedDict):
 
 def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None) -> dict[str, Branch]:
     """Reducer: branches by id, the newer wins, those that are gone are forgotten. The candidate cap bounds them."""
-    merged = {**(old or {}), **(new or {})}
+    merged = {**(old or {}), **by_id(new)}
     return {key: branch for key, branch in merged.items() if branch["status"] != "gone"}
 
 

@@ -7,6 +7,8 @@ from typing import NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
+from thinkgraph.errors import UsageError
+
 Record = TypeVar("Record")
 
 
@@ -70,8 +72,23 @@ class Usage(TypedDict):
 
 
 def merge_records(old: dict[str, Record] | None, new: dict[str, Record] | None) -> dict[str, Record]:
-    """Reducer: records by id, the newer wins."""
-    return {**(old or {}), **(new or {})}
+    """Reducer: records by id, the newer wins.
+
+    Raises:
+        UsageError: something else was written there by hand.
+    """
+    return {**(old or {}), **by_id(new)}
+
+
+def by_id(new: dict[str, Record] | None) -> dict[str, Record]:
+    """What is to be merged into a channel of records.
+
+    Raises:
+        UsageError: it is no mapping.
+    """
+    if new is not None and not isinstance(new, Mapping):
+        raise UsageError(f"this channel holds a mapping by id, not {new!r:.80}")
+    return new or {}
 
 
 def active_seconds(work: Iterable[WorkRecord]) -> float:
