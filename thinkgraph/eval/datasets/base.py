@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Concatenate, Literal, ParamSpec
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import json_rows, parsed, read_text
 from thinkgraph.eval.questions import Question
 
+P = ParamSpec("P")
 Style = Literal["question", "fact", "truth"]
 """What is asked for: an answer, one of FEVER's three labels, or true / false (the setting `task` of the methods)."""
 
@@ -123,17 +125,31 @@ def objects(path: Path) -> Iterable[Row]:
     return json_file(path) if first == "[" else json_lines(path)
 
 
-def whole(path: Path, found: Sequence[tuple[str, Question]]) -> list[Question]:
-    """The questions of a file, each given with its place. Raises UsageError where there is none or an id stands twice."""
-    if not found:
-        raise UsageError(f"{path}: holds no questions")
-    seen: dict[str, str] = {}
-    for where, question in found:
-        if question.id in seen:
-            first = seen[question.id].removeprefix(f"{path}, ")
-            raise UsageError(f'{where}: its id "{question.id}" stands there twice, first at {first}')
-        seen[question.id] = where
-    return [question for _, question in found]
+Found = Iterator[tuple[str, Question]]
+"""The questions of a file, each with its place in it ("FILE, line N")."""
+
+
+def reader(read: Callable[Concatenate[Path, P], Found]) -> Callable[Concatenate[Path, P], list[Question]]:
+    """A function that reads a whole file, of one that yields its questions.
+
+    It raises UsageError where there is none, or an id stands twice.
+    """
+
+    @wraps(read)
+    def whole(path: Path, /, *args: P.args, **kwargs: P.kwargs) -> list[Question]:
+        questions: list[Question] = []
+        seen: dict[str, str] = {}
+        for where, question in read(path, *args, **kwargs):
+            if question.id in seen:
+                first = seen[question.id].removeprefix(f"{path}, ")
+                raise UsageError(f'{where}: its id "{question.id}" stands there twice, first at {first}')
+            seen[question.id] = where
+            questions.append(question)
+        if not questions:
+            raise UsageError(f"{path}: holds no questions")
+        return questions
+
+    return whole
 
 
 def grouped(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:

@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets.base import Row, grouped, json_file, json_lines, objects, whole
+from thinkgraph.eval.datasets.base import Found, Row, grouped, json_file, json_lines, objects, reader
 from thinkgraph.eval.files import lines_of
 from thinkgraph.eval.questions import Question
 
@@ -29,7 +29,8 @@ _TSV_COLUMNS = 2
 _MAX_HOPS = 3
 
 
-def metaqa(path: Path) -> list[Question]:
+@reader
+def metaqa(path: Path) -> Found:
     """`question with [topic]<TAB>answer|answer…`, with the path's type in a third column or in `…_qtype.txt`: beside it, or one
     folder up, where it is published.
 
@@ -38,7 +39,6 @@ def metaqa(path: Path) -> list[Question]:
     """
     beside = _metaqa_kinds_file(path)
     kinds = [kind.strip() for _, kind in lines_of(beside)] if beside else []
-    questions: list[tuple[str, Question]] = []
     rows = list(lines_of(path))
     if beside and len(kinds) != len(rows):
         raise UsageError(f"{beside}: has {len(kinds)} types for the {len(rows)} questions of {path.name}")
@@ -55,20 +55,17 @@ def metaqa(path: Path) -> list[Question]:
             continue
         kind = kinds[place] if kinds else cells[2].strip() if len(cells) > _TSV_COLUMNS else ""
         path_ = _metaqa_path(topic[1], kind, where)
-        questions.append(
-            (
-                where,
-                Question(
-                    id=f"{path.stem}-{number}",
-                    question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
-                    answers=answers,
-                    type=f"{len(path_)}hop" if path_ else "",
-                    topic=(topic[1],),
-                    gold_path=path_,
-                ),
-            )
+        yield (
+            where,
+            Question(
+                id=f"{path.stem}-{number}",
+                question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
+                answers=answers,
+                type=f"{len(path_)}hop" if path_ else "",
+                topic=(topic[1],),
+                gold_path=path_,
+            ),
         )
-    return whole(path, questions)
 
 
 def _metaqa_kinds_file(path: Path) -> Path | None:
@@ -92,13 +89,13 @@ def _metaqa_path(topic: str, kind: str, where: str) -> tuple[tuple[str, ...], ..
     return tuple(hops)
 
 
-def webqsp(path: Path) -> list[Question]:
+@reader
+def webqsp(path: Path) -> Found:
     """`WebQSP.{train,test}.json`: {"Questions": [{"QuestionId", "RawQuestion", "Parses": [{"Answers": […]}]}]}.
 
     Answers of all parses count, by name (their Freebase id where they have none). Questions without any answer are kept:
     the published scripts count them.
     """
-    questions: list[tuple[str, Question]] = []
     for row in json_file(path, "Questions"):
         groups: list[list[str]] = []
         topics: list[str] = []
@@ -108,44 +105,38 @@ def webqsp(path: Path) -> list[Question]:
                 known = str(answer.value.get("EntityName") or "").strip()
                 groups.append([known] if known else [answer.text("AnswerArgument")])
         answers, aliases = grouped(groups)
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("QuestionId"),
-                    question=row.text("RawQuestion", "ProcessedQuestion"),
-                    answers=answers,
-                    aliases=aliases,
-                    topic=tuple(dict.fromkeys(topics)),
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("QuestionId"),
+                question=row.text("RawQuestion", "ProcessedQuestion"),
+                answers=answers,
+                aliases=aliases,
+                topic=tuple(dict.fromkeys(topics)),
+            ),
         )
-    return whole(path, questions)
 
 
-def cwq(path: Path) -> list[Question]:
+@reader
+def cwq(path: Path) -> Found:
     """`ComplexWebQuestions_{train,dev,test}.json`: [{"ID", "question", "answers": [{"answer", "aliases"}]}].
 
     The type is the published `compositionality_type`. Test files without answers are refused.
     """
-    questions: list[tuple[str, Question]] = []
     for row in json_file(path):
         groups = [[_known(answer, "answer", "answer_id"), *answer.texts("aliases")] for answer in row.rows("answers")]
         answers, aliases = grouped(groups)
         kind = row.value.get("compositionality_type")
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("ID"),
-                    question=row.text("question"),
-                    answers=answers,
-                    aliases=aliases,
-                    type=kind if isinstance(kind, str) else "",
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("ID"),
+                question=row.text("question"),
+                answers=answers,
+                aliases=aliases,
+                type=kind if isinstance(kind, str) else "",
+            ),
         )
-    return whole(path, questions)
 
 
 def _known(row: Row, name: str, other: str) -> str:
@@ -153,14 +144,14 @@ def _known(row: Row, name: str, other: str) -> str:
     return found.strip() if isinstance(found, str) and found.strip() else row.text(other)
 
 
-def qald(path: Path, *, language: str = "en") -> list[Question]:
+@reader
+def qald(path: Path, *, language: str = "en") -> Found:
     """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
 
     Answers are IRIs or literals in SPARQL's result format; an IRI is compared as a whole, by its last part (an entity id of
     Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.ids`). ASK queries give yes or no. Questions without
     a wording in `language` are left out.
     """
-    questions: list[tuple[str, Question]] = []
     for row in json_file(path, "questions"):
         wording = next((entry for entry in row.rows("question") if entry.value.get("language") == language), None)
         if wording is None or not str(wording.value.get("string") or "").strip():
@@ -174,19 +165,16 @@ def qald(path: Path, *, language: str = "en") -> list[Question]:
             elif "results" in answer.value:
                 groups += [forms for binding in answer.row("results").rows("bindings") for forms in _bound(binding)]
         answers, aliases = grouped(groups)
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("id"),
-                    question=wording.text("string"),
-                    answers=answers,
-                    aliases=aliases,
-                    type="yesno" if boolean else "",
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("id"),
+                question=wording.text("string"),
+                answers=answers,
+                aliases=aliases,
+                type="yesno" if boolean else "",
+            ),
         )
-    return whole(path, questions)
 
 
 def _bound(binding: Row) -> list[list[str]]:
@@ -202,40 +190,37 @@ def _bound(binding: Row) -> list[list[str]]:
     return found
 
 
-def grbench(path: Path) -> list[Question]:
+@reader
+def grbench(path: Path) -> Found:
     """GRBench `data.json` (JSON Lines, one domain each): {"qid", "question", "answer", "level"?}.
 
     The answer is one text; a list of members is parted at commas only where the file gives a list.
     """
-    questions: list[tuple[str, Question]] = []
     for row in objects(path):
         answer = row.value.get("answer")
         groups = [[str(entry)] for entry in answer] if isinstance(answer, list) else [[row.name("answer")]]
         answers, _ = grouped(groups)
         level = row.value.get("level")
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("qid"),
-                    question=row.text("question"),
-                    answers=answers,
-                    type=level if isinstance(level, str) else "",
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("qid"),
+                question=row.text("question"),
+                answers=answers,
+                type=level if isinstance(level, str) else "",
+            ),
         )
-    return whole(path, questions)
 
 
 _SEP = "[SEP]"
 
 
-def kilt(path: Path) -> list[Question]:
+@reader
+def kilt(path: Path) -> Found:
     """Zero-shot RE and T-REx as KILT publishes them (JSON Lines): {"id", "input": "subject [SEP] relation", "output"}.
 
     Asked with the first template question where the file has one, else as "subject: relation?".
     """
-    questions: list[tuple[str, Question]] = []
     for row in json_lines(path):
         subject, sep, relation = row.text("input").partition(_SEP)
         if not sep or not subject.strip() or not relation.strip():
@@ -249,18 +234,15 @@ def kilt(path: Path) -> list[Question]:
             raise row.fail("output", "holds no answer; this split hides them")
         meta = row.value.get("meta")
         templates = Row(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("id"),
-                    question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
-                    # Any of KILT's outputs is right: the others are forms of the first.
-                    answers=tuple(said[:1]),
-                    aliases=(tuple(dict.fromkeys(said[1:])),),
-                    topic=(subject.strip(),),
-                    paraphrases=tuple(templates[1:]),
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("id"),
+                question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
+                # Any of KILT's outputs is right: the others are forms of the first.
+                answers=tuple(said[:1]),
+                aliases=(tuple(dict.fromkeys(said[1:])),),
+                topic=(subject.strip(),),
+                paraphrases=tuple(templates[1:]),
+            ),
         )
-    return whole(path, questions)

@@ -5,36 +5,33 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from thinkgraph.eval.datasets.base import Row, grouped, json_lines, objects, whole
+from thinkgraph.eval.datasets.base import Found, Row, grouped, json_lines, objects, reader
 from thinkgraph.eval.questions import Question
 from thinkgraph.tools.support import fold
 
 FEVER_LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 
 
-def hotpotqa(path: Path) -> list[Question]:
+@reader
+def hotpotqa(path: Path) -> Found:
     """`hotpot_{train,dev}_*.json`: [{"_id", "question", "answer", "type", "level", "supporting_facts"}].
 
     AdvHotpotQA, a hard selection of its questions, comes in the same form (as one list or as JSON Lines). The topics are
     those titles of supporting facts that the question names: the others are what it asks to be found.
     """
-    questions: list[tuple[str, Question]] = []
     for row in objects(path):
         titles, question = _titles(row), row.text("question")
         kind = row.value.get("type")
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("_id", "id", "qas_id"),
-                    question=question,
-                    answers=(row.text("answer"),),
-                    type=kind if isinstance(kind, str) else "",
-                    topic=tuple(title for title in dict.fromkeys(titles) if _named(title, question)),
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("_id", "id", "qas_id"),
+                question=question,
+                answers=(row.text("answer"),),
+                type=kind if isinstance(kind, str) else "",
+                topic=tuple(title for title in dict.fromkeys(titles) if _named(title, question)),
+            ),
         )
-    return whole(path, questions)
 
 
 def _named(title: str, question: str) -> bool:
@@ -54,65 +51,56 @@ def _titles(row: Row) -> list[str]:
     return [title for fact in facts if (title := str(fact[0]).strip())]
 
 
-def musique(path: Path) -> list[Question]:
+@reader
+def musique(path: Path) -> Found:
     """`musique_{ans,full}_v1.0_{train,dev}.jsonl`: {"id", "question", "answer", "answer_aliases", "answerable"?}.
 
     The type is the number of hops, from the id ("2hop__…"). The full set has every question twice under one id, once without
     a paragraph that it needs: that one has no gold answer, and "-unanswerable" at its id and type.
     """
-    questions: list[tuple[str, Question]] = []
     for row in json_lines(path):
         answerable = row.value.get("answerable", True)
         if not isinstance(answerable, bool):
             raise row.fail("answerable", "must be true or false")
         answers, aliases = grouped([[row.text("answer"), *row.texts("answer_aliases")]]) if answerable else ((), ())
         name, apart = row.name("id"), "" if answerable else "-unanswerable"
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=name + apart,
-                    question=row.text("question"),
-                    answers=answers,
-                    aliases=aliases,
-                    type=name.split("__")[0] + apart if "__" in name else apart.removeprefix("-"),
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=name + apart,
+                question=row.text("question"),
+                answers=answers,
+                aliases=aliases,
+                type=name.split("__")[0] + apart if "__" in name else apart.removeprefix("-"),
+            ),
         )
-    return whole(path, questions)
 
 
-def fever(path: Path) -> list[Question]:
+@reader
+def fever(path: Path) -> Found:
     """`{train,shared_task_dev,paper_dev}.jsonl`: {"id", "claim", "label"}."""
-    questions: list[tuple[str, Question]] = []
     for row in json_lines(path):
         label = row.text("label").upper()
         if label not in FEVER_LABELS:
             raise row.fail("label", f"must be one of {', '.join(FEVER_LABELS)}")
-        questions.append(
-            (row.where, Question(id=row.name("id"), question=row.text("claim"), answers=(label,), type=label.lower()))
-        )
-    return whole(path, questions)
+        yield row.where, Question(id=row.name("id"), question=row.text("claim"), answers=(label,), type=label.lower())
 
 
-def creak(path: Path) -> list[Question]:
+@reader
+def creak(path: Path) -> Found:
     """`{train,dev}.json` (JSON Lines): {"ex_id", "sentence", "label": "true"|"false", "entity"}."""
-    questions: list[tuple[str, Question]] = []
     for row in json_lines(path):
         label = str(row.value.get("label", "")).strip().lower()
         if label not in {"true", "false"}:
             raise row.fail("label", 'must be "true" or "false"; the test split hides it')
         entity = row.value.get("entity")
-        questions.append(
-            (
-                row.where,
-                Question(
-                    id=row.name("ex_id"),
-                    question=row.text("sentence"),
-                    answers=(label,),
-                    topic=(entity.strip(),) if isinstance(entity, str) and entity.strip() else (),
-                    type=label,
-                ),
-            )
+        yield (
+            row.where,
+            Question(
+                id=row.name("ex_id"),
+                question=row.text("sentence"),
+                answers=(label,),
+                topic=(entity.strip(),) if isinstance(entity, str) and entity.strip() else (),
+                type=label,
+            ),
         )
-    return whole(path, questions)
