@@ -196,11 +196,19 @@ _HELLO = {"protocolVersion": "2025-06-18", "capabilities": {}, "clientInfo": {"n
         (["--method", "tog2,nonsense"], 2, "there is no method 'nonsense'"),
         (["--set", "width=0"], 2, "setting 'width'"),
         (["--set", "nonsense=1"], 2, "has a setting 'nonsense'"),
+        (["--model", "nonsense:x"], 4, "model 'nonsense:x' cannot be set up"),
+        (["--model", "openai:x"], 4, "needs OPENAI_API_KEY"),
     ],
 )
 def test_it_does_not_start_with_wrong_flags(
-    flags: list[str], code: int, words: str, capsys: pytest.CaptureFixture[str]
+    flags: list[str],
+    code: int,
+    words: str,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
     assert main(["mcp", *flags]) == code
     done = capsys.readouterr()
     assert done.out == ""

@@ -57,6 +57,8 @@ def run(args: argparse.Namespace) -> int:
             offline=offline_model(knowledge),
             prices=load_prices(args.prices) if args.prices else None,
         )
+        # A server that can answer nothing is better refused to whoever starts it than to a client's model.
+        models.check()
         with leaving_at_once("interrupted"):
             serve(Tools(knowledge, models, fixed, args.prompts))
     return 0

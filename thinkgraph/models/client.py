@@ -179,14 +179,22 @@ class ChatClient:
             return True
         return False
 
+    def made(self) -> BaseChatModel:
+        """The LangChain model for calls that wait; made at the first one.
+
+        Raises:
+            ModelError: the provider's package or key is missing, or the name cannot be understood.
+        """
+        with self._lock:
+            # One for all threads: a model with weights would be loaded once for each.
+            self._sync = self._sync or self.make()
+            return self._sync
+
     def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
         """Send one request and wait for it."""
         if self.limiter is not None:
             self.limiter.acquire()
-        with self._lock:
-            # One for all threads: a model with weights would be loaded once for each.
-            model = self._sync = self._sync or self.make()
-        bound = _with_tools(model, options, self.name)
+        bound = _with_tools(self.made(), options, self.name)
         return _read(bound.invoke(to_messages(messages), config, **self.arguments(options)), messages)
 
     async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:

@@ -76,6 +76,15 @@ class Models:
                 return self._client(self._table[key])
         raise AssertionError("checked when made")
 
+    def check(self) -> None:
+        """Make every model now, without asking any.
+
+        Raises:
+            ModelError: the provider's package or key is missing, or the name cannot be understood.
+        """
+        for client in list(self._clients.values()):
+            client.made()
+
     async def aclose(self) -> None:
         """Close the connections that requests of this event loop opened. Without it they end with the process."""
         for client in list(self._clients.values()):
