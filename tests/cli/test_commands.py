@@ -33,6 +33,19 @@ def test_help_and_version_import_nothing_heavy(process: Run) -> None:
         assert done.out
 
 
+@pytest.mark.parametrize("command", ["ask", "bench", "ablation"])
+def test_help_says_where_a_model_comes_from(cli: Run, command: str) -> None:
+    said = " ".join(cli(command, "--help").out.split())
+    assert "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model" in said
+    assert "default THINKGRAPH_KB, thinkgraph.toml, else world" in said
+
+
+def test_help_of_resume_promises_no_other_model(cli: Run) -> None:
+    said = " ".join(cli("resume", "--help").out.split())
+    assert "default the one that the run was started with" in said
+    assert "THINKGRAPH_MODEL" not in said
+
+
 @pytest.mark.parametrize("words", [[], ["nope"], ["ask"], ["ask", "x", "--nope"], ["ask", "x", "y\x1b[31m"], ["kb"]])
 def test_wrong_usage_is_one_line(cli: Run, words: list[str]) -> None:
     done = cli(*words)

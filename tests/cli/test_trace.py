@@ -49,4 +49,6 @@ def test_an_answer_shows_its_trace_only_where_it_has_one() -> None:
     older: Any = {name: value for name, value in answer["usage"].items() if name != "generated_texts"}
     assert render_answer({**answer, "usage": older}) == render_answer(answer)
     assert "\nmind map\n          Who rules?\n" in render_answer(answer)
+    assert render_answer(answer).endswith("with coggrag in 0 rounds")
+    assert render_answer({**answer, "rounds": 1}).endswith("with coggrag in 1 round")
     assert "mind map" not in render_answer({**answer, "trace": Trace(title="", lines=[], data={})})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, configured, model_name, parse_settings
+from thinkgraph.cli.options import add_bench_model, add_kb, configured, model_name, parse_settings
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.tools.progress import no_progress
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--list", action="store_true", help="name them all")
     parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
     add_kb(parser)
-    parser.add_argument("--model", metavar="M", help="offline, perfect, perfect:0.1, or provider:name")
+    add_bench_model(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
     parser.add_argument(
         "--set",
@@ -48,9 +48,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
     parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
     parser.add_argument(
-        "--gold-entities", choices=("yes", "no"), default="no", help="start from the topics that the data gives"
+        "--gold-entities",
+        choices=("yes", "no"),
+        default="no",
+        help="start from the topic entities that the data gives instead of linking them (default no)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples and wrong choices (0)")
+    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples and wrong choices (default 0)")
     parser.add_argument(
         "--out", metavar="DIR", help="keep the answers there, a file for each setting; the same command goes on"
     )

@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import MAX_WORKERS, add_kb, add_workers, configured, model_name, parse_settings
+from thinkgraph.cli.options import (
+    MAX_WORKERS,
+    add_bench_model,
+    add_kb,
+    add_workers,
+    configured,
+    model_name,
+    parse_settings,
+)
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
@@ -30,11 +38,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     )
     add_kb(parser)
     parser.add_argument("--methods", default="tog2", metavar="NAME[,NAME]", help="default tog2")
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        help="offline, perfect (it knows the gold path), perfect:0.1 (10%% wrong), or provider:name",
-    )
+    add_bench_model(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
     parser.add_argument("--type", action="append", metavar="TYPE", help="only questions of this type; may be repeated")
     parser.add_argument(
@@ -55,8 +59,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default="no",
         help="start from the topic entities that the data gives instead of linking them (default no)",
     )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples, wrong choices and intervals (0)")
-    parser.add_argument("--prices", metavar="FILE", help="YAML price table")
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="of samples, wrong choices and intervals (default 0)"
+    )
+    parser.add_argument(
+        "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
+    )
     parser.add_argument(
         "--out",
         metavar="FILE",

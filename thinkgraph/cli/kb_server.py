@@ -123,7 +123,7 @@ def add_export(commands: Any) -> None:
     """Declare `kb export`."""
     export = commands.add_parser(
         "export",
-        help="load a knowledge base into an empty Neo4j database",
+        help="load a knowledge base into an empty Neo4j database, or write files for neo4j-admin",
         description="Load a knowledge base into an empty Neo4j database, or write files for neo4j-admin. An export that was "
         "stopped goes on when the same command is given again.",
     )

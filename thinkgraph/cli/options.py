@@ -15,19 +15,29 @@ if TYPE_CHECKING:
 OFFLINE = "offline"
 
 
-def add_model(parser: argparse._ActionsContainer) -> None:
-    """--model, --prices and --prompts."""
+_CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model"
+
+
+def add_model(parser: argparse._ActionsContainer, *, default: str = _CONFIGURED) -> None:
+    """--model, --prices and --prompts; `default` says what holds where no model is given."""
+    parser.add_argument("--model", metavar="M", help=f"provider:name (openai:… honours OPENAI_BASE_URL); {default}")
     parser.add_argument(
-        "--model",
-        metavar="M",
-        help="provider:name (openai:… honours OPENAI_BASE_URL); default THINKGRAPH_MODEL, thinkgraph.toml, "
-        "else the offline model",
+        "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
     )
-    parser.add_argument("--prices", metavar="FILE", help="YAML price table, model: [input, output] per million tokens")
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
 
 
 MAX_WORKERS = 64
+
+
+def add_bench_model(parser: argparse.ArgumentParser) -> None:
+    """--model, which may be a perfect chooser."""
+    parser.add_argument(
+        "--model",
+        metavar="M",
+        help="provider:name, offline, perfect (it knows the gold path) or perfect:0.1 (and is wrong in 10%% of its "
+        f"choices); {_CONFIGURED}",
+    )
 
 
 def add_kb(parser: argparse.ArgumentParser) -> None:
@@ -35,8 +45,8 @@ def add_kb(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--kb",
         metavar="K",
-        help="'world' (bundled; the default where neither THINKGRAPH_KB nor thinkgraph.toml says otherwise), the folder of a knowledge base, or an address (neo4j://user@host/database, "
-        "sparql+https://host/path?profile=…)",
+        help="'world' (bundled), the folder of a knowledge base, or an address (neo4j://user@host/database, "
+        "sparql+https://host/path?profile=…); default THINKGRAPH_KB, thinkgraph.toml, else world",
     )
     add_text(parser)
 
@@ -52,7 +62,11 @@ def add_text(parser: argparse.ArgumentParser) -> None:
 
 def add_method(parser: argparse.ArgumentParser) -> None:
     """--method and --set."""
-    parser.add_argument("--method", metavar="NAME", help=f"one of: {', '.join(NAMES)} (default tog2)")
+    parser.add_argument(
+        "--method",
+        metavar="NAME",
+        help=f"one of: {', '.join(NAMES)} ; default THINKGRAPH_METHOD, thinkgraph.toml, else tog2",
+    )
     parser.add_argument(
         "--set",
         action="append",
@@ -129,6 +143,7 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
 __all__ = [
     "MAX_WORKERS",
     "OFFLINE",
+    "add_bench_model",
     "add_kb",
     "add_method",
     "add_model",

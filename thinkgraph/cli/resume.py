@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `resume`."""
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
-    add_model(parser)
+    add_model(parser, default="default the one that the run was started with; another is refused")
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
     add_text(parser)
     parser.add_argument("--answer", metavar="VALUE", help="the reply to what the run asks (ask_user)")

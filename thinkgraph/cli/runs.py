@@ -22,12 +22,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--json", action="store_true", help="print the list as one JSON array")
     actions = parser.add_subparsers(dest="action", metavar="ACTION")
     remove = actions.add_parser("rm", help="remove runs with their checkpoints and replies")
-    remove.add_argument("thread", nargs="+", metavar="THREAD")
+    remove.add_argument("thread", nargs="+", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     prune = actions.add_parser("prune", help="remove finished runs that are older than so many days")
     prune.add_argument("--days", type=float, default=30.0, metavar="N", help="age in days (default 30)")
     prune.add_argument("--unfinished", action="store_true", help="unfinished runs too")
     export = actions.add_parser("export", help="write a run's question, state and history as JSON")
-    export.add_argument("thread", metavar="THREAD")
+    export.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     export.add_argument("--out", metavar="FILE", help="default: standard output")
 
 

@@ -153,5 +153,7 @@ def render_answer(answer: Answer) -> str:
         f"{usage['store_round_trips']} store round trips, {usage['encoder_texts']} texts encoded{written}, "
         f"{usage['seconds']:.1f} s"
     )
-    out.append(f"answered  by {one_line(answer['model'])} with {answer['method']} in {answer['rounds']} rounds")
+    out.append(
+        f"answered  by {one_line(answer['model'])} with {answer['method']} in {_count(answer['rounds'], 'round')}"
+    )
     return "\n".join(out)

@@ -10,7 +10,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.nodes.driver import Update
 from thinkgraph.nodes.found_paths import show_paths
-from thinkgraph.nodes.reason import UNDECIDED, no_answer, supporting
+from thinkgraph.nodes.reason import UNDECIDED, in_rounds, no_answer, supporting
 from thinkgraph.nodes.recall import DIRECT
 from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
@@ -188,8 +188,7 @@ def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
     if not state["branches"] and not state["round"]:
         return "no entity of the knowledge base is named by a clue"
     if how in {"complete", "everything"}:
-        rounds = f"{state['round']} round{'s' if state['round'] != 1 else ''}"
-        return f"the paths found in {rounds} do not hold the answer"
+        return f"the paths found in {in_rounds(state['round'])} do not hold the answer"
     if state["stopped"]:
         return "the exploration failed"
     missing = unmapped(clues, list(state["branches"].values()))

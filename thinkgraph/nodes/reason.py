@@ -145,6 +145,11 @@ def no_answer(settings: RunSettings) -> list[str]:
     return [UNDECIDED] if settings.task == "fact" else []
 
 
+def in_rounds(count: int) -> str:
+    """A number of rounds in words: "1 round", "3 rounds"."""
+    return f"{count} round{'s' * (count != 1)}"
+
+
 def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
     """The draft of a run that ends without an answer."""
     if state["stopped"]:
@@ -152,7 +157,7 @@ def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
     elif not state["evidence"]:
         why = "no entity of the knowledge base fits the question, or nothing is known about it"
     else:
-        why = f"the evidence gathered in {state['round']} rounds does not hold the answer"
+        why = f"the evidence gathered in {in_rounds(state['round'])} does not hold the answer"
     return Draft(answers=no_answer(settings), status="unknown", reason=why, cited=[])
 
 
