@@ -1,4 +1,6 @@
-"""The four protocols of the knowledge interface. Each has a conformance suite in `thinkgraph.testing`.
+"""The protocols of the knowledge interface: `GraphStore`, `TextStore`, `Ranker`, `Embedder`, `Linker`.
+
+Each has a conformance suite in `thinkgraph.testing.conformance`.
 
 Every method takes a LIST and costs ONE logical round trip, however long the list: a store may page or chunk inside, but
 never asks once per item. All methods are blocking (the async driver runs them in threads), must be safe to call from
@@ -35,8 +37,8 @@ class GraphStore(Protocol):
         ...
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
-        """Entities whose label (`exact`) or alias (`alias`) equals each name, ignoring case, width and accents-neutral
-        normal form (Unicode NFKC, casefold, collapsed white space). Labels before aliases, then by number of triples
+        """Entities whose label (`exact`) or alias (`alias`) equals each name, both in normal form: Unicode
+        NFKC (so width does not count), case folded, white space collapsed; accents count. Labels before aliases, then by number of triples
         (most first), then by id. At most `limit` per name. Literals are not returned.
         """
         ...

@@ -8,6 +8,7 @@ from typing import ClassVar
 
 import pytest
 
+from thinkgraph.testing.conformance import check_members
 from thinkgraph.tools.protocols import Ranker
 
 
@@ -29,11 +30,11 @@ class RankerConformance:
     @pytest.fixture
     def ranker(self) -> Ranker:
         """The ranker under test; override it."""
-        raise NotImplementedError
+        raise NotImplementedError("give your subclass a fixture `ranker`")
 
     def test_is_a_ranker_with_a_name(self, ranker: Ranker) -> None:
         """It has the protocol's members and a name."""
-        assert isinstance(ranker, Ranker)
+        check_members(ranker, Ranker)
         assert ranker.name
         assert isinstance(ranker.name, str)
 

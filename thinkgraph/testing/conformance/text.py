@@ -8,6 +8,7 @@ from typing import ClassVar
 import pytest
 
 from thinkgraph.state.knowledge import Passage, PassageHit
+from thinkgraph.testing.conformance import check_members
 from thinkgraph.tools.protocols import TextStore
 
 
@@ -44,11 +45,11 @@ class TextStoreConformance:
     @pytest.fixture
     def store(self) -> TextStore:
         """The store under test; override it."""
-        raise NotImplementedError
+        raise NotImplementedError("give your subclass a fixture `store`")
 
     def test_is_a_text_store(self, store: TextStore) -> None:
         """It has the protocol's methods."""
-        assert isinstance(store, TextStore)
+        check_members(store, TextStore)
 
     def test_info(self, store: TextStore) -> None:
         """Counts are right; name and fingerprint are there and stay."""
