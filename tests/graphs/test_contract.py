@@ -8,6 +8,7 @@ import logging
 import os
 import threading
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,13 +19,19 @@ from pydantic import PrivateAttr
 
 import thinkgraph as tg
 from thinkgraph.errors import ManifestMismatchError, ModelError, SettingsError, UnfinishedRunError, UsageError
+from thinkgraph.graphs import registry
 from thinkgraph.graphs.build import Graph
 from thinkgraph.graphs.names import NAMES
 from thinkgraph.prompts.library import PromptLibrary
 
 
 def test_every_method_has_a_case() -> None:
-    assert set(CASES) == set(NAMES)
+    assert set(CASES) == set(NAMES), "a method's case stands in tests/graphs/cases.py"
+
+
+def test_every_method_is_served() -> None:
+    served = json.loads((Path(__file__).parents[2] / "langgraph.json").read_text("utf-8"))["graphs"]
+    assert set(served) == set(NAMES), "a method has a line in langgraph.json"
 
 
 @pytest.fixture(params=sorted(CASES))
@@ -429,6 +436,20 @@ def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: st
     assert len(model.asked) == before
     assert graph.invoke({"question": case.other_question}, thread())["answer"]["question"] == case.other_question
     assert graph.invoke({"messages": [("user", case.question)]}, thread())["answer"]["answers"] == case.answers
+
+
+def test_every_setting_says_what_it_is_for(case: Case) -> None:
+    """Studio shows the descriptions; there is no other help."""
+    fields = registry.method(case.method).settings.model_fields
+    assert [name for name, field in fields.items() if not field.description] == []
+
+
+def test_only_declared_roles_are_called(case: Case) -> None:
+    """What `begin` is not told of stands in no manifest: a run would be resumed with another prompt or model for it."""
+    graph, model = make(case, checkpointer=InMemorySaver())
+    graph.invoke({"question": case.question}, thread())
+    manifest = graph.get_state(thread()).values["manifest"]
+    assert set(model.roles) <= set(manifest["models"]), "begin(…, roles, …) names every role that a run may call"
 
 
 def test_settings_are_refused_wherever_they_are_wrong(case: Case) -> None:
