@@ -10,6 +10,7 @@ class ThinkGraphError(RuntimeError):
     """
 
     exit_code = 1
+    """What the command line exits with: 2 usage or a prompt, 3 knowledge, 4 a model, 5 a run, 1 anything else."""
 
 
 class UsageError(ThinkGraphError):

@@ -48,24 +48,31 @@ class ThinkGraphRetriever(BaseRetriever):
         answer, status                               what the run itself answered
 
     A method that answers from the model's memory finds no documents.
+
+    Args:
+        knowledge: opened knowledge, or what `Knowledge.open` takes.
+        method: a registered name, as for `thinkgraph.build`.
+        model: as for `thinkgraph.build`: "offline", "provider:name", a LangChain chat model, or a mapping by role.
+        settings: as for `thinkgraph.build`: a mapping by name, or the method's own settings.
+        prompts: folder with files that override built-in prompts.
+        journal: as for `thinkgraph.build`: where replies are kept.
+        k: most documents; `invoke(…, k=3)` overrides it.
+        cited_only: only what the answer stands on; nothing where there is no answer.
+
+    Raises:
+        ThinkGraphError: when it is made: an unknown method, settings out of range, knowledge that cannot be opened.
     """
 
     model_config = ConfigDict(extra="forbid")
 
     knowledge: Any = Field(default="world", repr=False)
-    """Opened knowledge, or what `Knowledge.open` takes."""
     method: str = "tog2"
     model: Any = Field(default=OFFLINE, repr=False)
-    """As for `thinkgraph.build`."""
     settings: Any = None
-    """As for `thinkgraph.build`."""
     prompts: str | Path | None = None
-    """Folder with files that override built-in prompts."""
     journal: Journal | None = Field(default=None, repr=False)
     k: int = Field(default=10, ge=1)
-    """Most documents; `invoke(…, k=3)` overrides it."""
     cited_only: bool = False
-    """Only what the answer stands on; nothing where there is no answer."""
 
     _graph: Graph = PrivateAttr()
     _context: dict[str, Any] = PrivateAttr(default_factory=dict)

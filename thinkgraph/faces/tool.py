@@ -46,6 +46,17 @@ class ThinkGraphTool(BaseTool):
 
     A question that cannot be asked (empty, too long) is a ToolException, which by default the model gets to read; a model or
     store that fails raises, so that the agent's run stops there and can be resumed.
+
+    Args:
+        knowledge: opened knowledge, or what `Knowledge.open` takes.
+        method: a registered name, as for `thinkgraph.build`.
+        model: as for `thinkgraph.build`: "offline", "provider:name", a LangChain chat model, or a mapping by role.
+        settings: as for `thinkgraph.build`: a mapping by name, or the method's own settings.
+        prompts: folder with files that override built-in prompts.
+        journal: where replies are kept; without one, in the LangGraph store the agent runs with.
+
+    Raises:
+        ThinkGraphError: when it is made: an unknown method, settings out of range, knowledge that cannot be opened.
     """
 
     model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
@@ -57,16 +68,11 @@ class ThinkGraphTool(BaseTool):
     handle_tool_error: Any = True
 
     knowledge: Any = Field(default="world", repr=False)
-    """Opened knowledge, or what `Knowledge.open` takes."""
     method: str = "tog2"
     model: Any = Field(default=OFFLINE, repr=False)
-    """As for `thinkgraph.build`."""
     settings: Any = Field(default=None)
-    """As for `thinkgraph.build`."""
     prompts: str | Path | None = None
-    """Folder with files that override built-in prompts."""
     journal: Journal | None = Field(default=None, repr=False)
-    """Where replies are kept; without one, in the LangGraph store the agent runs with."""
 
     _graph: Graph = PrivateAttr()
     _context: dict[str, Any] = PrivateAttr(default_factory=dict)

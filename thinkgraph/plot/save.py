@@ -55,7 +55,8 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
         The file.
 
     Raises:
-        UsageError: as `check_target`; or the answer stands on nothing that could be drawn.
+        UsageError: the file's name ends otherwise, its folder is missing or cannot be written, or the answer stands on
+            nothing that could be drawn.
     """
     from thinkgraph.plot.graph import picture_of
     from thinkgraph.plot.page import page_of
