@@ -50,5 +50,9 @@ def test_an_answer_shows_its_trace_only_where_it_has_one() -> None:
     assert render_answer({**answer, "usage": older}) == render_answer(answer)
     assert "\nmind map\n          Who rules?\n" in render_answer(answer)
     assert render_answer(answer).endswith("with coggrag in 0 rounds")
+    once = {**answer["usage"], "total": {**answer["usage"]["total"], "calls": 1}, "encoder_texts": 1}
+    said = render_answer({**answer, "usage": {**once, "store_round_trips": 1}})
+    assert "usage     1 model call, " in said
+    assert "1 store round trip, 1 text encoded, " in said
     assert render_answer({**answer, "rounds": 1}).endswith("with coggrag in 1 round")
     assert "mind map" not in render_answer({**answer, "trace": Trace(title="", lines=[], data={})})

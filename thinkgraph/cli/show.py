@@ -147,10 +147,10 @@ def render_answer(answer: Answer) -> str:
         out += [f"          {text}" for text in outline(trace["lines"], width - 10)]
     cost = f", ${total['cost']:.4f}" if total["cost"] else ""
     # Absent from answers that an older release kept.
-    written = f", {count} texts generated" if (count := usage.get("generated_texts", 0)) else ""
+    written = f", {_count(count, 'text')} generated" if (count := usage.get("generated_texts", 0)) else ""
     out.append(
-        f"usage     {total['calls']} model calls, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
-        f"{usage['store_round_trips']} store round trips, {usage['encoder_texts']} texts encoded{written}, "
+        f"usage     {_count(total['calls'], 'model call')}, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
+        f"{_count(usage['store_round_trips'], 'store round trip')}, {_count(usage['encoder_texts'], 'text')} encoded{written}, "
         f"{usage['seconds']:.1f} s"
     )
     out.append(

@@ -13,7 +13,11 @@ from thinkgraph.errors import UsageError
 
 
 def read_text(path: Path) -> str:
-    """A file's text, unpacked where its name ends in .gz. Raises UsageError."""
+    """A file's text, unpacked where its name ends in .gz.
+
+    Raises:
+        UsageError: it cannot be read, is damaged or is not UTF-8.
+    """
     try:
         data = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
         return data.decode("utf-8-sig")
@@ -27,7 +31,11 @@ def read_text(path: Path) -> str:
 
 
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that is not blank."""
+    """Number (from 1) and text of each line that is not blank.
+
+    Raises:
+        UsageError: as `read_text`.
+    """
     # Not splitlines(): a text may hold U+2028 and the like.
     for number, line in enumerate(read_text(path).split("\n"), start=1):
         if line.strip():
@@ -35,7 +43,11 @@ def lines_of(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def parsed(text: str) -> Any:
-    """JSON as Python. Raises ValueError, for what is nested too deep as well."""
+    """JSON as Python.
+
+    Raises:
+        ValueError: it is no JSON, or nested too deep.
+    """
     try:
         return json.loads(text)
     except RecursionError:
@@ -43,7 +55,11 @@ def parsed(text: str) -> Any:
 
 
 def json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place ("FILE, line N") and object of each line of a JSON Lines file. Raises UsageError."""
+    """Place ("FILE, line N") and object of each line of a JSON Lines file.
+
+    Raises:
+        UsageError: as `read_text`, or a line is no JSON object.
+    """
     for number, line in lines_of(path):
         where = f"{path}, line {number}"
         try:
