@@ -140,7 +140,8 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
     if widest[","] >= columns - 1:
         return "csv"
     raise KnowledgeError(
-        f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object"
+        f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object, "
+        "or name RDF by its kind (.nt, .ttl, .rdf, .nq)"
     )
 
 
