@@ -195,6 +195,26 @@ def test_packed_or_not(tmp_path, name):
             read(tmp_path, packed[: len(packed) // 2], name)
 
 
+RDF_XML = """<?xml version="1.0"?>
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="http://e/">
+<rdf:Description rdf:about="http://e/a"><e:p rdf:resource="http://e/b"/></rdf:Description></rdf:RDF>"""
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("x.rdf", RDF_XML),
+        ("x.owl", RDF_XML),
+        ("x.nq", "<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n"),
+        ("x.trig", "@prefix : <http://e/> . :g { :a :p :b }"),
+    ],
+)
+def test_other_forms_of_rdf(tmp_path, name, text):
+    assert read(tmp_path, text, name)[0] == [("http://e/a", "http://e/p", "http://e/b", (), None)]
+    with pytest.raises(KnowledgeError, match=rf"^{name}(, line 1)?: .*[a-z]"):
+        read(tmp_path, "<<< no", name)
+
+
 def test_long_and_empty_literals_are_told(tmp_path):
     text = f'<http://e/a> <http://e/b> "{"x" * 2_001}" .\n<http://e/a> <http://e/b> " " .\n<http://e/a> <http://e/b> "{"x" * 2_000}" .'
     rows, _, _, rejects = read(tmp_path, text)

@@ -46,12 +46,26 @@ PLAIN = [("a", "r", "b", (), None), ("c", "r", "d", (), None)]
         ("kb", "a\tr\tb\nc\tr\td\n"),
         ("kb.dat", "a,r,b\nc,r,d\n"),
         ("quoted.tsv", '"a"\t"r"\t"b"\n"c"\t"r"\t"d"\n'),
+        ("t.csv", "source,target,relationship\na,b,r\nc,d,r\n"),
+        ("t.csv", ":START_ID(Person),:END_ID,:TYPE\na,b,r\nc,d,r\n"),
+        ("t.csv", 'subject;relation;object\na;r;b\n"c";r;d\n'),
+        ("t.csv", "from,type,to\na,r,b\nc,r,d\n"),
+        ("t.jsonl", '{"source":"a","target":"b","relationship":"r"}\n{"from":"c","to":"d","type":"r"}\n'),
         ("t.jsonl", '{"subject":"a","relation":"r","object":"b"}\n{"h":"c","p":"r","t":"d"}\n'),
         ("t.txt", '{"head":"a","predicate":"r","tail":"b"}\n{"s":"c","r":"r","o":"d"}\n'),
     ],
 )
 def test_formats(tmp_path, name, content):
     assert rows_of(tmp_path / name, content) == PLAIN
+
+
+def test_the_surest_column_names_the_relation(tmp_path):
+    gephi = "Source,Target,Type,Id,Label\na,b,Directed,1,r\n"
+    assert rows_of(tmp_path / "g.csv", gephi) == [("a", "r", "b", (("Type", "Directed"), ("Id", "1")), None)]
+
+
+def test_semicolons_in_cells_part_no_columns(tmp_path):
+    assert rows_of(tmp_path / "t.csv", "a;b;c,r,b;c;d\n") == [("a;b;c", "r", "b;c;d", (), None)]
 
 
 def test_quoted_csv_keeps_delimiters(tmp_path):
@@ -126,6 +140,7 @@ def test_unclosed_quote_is_reported(tmp_path):
         ("t.tsv.gz", gzip.compress(b"a\tr\tb\n" * 99, mtime=0)[:-12], "gzip"),
         ("t.json", b"[{}]", "JSON array"),
         ("t.txt", b"no columns here\n", "no format"),
+        ("t.tsv", b"a\tr\tb\rc\tr\td\r", "CR alone"),
     ],
 )
 def test_unreadable_files(tmp_path, name, content, message):

@@ -211,6 +211,11 @@ def test_one_long_name_is_no_text() -> None:
     assert guess(facts("Film", name=[*numbered("Film", 30), "long " * 3_000])).texts == ()
 
 
+def test_one_long_name_among_a_few_takes_the_others_no_names() -> None:
+    found = guess(facts("Place", name=[*numbered("Place", 8), *["long " * 3_000] * 2]))
+    assert (found.texts, [str(name) for name in found.names]) == ((), ["name"])
+
+
 @pytest.mark.parametrize(
     ("label", "properties", "text"),
     [

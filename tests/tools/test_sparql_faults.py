@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import email.utils
 import json
+import re
 import time
 
 import pytest
@@ -127,6 +128,20 @@ def test_a_server_that_sends_shorter_pages_than_asked_for(tmp_path, monkeypatch)
         with opened(server) as store:
             found = store.lookup([f"name {i}" for i in range(0, 50, 10)])
             assert [len(one) for one in found] == [1] * 5
+
+
+def test_a_server_that_ignores_the_offset_is_not_asked_for_ever(tmp_path, monkeypatch):
+    monkeypatch.setenv("THINKGRAPH_CACHE", str(tmp_path))
+    with SparqlServer('<http://e/a> <http://www.w3.org/2000/01/rdf-schema#label> "A" .') as server:
+        answer = server.answer
+
+        def same(query):
+            assert len(server.calls) < 20, "asked again and again"
+            return answer(re.sub(r"OFFSET \d+", "", query))
+
+        server.answer = same
+        with opened(server) as store, pytest.raises(StoreError, match="whatever the OFFSET"):
+            store.lookup(["a"])
 
 
 def test_a_search_that_the_server_does_not_have(server):

@@ -41,7 +41,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         action="extend",
         nargs="+",
         default=[],
-        help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl), plain, .gz or .bz2; may be repeated",
+        help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl, .rdf, .nq …), plain, .gz or .bz2; may be repeated",
     )
     build.add_argument(
         "--wikidata", metavar="FILE", type=Path, action="extend", nargs="+", default=[], help="a JSON dump of Wikidata"

@@ -16,7 +16,7 @@ from typing import IO, Any, Literal, cast
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.rejects import Rejects
 
-Format = Literal["tsv", "csv", "pipe", "jsonl", "quoted-tsv"]
+Format = Literal["tsv", "csv", "semicolons", "pipe", "jsonl", "quoted-tsv"]
 
 _SUFFIXES: dict[str, Format] = {
     ".tsv": "tsv",
@@ -27,6 +27,7 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
+_DELIMITERS: dict[Format, str] = {"csv": ",", "semicolons": ";", "quoted-tsv": "\t"}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _SAMPLE_LINES = 200
 _BAD_SHARE = 0.1
@@ -110,6 +111,8 @@ def sample_of(path: Path) -> list[str]:
         raise KnowledgeError(f"{path} is not UTF-8 text; convert it (iconv -t UTF-8) or unpack it first")
     if not lines:
         raise KnowledgeError(f"{path} is empty")
+    if len(lines) == 1 and "\r" in lines[0]:
+        raise KnowledgeError(f"{path} ends its lines with a CR alone; convert it (tr '\\r' '\\n')")
     return lines
 
 
@@ -123,7 +126,9 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
     if first.startswith("{") or named == "jsonl":
         return "jsonl"
     if named == "csv":
-        return "csv"
+        # Where the comma is the decimal sign, spreadsheets part the cells by semicolons.
+        commas, semicolons = (sum(line.count(sign) >= columns - 1 for line in sample) for sign in ",;")
+        return "semicolons" if semicolons > commas and first.count(";") >= columns - 1 else "csv"
     widest = {sign: max(line.count(sign) for line in sample) for sign in "\t|,"}
     if named == "tsv" or (named is None and widest["\t"] >= columns - 1):
         if widest["\t"] < columns - 1 <= widest["|"]:
@@ -135,7 +140,8 @@ def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
     if widest[","] >= columns - 1:
         return "csv"
     raise KnowledgeError(
-        f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object"
+        f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object, "
+        "or name RDF by its kind (.nt, .ttl, .rdf, .nq)"
     )
 
 
@@ -162,7 +168,7 @@ def cells_of(
             first = first or last
             yield raw + "\n"
 
-    reader = csv.reader(feed(), delimiter="\t" if form == "quoted-tsv" else ",")
+    reader = csv.reader(feed(), delimiter=_DELIMITERS[form])
     while True:
         first = 0
         try:

@@ -1,4 +1,4 @@
-"""Reads RDF: N-Triples line by line, Turtle by the parser of `pyoxigraph`."""
+"""Reads RDF: N-Triples line by line; Turtle, RDF/XML, N-Quads and TriG by the parser of `pyoxigraph`."""
 
 from __future__ import annotations
 
@@ -15,9 +15,18 @@ from thinkgraph.ingest.readers import TripleRow
 from thinkgraph.ingest.rejects import Rejects
 from thinkgraph.tools.sparql.profiles import ALIASES, DESCRIPTIONS, LABELS, RDF_TYPE
 
-RdfForm = Literal["ntriples", "turtle"]
+RdfForm = Literal["N-Triples", "Turtle", "RDF/XML", "N-Quads", "TriG"]
 
-_FORMS: dict[str, RdfForm] = {".nt": "ntriples", ".ntriples": "ntriples", ".ttl": "turtle", ".turtle": "turtle"}
+_FORMS: dict[str, RdfForm] = {
+    ".nt": "N-Triples",
+    ".ntriples": "N-Triples",
+    ".ttl": "Turtle",
+    ".turtle": "Turtle",
+    ".rdf": "RDF/XML",
+    ".owl": "RDF/XML",
+    ".nq": "N-Quads",
+    ".trig": "TriG",
+}
 _NAMING: dict[str, tuple[Kind, int]] = {
     **{iri: ("label", rank) for rank, iri in enumerate(LABELS)},
     **{iri: ("alias", rank) for rank, iri in enumerate(ALIASES)},
@@ -51,7 +60,7 @@ class Statement(NamedTuple):
 
 
 def rdf_form(path: Path) -> RdfForm | None:
-    """The kind of RDF a file is, by its name (`.nt`, `.ttl`, also with `.gz` or `.bz2`); None where it is none."""
+    """The kind of RDF a file is, by its name (`.nt`, `.ttl`, `.rdf` …, also with `.gz` or `.bz2`); None where it is none."""
     stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
     return _FORMS.get(stem.suffix.lower())
 
@@ -60,12 +69,13 @@ def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> 
     """The triples of one file. Labels, other names and descriptions go to `facts`; classes go there too.
 
     Entities are known by their IRIs, blank nodes by the file's `number` and their label. Malformed lines of N-Triples
-    go to `rejects`.
+    go to `rejects`. The graphs of N-Quads and TriG are taken together.
 
     Raises:
-        KnowledgeError: the file cannot be read, Turtle is malformed, or its parser is not installed.
+        KnowledgeError: the file cannot be read, what is not N-Triples is malformed, or its parser is not installed.
     """
-    found = _ntriples(path, rejects) if rdf_form(path) == "ntriples" else _turtle(path, rejects)
+    form = rdf_form(path)
+    found = _ntriples(path, rejects) if form in (None, "N-Triples") else _parsed(path, form, rejects)
     for line, one in found:
         naming = _NAMING.get(one.predicate)
         if naming and one.datatype is not None:
@@ -156,13 +166,18 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(one, text)
 
 
-def _turtle(path: Path, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     try:
         import pyoxigraph
     except ImportError:
         raise KnowledgeError(
-            f"reading Turtle ({path.name}) needs a parser: pip install 'thinkgraph[rdf]', or convert it to N-Triples"
+            f"reading {form} ({path.name}) needs a parser: pip install 'thinkgraph[rdf]', or convert it to N-Triples"
         ) from None
+    syntax = {
+        "RDF/XML": pyoxigraph.RdfFormat.RDF_XML,
+        "N-Quads": pyoxigraph.RdfFormat.N_QUADS,
+        "TriG": pyoxigraph.RdfFormat.TRIG,
+    }.get(form, pyoxigraph.RdfFormat.TURTLE)
     blanks: dict[str, int] = {}
     reifiers: set[str] = set()
 
@@ -176,7 +191,7 @@ def _turtle(path: Path, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
         try:
             # Lenient: other people's IRIs are not always the standard's.
             base = f"file:///{quote(path.name)}"
-            for quad in pyoxigraph.parse(stream, format=pyoxigraph.RdfFormat.TURTLE, base_iri=base, lenient=True):
+            for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
                 subject, end = quad.subject, quad.object
                 if isinstance(subject, pyoxigraph.Triple) or isinstance(end, pyoxigraph.Triple):
                     reifiers.update([] if isinstance(subject, pyoxigraph.Triple) else [subject.value])

@@ -21,9 +21,16 @@ TripleRow: TypeAlias = tuple[str, str, str, Qualifiers, str | None]
 """Subject, relation, object, qualifiers, and the datatype of an object that the file marks as a literal: None where it
 is not marked, "" where it is without a type. A plain tuple, because millions are made."""
 
-_SUBJECT = frozenset({"subject", "subj", "s", "head", "h", "source", "from", "subject_id", "head_id"})
+_SUBJECT = frozenset({"subject", "subj", "s", "head", "h", "source", "from", "subject_id", "head_id", ":start_id"})
 _RELATION = frozenset({"relation", "rel", "r", "predicate", "pred", "p", "property", "edge"})
-_OBJECT = frozenset({"object", "obj", "o", "tail", "t", "target", "to", "value", "object_id", "tail_id"})
+_OBJECT = frozenset({"object", "obj", "o", "tail", "t", "target", "to", "value", "object_id", "tail_id", ":end_id"})
+_RELATIONS = (
+    _RELATION,
+    frozenset({"relationship", "relationship_type", "relation_type", "rel_type", "edge_type", ":type"}),
+    frozenset({"label", "edge_label"}),
+    frozenset({"type"}),
+)
+"""Names of a header's column of relations, the surest first: a `type` beside a `label` says "Directed"."""
 _QUALIFIERS = frozenset({"qualifier", "qualifiers"})
 _LITERAL = frozenset({"literal", "is_literal"})
 _TRUE = frozenset({"1", "true", "yes", "y", "t"})
@@ -136,12 +143,14 @@ def triples_in(
 
 def _header(cells: Sequence[str]) -> tuple[int, int, int, int] | None:
     """Columns of subject, relation, object and literal flag (-1: none) if the row is a header."""
-    names = [cell.strip().casefold() for cell in cells]
-    found = [next((i for i, name in enumerate(names) if name in known), -1) for known in (_SUBJECT, _RELATION, _OBJECT)]
-    if min(found) < 0:
-        return None
-    flag = next((i for i, name in enumerate(names) if name in _LITERAL), -1)
-    return found[0], found[1], found[2], flag
+    names = [cell.partition("(")[0].strip().casefold() for cell in cells]  # ":START_ID(Person)", as neo4j-admin writes
+
+    def column(known: frozenset[str]) -> int:
+        return next((i for i, name in enumerate(names) if name in known), -1)
+
+    relation = next((at for known in _RELATIONS if (at := column(known)) >= 0), -1)
+    found = column(_SUBJECT), relation, column(_OBJECT), column(_LITERAL)
+    return found if min(found[:_COLUMNS]) >= 0 else None
 
 
 def _written_values(rows: Sequence[Sequence[str]]) -> bool:
@@ -177,7 +186,8 @@ def literal_of(text: str) -> tuple[str, str | None]:
 def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
     for line, row in read_objects(path, rejects):
         keys = {name.casefold(): name for name in row}
-        named = [next((keys[k] for k in keys if k in known), None) for known in (_SUBJECT, _RELATION, _OBJECT)]
+        relations = next((known for known in _RELATIONS if not known.isdisjoint(keys)), _RELATION)
+        named = [next((keys[k] for k in keys if k in known), None) for known in (_SUBJECT, relations, _OBJECT)]
         if None in named:
             missing = ("subject", "relation", "object")[named.index(None)]
             rejects.add(path, line, f"no {missing}")

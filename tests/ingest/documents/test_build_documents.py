@@ -280,6 +280,12 @@ def test_nothing_to_build_from(tmp_path, text: str, error: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["docs"], "nothing is left lying about"
 
 
+def test_an_empty_folder_is_no_folder_of_documents(tmp_path) -> None:
+    (tmp_path / "docs").mkdir()
+    with pytest.raises(KnowledgeError, match="there is no document in what is given"):
+        build(tmp_path / "docs")
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [

@@ -445,6 +445,10 @@ def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
     first = next((f"{reject['file']} {reject['reason']}" for reject in rejects.kept), "")
     if first:
         return KnowledgeError(f"no document could be read: {first}")
+    if not target.exists():
+        return KnowledgeError(
+            "there is no document in what is given as documents; name files, or a folder that holds some"
+        )
     return KnowledgeError(f"{target} would be left without documents; delete the folder instead")
 
 

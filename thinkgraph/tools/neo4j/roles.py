@@ -232,7 +232,7 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     """
     found = facts.properties.values()
     data = frozenset({one.key for one in found if one.is_vector or one.is_data} | (vectors & set(facts.properties)))
-    long = tuple(sorted(one.key for one in found if one.is_long and one.key not in data))
+    long = tuple(sorted(one.key for one in found if one.is_long and not _names_mostly(one) and one.key not in data))
     names = _names(facts, {*long, *data})
     passage = _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
@@ -251,6 +251,11 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
         section=next((key for word, key in joined.items() if word in _SECTION_KEYS), "") if passage else "",
         data=data,
     )
+
+
+def _names_mostly(one: PropertyFacts) -> bool:
+    """Whether a `name` or `title` is short as a rule: among a few nodes, one overlong value is one in ten."""
+    return one.length <= _LONGEST_NAME and "".join(plain_words(one.key)) in _BEST
 
 
 def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:

@@ -88,14 +88,24 @@ class Asker:
         """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for.
 
         With `small`, a page of fewer rows than any server would cut at is taken for the last.
+
+        Raises:
+            StoreError: the server sends the same page again and again, so that there would be no end.
         """
         offset = 0
+        before: list[Row] = []
         while most is None or offset < most:
             limit = page or self.page
             rows = self._client.select(query(limit if most is None else min(limit, most - offset), offset), page=True)
             if not rows:
                 return
+            if rows == before:
+                raise StoreError(
+                    "the SPARQL endpoint sends the same rows whatever the OFFSET, so that long answers cannot be read in "
+                    "pages; a larger page=, or names=server for the names, asks for fewer"
+                )
             yield from rows
+            before = rows
             offset += len(rows)
             if small and len(rows) < _LEAST_CUT:
                 return
