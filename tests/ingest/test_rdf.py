@@ -259,3 +259,22 @@ def test_a_file_and_an_endpoint_give_the_same_graph(tmp_path, monkeypatch, suffi
         assert shape(kb.graph, ids) == shape(store, ids)
         for key in ("label", "type"):
             assert [one[key] for one in kb.graph.entities(ids)] == [one[key] for one in store.entities(ids)]
+
+
+def test_xml_entities_that_unfold_without_end_are_refused(tmp_path, monkeypatch):
+    def ontology(*entities: str) -> str:
+        return (
+            '<?xml version="1.0"?>\n<!DOCTYPE rdf:RDF [\n' + "\n".join(entities) + "\n]>\n"
+            '<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#" xmlns:e="&e;">'
+            '<rdf:Description rdf:about="&e;Ada"><e:name>&e;</e:name></rdf:Description></rdf:RDF>'
+        )
+
+    short = '<!ENTITY e "http://e/">'
+    rows, *_ = read(tmp_path, ontology(short), "good.owl")
+    assert [row[:3] for row in rows] == [("http://e/Ada", "http://e/name", "http://e/")]
+    for nested in ('<!ENTITY b "&e;&e;">', "<!ENTITY b 'x&e;'>", '<!ENTITY m "<i>"> <!ENTITY % b "%e;">'):
+        with pytest.raises(KnowledgeError, match=r"bad\.owl: the XML entity 'b' stands for other entities"):
+            read(tmp_path, ontology(short, nested), "bad.owl")
+    monkeypatch.setattr("thinkgraph.ingest.rdf._LONGEST_HEAD", 60)
+    with pytest.raises(KnowledgeError, match="declares XML entities without end"):
+        read(tmp_path, ontology(short), "long.owl")

@@ -48,6 +48,11 @@ _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": 
 _SURROGATES = range(0xD800, 0xE000)
 
 
+_LONGEST_HEAD = 1 << 20
+"""Bytes of an RDF/XML file within which its declarations must end."""
+_NESTED = re.compile(rb"""<!ENTITY\s+(?:%\s+)?(\S+)\s+(?:"[^"]*[&%]\w[^"]*"|'[^']*[&%]\w[^']*')""")
+
+
 class Statement(NamedTuple):
     """One RDF statement; blank nodes start with `_:`."""
 
@@ -166,6 +171,27 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(one, text)
 
 
+def _check_entities(path: Path, form: RdfForm) -> None:
+    """Refuse XML entities that stand for other entities: a few lines of them unfold to more than any memory holds.
+
+    Those that shorten IRIs in ontologies (`<!ENTITY owl "http://…">`) stay.
+
+    Raises:
+        KnowledgeError: there are such, or no end of the declarations in the first megabyte.
+    """
+    with open_binary(path) as stream:
+        head = stream.read(_LONGEST_HEAD)
+    if form != "RDF/XML" or b"<!ENTITY" not in head:
+        return
+    if b"]>" not in head and len(head) == _LONGEST_HEAD:
+        raise KnowledgeError(f"{path.name} declares XML entities without end; convert it to N-Triples or Turtle")
+    if nested := _NESTED.search(head):
+        name = nested[1].decode("utf-8", "replace")[:80]
+        raise KnowledgeError(
+            f"{path.name}: the XML entity '{name}' stands for other entities; write it out, or convert the file to N-Triples"
+        )
+
+
 def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     try:
         import pyoxigraph
@@ -187,6 +213,7 @@ def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, 
         # The parser makes up names for nodes without one, other ones each time.
         return f"_:b{blanks.setdefault(node.value, len(blanks))}"
 
+    _check_entities(path, form)
     with open_binary(path) as stream:
         try:
             # Lenient: other people's IRIs are not always the standard's.
