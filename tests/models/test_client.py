@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import re
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
@@ -17,7 +19,9 @@ from pydantic import SecretStr
 
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import CallOptions, ChatClient, Reply, client_for, pack
+from thinkgraph.models.failures import Failure, classify
 from thinkgraph.prompts.library import Message
+from thinkgraph.testing.replies import Garbage
 from thinkgraph.testing.replies import Reply as ServedReply
 from thinkgraph.testing.server import ModelServer
 
@@ -83,6 +87,8 @@ def test_other_models_get_what_all_understand() -> None:
         ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", "extra_body"),
         ("This model has no structured outputs", "extra_body"),
         ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
+        ("max_completion_tokens: Extra inputs are not permitted", "max_tokens"),
+        ("JSON mode is not enabled for this model", "extra_body"),
     ],
 )
 def test_a_refusal_teaches_once(refusal: str, gone: str) -> None:
@@ -220,3 +226,73 @@ async def test_the_short_way_to_openai_sends_and_brings_back_the_same(monkeypatc
     sent = [(call.messages, call.parameters) for call in server.calls]
     assert [call == sent[1] for call in sent] == [True] * 4
     assert [message["role"] for message in sent[0][0]] == ["system", "user", "assistant"]
+
+
+@pytest.mark.parametrize(
+    "usage",
+    [
+        *({}, {"prompt_tokens": None, "completion_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}),
+        *({"prompt_tokens": -100, "completion_tokens": -5}, {"prompt_tokens": "many", "completion_tokens": "few"}),
+    ],
+)
+async def test_tokens_that_a_server_does_not_count_are_estimated(usage: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    message = {"role": "assistant", "content": "12345678"}
+    body = json.dumps({"id": "x", "model": "m", "choices": [{"index": 0, "message": message}], "usage": usage})
+    with ModelServer([Garbage(body.encode())]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        client = client_for("openai:test")
+        replies = [client.invoke([("user", "a" * 40)], BARE, {}), await client.ainvoke([("user", "a" * 40)], BARE, {})]
+        await client.aclose()
+    assert [(reply.input_tokens, reply.output_tokens) for reply in replies] == [(10, 2)] * 2
+
+
+NO_COMPLETIONS: dict[str, tuple[bytes, bool, str]] = {
+    "a page": (b'"<html>login</html>"', True, "login"),
+    "null": (b"null", True, "NoneType"),
+    "nothing in it": (b"{}", True, "choices"),
+    "no choices": (b'{"choices": []}', True, "no choices"),
+    "no message": (b'{"choices": [{"index": 0, "message": null}]}', True, "NoneType"),
+    "content of another type": (
+        b'{"choices": [{"message": {"role": "assistant", "content": 7}}]}',
+        True,
+        "valid string",
+    ),
+    "usage of another type": (
+        b'{"choices": [{"message": {"role": "assistant", "content": ""}}], "usage": [1]}',
+        True,
+        "list",
+    ),
+    "an error in words": (b'{"error": "model loading"}', True, "model loading"),
+    "an error that passes": (
+        b'{"error": {"message": "Upstream\\noverloaded", "code": 502}}',
+        True,
+        "Upstream overloaded .code 502",
+    ),
+    "an error that stays": (b'{"error": {"message": "No credits", "code": "402"}}', False, "No credits .code 402"),
+}
+
+
+@pytest.mark.parametrize("name", NO_COMPLETIONS)
+async def test_a_response_that_is_no_completion_is_a_failure_of_the_request(
+    name: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    body, passing, words = NO_COMPLETIONS[name]
+    failures: list[Failure | None] = []
+    with ModelServer([Garbage(body)]) as server:
+        monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+        client = client_for("openai:test")
+        try:
+            client.invoke(ASKED, BARE, {})
+        except Exception as error:  # noqa: BLE001 - of every kind
+            failures.append(classify(error))
+        try:
+            await client.ainvoke(ASKED, BARE, {})
+        except Exception as error:  # noqa: BLE001
+            failures.append(classify(error))
+        await client.aclose()
+    assert len(failures) == 2
+    for failure in failures:
+        assert failure is not None
+        assert failure.passing is passing
+        assert re.search(words, failure.message)
+        assert "\n" not in failure.message

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from typing import Any
 
@@ -100,6 +101,42 @@ def test_a_good_reply_is_read_however_it_is_dressed(kind: str, said: dict[str, A
     assert parse(kind, dress.format(json.dumps(said))) == meant
 
 
+def _python(said: dict[str, Any]) -> str:
+    return repr(said)
+
+
+def _commas(said: dict[str, Any]) -> str:
+    return json.dumps(said, indent=1).replace("\n ]", ",\n ]").replace("\n}", ",\n}")
+
+
+DRESSES = {
+    "Python": _python,
+    "commas": _commas,
+    "typographic": lambda said: re.sub('"([^"]*)"', "\u201c\\1\u201d", json.dumps(said)),
+    "comments": lambda said: json.dumps(said, indent=1).replace("\n", " // as asked\n"),
+    "a comment after a comma": lambda said: _commas(said).replace("\n}", " // last\n}"),
+    "line breaks": lambda said: json.dumps({"why": "@", **said}).replace("@", "one\n\ttwo"),
+    "other case": lambda said: json.dumps({f" {name.title()}": value for name, value in said.items()}),
+    "in an object": lambda said: json.dumps({"reply": said}),
+    "in a list": lambda said: json.dumps([said]),
+    "in a string": lambda said: json.dumps(json.dumps(said)),
+    "in a string and a fence": lambda said: f"```json\n{json.dumps(json.dumps(said))}\n```",
+}
+
+
+@pytest.mark.parametrize("dress", DRESSES)
+@pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
+def test_almost_json_is_read(kind: str, said: dict[str, Any], meant: Any, dress: str) -> None:
+    assert parse(kind, DRESSES[dress](said)) == meant
+    if not dress.startswith("in a string"):
+        assert parse(kind, f"It's this: {DRESSES[dress](said)}") == meant
+
+
+def test_what_is_within_texts_is_not_mended() -> None:
+    said = "{'names': [\"Cote d'Ivoire\", 'a // b', 'x, ]', 'None', 'Val-d\\'Or', \"True\"],}"
+    assert parse("names", said) == ["Cote d'Ivoire", "a // b", "x, ]", "None", "Val-d'Or", "True"]
+
+
 @pytest.mark.parametrize(("kind", "said", "meant"), GOOD)
 def test_an_explanation_beside_it_is_no_matter(kind: str, said: dict[str, Any], meant: Any) -> None:
     assert (
@@ -121,6 +158,11 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("pick", "[2] and [5].", [2, 5]),
         ("pick", "3", [3]),
         ("pick", '{"numbers": 3}', [3]),
+        ("pick", '{"numbers": "[1], [3]"}', [1, 3]),
+        ("pick", '{"numbers": ["1, 3", "4 and 5"]}', [1, 3, 4, 5]),
+        ("pick", '{"numbers": ["[2] river of 9 towns", "4. capital", "5: x", "3 rivers", "2.5"]}', [2, 4, 5]),
+        ("pick", '{"numbers": [{"number": 2, "why": "fits"}, {"option": "[4]"}, {"id": 3, "index": 1}]}', [2, 4]),
+        ("pick", '{"Auswahl": [2, 5], "why": "x"}', [2, 5]),
         ("pick", '{"numbers": null}', []),
         ("pick", '{"numbers": ["2", "[5]", "#4.", " 1 "]}', [2, 5, 4, 1]),
         ("pick", '{"numbers": [2.0, 5]}', [2, 5]),
@@ -134,6 +176,17 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
         ("score", '{"scores": [[2, 99], [3, -4]]}', [(2, 10.0), (3, 0.0)]),
         ("score", '{"scores": [[2, 9], [2, 1], [7, 3]]}', [(2, 9.0)]),
         ("score", '{"scores": [[2, 9, "because"]]}', [(2, 9.0)]),
+        (
+            "score",
+            '{"scores": [["[2]", "[9]"], [3, "8/10"], [4, "7 out of 10"], [5, "-1"]]}',
+            [(2, 9), (3, 8), (4, 7), (5, 0)],
+        ),
+        ("score", '{"scores": [{"option": 2, "score": 9}, {"id": "3", "score": "4."}]}', [(2, 9.0), (3, 4.0)]),
+        ("pairs", '{"pairs": [{"clue": 1, "option": 3}, ["[2]", "5."]]}', [(1, 3), (2, 5)]),
+        ("names", '{"names": [{"name": "Osk", "type": "river"}, ["Varn"]]}', ["Osk", "Varn"]),
+        ("keys", '{"keys": {"key": "c", "of": 2}}', [{"key": ["c"], "of": [2]}]),
+        ("subquestions", '{"questions": {"question": "a?"}}', [SubQuestion(question="a?", open=False, refers=[])]),
+        ("verdict", '{"right": "No."}', {"right": False}),
         ("score", "[[2, 9]]", [(2, 9.0)]),
         ("pairs", '{"pairs": [["1", "3"], [1, 3], [9, 1], [1, 9]]}', [(1, 3)]),
         ("pairs", "[[1, 3]]", [(1, 3)]),
@@ -174,9 +227,10 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         *(
             (kind, text, "no JSON object")
             for kind in JSON_KINDS
-            for text in ("", "I cannot help.", "{", "[1, {", "{'a': 1}")
+            for text in ("", "I cannot help.", "{", "[1, {", "{'a: 1}")
         ),
         *((kind, '{"other": 1}', "has no") for kind in JSON_KINDS),
+        *((kind, "{'other': 1}", "has no") for kind in JSON_KINDS),
         *((kind, f"<think>{json.dumps(GOOD_OF[kind][0])}", "no JSON object") for kind in JSON_KINDS),
         ("pick", '{"numbers": [0, 6]}', "a number from 1 to 5"),
         ("pick", "7", "a number from 1 to 5"),
@@ -226,6 +280,65 @@ def test_an_unusable_reply_says_what_to_mend(kind: str, text: str, fault: str) -
         parse(kind, text)
     assert "\n" not in str(raised.value)
     assert len(str(raised.value)) < 200
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [
+        (["Paris [2]", "Rome [1, 3].", "Bonn\u30101\u2020source\u3011"], ["Paris", "Rome", "Bonn"]),
+        (
+            ['"Paris"', "**Rome**", "\u201cBonn\u201d", "*Riga*", "'Oslo'", "`Bern`"],
+            ["Paris", "Rome", "Bonn", "Riga", "Oslo", "Bern"],
+        ),
+        (
+            ["Paris.", "1962.", "Washington, D.C.", "Acme Corp.", "2.5"],
+            ["Paris", "1962", "Washington, D.C.", "Acme Corp.", "2.5"],
+        ),
+        (["Paris", "PARIS", "paris."], ["Paris"]),
+        (['"Yes" and "No"', "[2]", "U[2]"], ['"Yes" and "No"', "[2]", "U"]),
+        ([{"answer": "Paris", "evidence": [1]}, ["Rome"]], ["Paris", "Rome"]),
+        (["Paris", "unknown"], ["Paris"]),
+        (
+            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA"],
+            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA"],
+        ),
+    ],
+)
+def test_answers_are_read_without_what_models_put_around_them(said: list[Any], meant: list[str]) -> None:
+    assert parse("judge", json.dumps({"sufficient": True, "answers": said}))["answers"] == meant
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        *(
+            "unknown",
+            "Unknown.",
+            "N/A",
+            "None",
+            "null",
+            "?",
+            "I don't know",
+            "I don\u2019t know the answer.",
+            "not specified",
+        ),
+        *("I'm not sure", "Not enough information", "No answer found", "It cannot be determined from the evidence."),
+        *(
+            "The evidence does not contain the mayor.",
+            "There is no information about this",
+            "[unknown]",
+            '"I do not know."',
+        ),
+    ],
+)
+def test_words_for_no_answer_are_none(said: str) -> None:
+    value = parse("judge", json.dumps({"sufficient": True, "answers": [said], "evidence": [1]}))
+    assert (value["sufficient"], value["answers"]) == (False, [])
+
+
+def test_an_answer_that_is_no_text_is_refused() -> None:
+    with pytest.raises(BadReplyError, match="must be a text"):
+        parse("judge", '{"sufficient": true, "answers": [{"city": {"a": 1}}]}')
 
 
 def test_an_invented_citation_never_reaches_an_answer() -> None:

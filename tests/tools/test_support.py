@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.support import all_hold, fold, holds
+from thinkgraph.tools.support import all_hold, beside_the_point, fold, holds
 
 LINES = [
     "(Panama) -[capital]-> (Panama City)",
@@ -87,3 +87,60 @@ def test_any_text_can_be_compared(answer: str, lines: list[str]) -> None:
 @given(st.text(min_size=1))
 def test_a_line_holds_itself(text: str) -> None:
     assert holds(f"x{text}", [f"x{text}"])
+
+
+SPOKEN = [
+    "(Gabon) -[capital]-> (Libreville)",
+    "text | Gabon | Government | Its anthem is by Georges Damas, and men vote at 21.",
+]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "The capital of Gabon is Libreville",
+            "The capital is Libreville.",
+            "Georges Aleka Damas",
+            "Both Libreville and Gabon",
+        ),
+        *("men at 21 years", "Anthem by Georges Damas", "Libreville (the capital)", "Capital: Libreville"),
+    ],
+)
+def test_a_sentence_is_held_by_the_names_in_it(answer: str) -> None:
+    assert holds(answer, SPOKEN)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "The capital of Gabon is Rome",
+            "Libreville, capital of Gabon, and Rome",
+            "Its anthem is by Georges Damas; capital Rome",
+        ),
+        *("Gabon government anthem 98765", "The capital of Gabon is Port Rome", "Men vote in Gabon at 22"),
+    ],
+)
+def test_a_false_name_is_not_held_by_the_words_around_it(answer: str) -> None:
+    assert not holds(answer, SPOKEN)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "beside"),
+    [
+        ("Yes", "In which country does the Senegal rise?", True),
+        ("no", "What is the capital of Gabon?", True),
+        ("True.", "How many meters high is Chimborazo?", True),
+        ("Yes", "Is it Gabon in which the Senegal rises?", False),
+        ("No", "Gabon is a country in which men vote.", False),
+        ("yes", "Take the peaks of Poland and of Slovakia: which of the two is lower?", True),
+        ("yes", "Of the countries which border Gabon, is one an island?", False),
+        ("yes", "Gabon has a capital. Does it lie where the river ends?", False),
+        ("Who borders both Gabon and Congo", "Who borders both Gabon and Congo?", True),
+        ("Norway", "Which country is it?", False),
+        ("ja", "Ist Gabun ein Land?", False),
+    ],
+)
+def test_yes_is_no_answer_to_what(answer: str, question: str, beside: bool) -> None:  # noqa: FBT001
+    assert beside_the_point(answer, question) is beside

@@ -93,10 +93,21 @@ def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
     calls = tuple(
         {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
     )
-    if usage:
-        return Reply(text, int(usage["input_tokens"]), int(usage["output_tokens"]), calls)
-    characters = sum(len(part) for _, part in sent)
-    return Reply(text, -(-characters // CHARACTERS_PER_TOKEN), -(-len(text) // CHARACTERS_PER_TOKEN), calls)
+    asked, said = (_tokens((usage or {}).get(name)) for name in ("input_tokens", "output_tokens"))
+    # Nothing asked has no tokens, and a ceiling must not wait for a server that does not count.
+    asked = asked or -(-sum(len(part) for _, part in sent) // CHARACTERS_PER_TOKEN)
+    if said is None or not (said or calls):
+        said = -(-len(text) // CHARACTERS_PER_TOKEN)
+    return Reply(text, asked, said, calls)
+
+
+def _tokens(value: object) -> int | None:
+    """A count of tokens as a server reports it; None for what is none (missing, in words, below zero)."""
+    try:
+        count = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return count if count >= 0 else None
 
 
 def _with_tools(model: BaseChatModel, options: CallOptions, name: str) -> Runnable[Any, BaseMessage]:
@@ -170,11 +181,12 @@ class ChatClient:
             self.takes_temperature = False
             return True
         if self.takes_schema and any(
-            word in text for word in ("response_format", "json_schema", "structured", "schema")
+            word in text for word in ("response_format", "response format", "json", "structured", "schema")
         ):
             self.takes_schema = False
             return True
-        if self.takes_limit and "max_tokens" in text:
+        # LangChain sends it by its new name, of which not every server has heard.
+        if self.takes_limit and ("max_tokens" in text or "max_completion_tokens" in text):
             self.takes_limit = False
             return True
         return False
@@ -287,6 +299,12 @@ def _chat_openai() -> type[ChatOpenAI]:
             del run_manager
             payload = self._get_request_payload(messages, stop=stop, **kwargs)
             return self._create_chat_result(await self.async_client.create(**payload))
+
+        def _create_chat_result(self, *args: Any, **kwargs: Any) -> ChatResult:
+            result = super()._create_chat_result(*args, **kwargs)
+            if not result.generations:
+                raise ValueError("it holds no choices")
+            return result
 
     # Usage and traces name a model by its class.
     Lean.__name__ = Lean.__qualname__ = "ChatOpenAI"

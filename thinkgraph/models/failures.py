@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import email.utils
+import re
 import time
+import traceback
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
@@ -74,9 +77,29 @@ def _innermost(error: BaseException) -> str:
     return " ".join(found.split())[:300]
 
 
+def _of_response(error: BaseException) -> bool:
+    """Whether LangChain's OpenAI-like models failed over what the server had sent with status 200."""
+    # They say so by errors of every kind (ValueError, TypeError, KeyError …), which are bugs anywhere else.
+    return any(frame.f_code.co_name == "_create_chat_result" for frame, _ in traceback.walk_tb(error.__traceback__))
+
+
+def _unreadable(error: Exception, text: str) -> Failure:
+    """A response of status 200 that is no chat completion: a page, nothing, or an error of a server behind the server."""
+    said = error.args[0] if error.args else None
+    code = str(said.get("code", said.get("status"))) if isinstance(said, Mapping) else ""
+    status = int(code) if re.fullmatch(r"[1-5][0-9]{2}", code) else None
+    if isinstance(said, Mapping) and said.get("message"):
+        text = " ".join(str(said["message"]).split())[:300]
+    number = "" if status is None else f" (code {status})"
+    passing = status is None or status in _PASSING_STATUS
+    message = f"the response is no chat completion: {text}{number}"
+    return Failure(message, passing=passing, refused=status in {400, 422}, retry_after=None)
+
+
 def classify(error: Exception) -> Failure | None:
     """What a failed model request means; None if the exception does not come from the request (a bug: let it rise)."""
-    text = " ".join(str(error).split())[:300] or type(error).__name__
+    text = " ".join(str(error).split())[:300]
+    text = text or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
     status = _status(error)
     if status is not None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
@@ -89,6 +112,8 @@ def classify(error: Exception) -> Failure | None:
         at = f" [{where}]" if where else ""
         passing = not isinstance(error, _LOCAL)
         return Failure(f"{type(error).__name__}: {detail}{at}", passing=passing, refused=False, retry_after=None)
+    if _of_response(error):
+        return _unreadable(error, text)
     module = type(error).__module__.partition(".")[0]
     if module in {
         "openai",

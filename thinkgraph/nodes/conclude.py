@@ -138,7 +138,8 @@ def _decide(
     answers = judged["answers"]
     if answers == [UNDECIDED] or not answers or not (judged["sufficient"] or how == "partial"):
         return _failed(_NO_REPLY, state, settings, notes, how)
-    lines = supporting(answers, judged["evidence"], shown)
+    asked = state["question"] if settings.task == "question" else ""
+    lines = supporting(answers, judged["evidence"], shown, asked)
     if lines:
         missing = [] if how in {"complete", "everything"} else unmapped(state["clues"], ends)
         whole = judged["sufficient"] and not missing and not state["stopped"]

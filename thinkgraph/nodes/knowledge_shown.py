@@ -31,8 +31,8 @@ class Seen:
     lines: list[str] = field(default_factory=list)
     texts: Texts = field(default_factory=lambda: Texts({}, {}))
 
-    def standing(self, answers: Sequence[str], cited: Sequence[int]) -> list[int]:
-        """Numbers of the lines that hold the answers, the cited ones if they do; empty where none do.
+    def standing(self, answers: Sequence[str], cited: Sequence[int], question: str) -> list[int]:
+        """Numbers of the lines that hold the answers to a question, the cited ones if they do; empty where none do.
 
         A line that tells of a question answered before holds its answers and, for conclusions drawn from them, the lines they
         stand on; the words of that question hold nothing, and nothing does where its answer was from memory.
@@ -48,7 +48,7 @@ class Seen:
         ]
         bare = Shown(self.items, [*self.lines[: len(self.items)], *told])
         whole = [at for at in dict.fromkeys([*cited, *behind]) if bare.lines[at - 1]]
-        return [at for at in supporting(answers, whole, bare) if at in cited or at not in behind]
+        return [at for at in supporting(answers, whole, bare, question) if at in cited or at not in behind]
 
     def evidence(self, numbers: Sequence[int]) -> list[str]:
         """Ids of the evidence behind lines, that of answered questions included."""

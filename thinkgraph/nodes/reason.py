@@ -17,7 +17,7 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.tools import requests as ask
 from thinkgraph.tools.requests import Steps
-from thinkgraph.tools.support import all_hold, holds
+from thinkgraph.tools.support import all_hold, beside_the_point, holds
 
 UNDECIDED = "NOT ENOUGH INFO"
 
@@ -96,8 +96,13 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
     return {"clues": judgement["clues"], "query": judgement["query"]}
 
 
-def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown) -> list[int]:
-    """Numbers of the lines that the answers stand on: the cited ones if they hold them, else any that do; or none."""
+def supporting(answers: Sequence[str], cited: Sequence[int], shown: Shown, question: str = "") -> list[int]:
+    """Numbers of the lines that the answers stand on: the cited ones if they hold them, else any that do; or none.
+
+    Yes and no stand on nothing where `question` asks for a thing; a claim to be judged is no question.
+    """
+    if any(beside_the_point(answer, question) for answer in answers):
+        return []
     lines = [shown.lines[number - 1] for number in cited]
     if lines and all_hold(answers, lines):
         return list(cited)
@@ -117,7 +122,8 @@ def decide(
     if answers == [UNDECIDED]:
         return nothing_found(state, settings) if final else None
     if answers and (judgement["sufficient"] or final):
-        lines = supporting(answers, judgement["evidence"], shown)
+        asked = state["question"] if settings.task == "question" else ""
+        lines = supporting(answers, judgement["evidence"], shown, asked)
         if lines:
             whole = judgement["sufficient"]
             why = "the evidence holds the answer" if whole else "best effort: the evidence is not complete"

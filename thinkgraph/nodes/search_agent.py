@@ -26,6 +26,7 @@ from thinkgraph.nodes.showing import Shown
 from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
+from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.state.baselines import AgentReply, SearchAgentSettings
 from thinkgraph.state.events import Reasoned, Retrieved
@@ -290,7 +291,12 @@ def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[U
     if not given["text"] or state["stopped"]:
         spent = f"the agent did not answer within {settings.turns} turns"
         return {"draft": nothing_found({**state, "stopped": state["stopped"] or spent}, settings)}
-    judgement = _read(given, settings)
+    try:
+        judgement = _read(given, settings)
+    except BadReplyError:
+        # The agent was cut off at its last turn: what stands there then is a word of the middleware's.
+        spent = f"the agent did not answer within {settings.turns} turns"
+        return {"draft": nothing_found({**state, "stopped": spent}, settings)}
     # The evidence may have been capped: a line whose item is gone cannot be cited.
     known = [place for place, name in enumerate(given["items"]) if name in state["evidence"]]
     shown = Shown([state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known])

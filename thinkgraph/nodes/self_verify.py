@@ -56,7 +56,9 @@ class _Trial:
             role, self.inputs(), shape=self.shape(), key=f"{self.state['part']}/{number}"
         )
         answers = judgement["answers"] if judgement["sufficient"] else []
-        lines = self.seen.standing(answers, judgement["evidence"]) if answers else []
+        # A claim is no question, and its answers are labels.
+        asked = "" if self.shape().labels else self.state["asked"]
+        lines = self.seen.standing(answers, judgement["evidence"], asked) if answers else []
         self.attempts.append(Attempt(answers=answers, right=None, judge=""))
         return _Thought(answers, lines)
 

@@ -17,10 +17,14 @@ from typing_extensions import TypedDict
 
 from thinkgraph.prompts.reading import (
     BadReplyError,
+    a_name,
     as_list,
     as_text,
+    given_answers,
     in_range,
     integer,
+    integers,
+    number_from,
     object_with,
     strip_thinking,
     truth,
@@ -164,24 +168,21 @@ def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
     if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
         return in_range(re.findall(r"\d+", body), shape.options, "choice")
-    return in_range(as_list(object_with(text, "numbers")["numbers"], "numbers"), shape.options, "choice")
+    return in_range(as_list(object_with(text, "numbers", lone=True)["numbers"], "numbers"), shape.options, "choice")
 
 
 def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
-    raw = object_with(text, "scores")["scores"]
+    raw = object_with(text, "scores", lone=True)["scores"]
     if isinstance(raw, dict):
         raw = list(raw.items())
     scores: dict[int, float] = {}
     for entry in as_list(raw, "scores"):
-        pair = [entry.get("number"), entry.get("score")] if isinstance(entry, dict) else entry
+        pair = [entry, entry.get("score")] if isinstance(entry, dict) else entry
         if not isinstance(pair, list | tuple) or len(pair) < 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "scores" must be [number, score]')
         number = integer(pair[0])
-        try:
-            score = float(pair[1])
-        except (TypeError, ValueError, OverflowError):
-            score = math.nan
-        if not math.isfinite(score):
+        score = number_from(pair[1])
+        if score is None or not math.isfinite(score):
             raise BadReplyError("a score must be a number from 0 to 10")
         if number is not None and 1 <= number <= shape.options:
             scores.setdefault(number, min(max(score, 0.0), float(MAX_SCORE)))
@@ -191,12 +192,13 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
 
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
-    raw = as_list(object_with(text, "pairs")["pairs"], "pairs")
+    raw = as_list(object_with(text, "pairs", lone=True)["pairs"], "pairs")
     pairs: dict[tuple[int, int], None] = {}
     for entry in raw:
-        if not isinstance(entry, list | tuple) or len(entry) != 2:  # noqa: PLR2004 - a pair
+        pair = [entry.get("clue"), entry.get("option")] if isinstance(entry, dict) else entry
+        if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "pairs" must be [number of the clue, number of the option]')
-        clue, option = integer(entry[0]), integer(entry[1])
+        clue, option = integer(pair[0]), integer(pair[1])
         if clue is None or option is None or not (1 <= clue <= shape.clues and 1 <= option <= shape.options):
             continue
         pairs[clue, option] = None
@@ -207,16 +209,19 @@ def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
 
 def _parse_judge(text: str, shape: Shape) -> Judgement:
     value = object_with(text, "sufficient")
-    answers = [as_text(answer) for answer in as_list(value.get("answers", value.get("answer")), "answers")]
-    answers = [answer for answer in dict.fromkeys(answers) if answer]
+    said = as_list(value.get("answers", value.get("answer")), "answers", of="answer")
+    answers, declined = (
+        ([as_text(answer) for answer in said], False) if shape.labels else given_answers(map(a_name, said))
+    )
     if shape.labels:
         known = {label.casefold(): label for label in shape.labels}
         answers = list(dict.fromkeys(known[a.casefold()] for a in answers if a.casefold() in known))
-    sufficient = truth(value["sufficient"], "sufficient")
+    # "Unknown" is no answer, whatever is said beside it.
+    sufficient = truth(value["sufficient"], "sufficient") and not declined
     if sufficient and not answers:
         allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
         raise BadReplyError(f'"sufficient" is true but "answers" holds no answer{allowed}')
-    numbers = [number for number in map(integer, as_list(value.get("evidence"), "evidence")) if number is not None]
+    numbers = integers(as_list(value.get("evidence"), "evidence"))
     return Judgement(
         sufficient=sufficient,
         answers=answers,
@@ -249,12 +254,12 @@ def _judge_instruction(shape: Shape) -> str:
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
-    words = [as_text(word) for word in as_list(object_with(text, "keywords")["keywords"], "keywords")]
+    words = [a_name(word) for word in as_list(object_with(text, "keywords")["keywords"], "keywords")]
     return [word for word in words if word]
 
 
 def _parse_names(text: str, _shape: Shape) -> list[str]:
-    names = [as_text(name) for name in as_list(object_with(text, "names")["names"], "names")]
+    names = [a_name(name) for name in as_list(object_with(text, "names")["names"], "names")]
     return [name for name in dict.fromkeys(names) if name]
 
 
@@ -267,7 +272,7 @@ def _parse_texts(text: str, shape: Shape) -> list[str]:
 
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
-    entries = as_list(object_with(text, "questions")["questions"], "questions")
+    entries = as_list(object_with(text, "questions")["questions"], "questions", of="question")
     for entry in entries:
         node = {"question": entry} if isinstance(entry, str) else entry
         if not isinstance(node, dict) or not as_text(node.get("question")):
@@ -285,7 +290,7 @@ _MOST_PARTS = 3
 
 
 def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
-    entries = as_list(object_with(text, "keys")["keys"], "keys")
+    entries = as_list(object_with(text, "keys")["keys"], "keys", of="key")
     keys: list[LookUp] = []
     for entry in entries:
         found = entry if isinstance(entry, dict) else {"key": entry}

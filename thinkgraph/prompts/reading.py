@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 _THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
@@ -14,6 +14,36 @@ _LONGEST = 100_000
 """Characters at the end of a reply in which JSON is looked for: a longer reply is garbage before its end."""
 _MOST_TRIES = 500
 """Brackets that open nothing readable before a reply is given up."""
+_LONGEST_LIST = 500
+"""Characters of a text that may be a list of numbers."""
+_ALMOST = re.compile(
+    r""""(?:\\.|[^"\\])*"|(?<=[\[{,:\s])'(?P<single>(?:\\.|[^'\\])*)'(?=\s*[,:\]}])|\u201c(?P<curly>[^\u201c\u201d]*)\u201d"""
+    r"|(?P<comment>//[^\n]*)|\b(?P<word>True|False|None)\b",
+    re.DOTALL,
+)
+"""What is to be mended in JSON of another tongue: Python's quotes and words, typographic quotes, comments. Strings first."""
+_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[\]}])', re.DOTALL)
+_WORDS = {"True": "true", "False": "false", "None": "null"}
+_LISTED = re.compile(r"[\[(#]?\d{1,9}[\])]?\.?(?:(?: ?[,;&] ?| and | )[\[(#]?\d{1,9}[\])]?\.?)*")
+_BEFORE_LABEL = re.compile(r"\s*(?:\[(\d{1,9})\]|(\d{1,9})[.:)](?=\s))\s*[^\W\d]")
+"""A number with the words of its line behind it: "[2] capital of", "2. capital of"."""
+_MARKS = re.compile(r"(?:\s*(?:\[\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20}\]|\u3010[^\u3010\u3011]{0,40}\u3011))+\.?$")
+"""Citation marks behind an answer: "Paris [2]", "Paris [1, 3]"."""
+_AROUND = (("**", "**"), ("*", "*"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"), ("`", "`"))
+_FULL_STOP = re.compile(r"(?<![^\W\d_]\.)(?:(?<=[^\W\d_]{5})|(?<=\d))\.$")
+"""Not the stop of an abbreviation (D.C., Corp.)."""
+_DECLINED = re.compile(
+    r"unknown|none|null|n/a|\?+|unclear|undetermined|unspecified|undefined|"
+    r"not (?:known|given|available|applicable|specified|stated|mentioned|provided|found|sure)|"
+    r"(?:there is )?(?:no|insufficient|not enough) (?:answer|information|evidence|data|info)\b.*|"
+    r"(?:it |this |that |the answer )?(?:cannot|can ?not|can't|could not) be (?:determined|answered|found|known|said)\b.*|"
+    r"(?:sorry,? )?(?:but )?i(?: do not|(?: a|')m not| don't| cannot| can't) (?:know|sure|say|tell|determine|find|answer)\b.*|"
+    r"(?:the )?(?:answer|evidence|it) (?:(?:is|does|do)(?: not|n't) "
+    r"(?:known|given|available|clear|say|state|contain|mention|hold|specify|provide|tell)|is (?:unknown|unclear))\b.*"
+)
+"""What stands where an answer should, and says that there is none."""
+_NAMES_NUMBER = ("number", "option", "id", "index", "choice", "line")
+_NAMES_TEXT = ("answer", "name", "text", "label", "value", "keyword")
 
 
 class BadReplyError(ValueError):
@@ -52,7 +82,28 @@ def find_json(text: str, key: str = "") -> Any:
         BadReplyError: there is none.
     """
     body = _FENCE.sub(" ", strip_thinking(text))[-_LONGEST:]
-    decoder = json.JSONDecoder()
+    if body.lstrip().startswith('"'):
+        # JSON that was written as a string of JSON.
+        try:
+            inner = json.loads(body)
+        except (ValueError, RecursionError):
+            inner = None
+        body = inner if isinstance(inner, str) else body
+    found = _decoded(body)
+    if not any(_holder(value, key) for value in found) and (opening := _OPENING.search(body)) is not None:
+        found = _decoded(_mended(body[opening.start() :])) or found
+    objects = [value for value in found if isinstance(value, dict)]
+    keyed = [value for value in objects if key in value]
+    for best in (keyed, [value for value in found if _holder(value, key)], objects, found):
+        if best:
+            return best[-1]
+    raise BadReplyError("the reply holds no JSON object")
+
+
+def _decoded(body: str) -> list[Any]:
+    """Every outermost object and list in a text."""
+    # Line breaks within strings are no matter; nor are the case of a key and blanks around it.
+    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
     found: list[Any] = []
     at = tries = 0
     while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
@@ -64,19 +115,54 @@ def find_json(text: str, key: str = "") -> Any:
             tries += 1
             continue
         found.append(value)
-    objects = [value for value in found if isinstance(value, dict)]
-    keyed = [value for value in objects if key in value]
-    for best in (keyed, objects, found):
-        if best:
-            return best[-1]
-    raise BadReplyError("the reply holds no JSON object")
+    return found
 
 
-def object_with(text: str, key: str) -> dict[str, Any]:
-    """The object in a reply that has a key; a bare list stands for it. Raises BadReplyError."""
+def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    return {name.strip().casefold(): value for name, value in pairs} | dict(pairs)
+
+
+def _mended(body: str) -> str:
+    """Almost JSON as JSON: other quotes, Python's words, comments, commas before a closing bracket."""
+
+    def mend(found: re.Match[str]) -> str:
+        if found["word"]:
+            return _WORDS[found["word"]]
+        if found["comment"]:
+            return " "
+        if found["single"] is not None:
+            return json.dumps(found["single"].replace("\\'", "'"), ensure_ascii=False)
+        return found[0] if found["curly"] is None else json.dumps(found["curly"], ensure_ascii=False)
+
+    return _COMMA.sub(lambda found: "" if found[0] == "," else found[0], _ALMOST.sub(mend, body))
+
+
+def _holder(value: object, key: str) -> dict[str, Any] | None:
+    """The object that has a key: this one, or the only one directly within it."""
+    if isinstance(value, dict) and key in value:
+        return value
+    inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    holders = [one for one in inner if isinstance(one, dict) and key in one]
+    return holders[0] if len(holders) == 1 else None
+
+
+def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
+    """The object in a reply that has a key, also within another; a bare list stands for it. Raises BadReplyError.
+
+    Args:
+        text: the reply.
+        key: the key.
+        lone: whether the only list that an object has is taken for it, whatever it is called.
+    """
     value = find_json(text, key)
+    value = _holder(value, key) or value
     if isinstance(value, list):
         value = {key: value}
+    if key not in value and lone:
+        lists = [one for one in value.values() if isinstance(one, list) and one]
+        # Keys are there twice where they were not written plainly.
+        if lists and all(one is lists[0] for one in lists):
+            value = {**value, key: lists[0]}
     if key not in value:
         raise BadReplyError(f'the JSON object has no "{key}"')
     return dict(value)
@@ -90,28 +176,54 @@ def integer(value: object) -> int | None:
         return value
     if isinstance(value, float) and value.is_integer():
         return int(value)
-    # At most nine digits: no list is longer, and Python reads no number of thousands of digits. "-3" is not 3.
-    if isinstance(value, str) and (found := re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value)):
-        return int(found.group(1))
+    if isinstance(value, str):
+        # At most nine digits: no list is longer, and Python reads no number of thousands of digits. "-3" is not 3.
+        found = re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value) or _BEFORE_LABEL.match(value)
+        return int(next(digits for digits in found.groups() if digits)) if found else None
+    if isinstance(value, dict):
+        named = [value[name] for name in _NAMES_NUMBER if name in value and not isinstance(value[name], dict)]
+        return integer(named[0]) if len(named) == 1 else None
+    return None
+
+
+def integers(values: Sequence[object]) -> list[int]:
+    """The whole numbers among values, also several in one text ("[1], [3]")."""
+    found: list[int] = []
+    for value in values:
+        if isinstance(value, str) and len(value) < _LONGEST_LIST and _LISTED.fullmatch(value.strip()):
+            found += map(int, re.findall(r"\d+", value))
+        elif (number := integer(value)) is not None:
+            found.append(number)
+    return found
+
+
+def number_from(value: object) -> float | None:
+    """A number with a fraction, also in words ("8", "[8]", "8/10", "8 out of 10"); None for anything else."""
+    if isinstance(value, str):
+        found = re.fullmatch(r"[\s\[(]*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|out of)\s*10)?[\s\]).]*", value)
+        return float(found.group(1)) if found else None
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            return float(value)
+        except OverflowError:
+            return None
     return None
 
 
 def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
     """The numbers from 1 to `top` among values, each once. Raises BadReplyError where there are values and none is one."""
-    kept: list[int] = []
-    for value in values:
-        number = integer(value)
-        if number is not None and 1 <= number <= top and number not in kept:
-            kept.append(number)
+    kept = [number for number in dict.fromkeys(integers(values)) if 1 <= number <= top]
     if values and not kept:
         raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
     return kept
 
 
-def as_list(value: object, key: str) -> list[Any]:
-    """A list; a lone value is a list of one. Raises BadReplyError."""
+def as_list(value: object, key: str, *, of: str = "") -> list[Any]:
+    """A list; a lone value, or a lone object that has the key `of`, is a list of one. Raises BadReplyError."""
     if isinstance(value, list):
         return value
+    if of and isinstance(value, dict) and of in value:
+        return [value]
     if value is None:
         return []
     if isinstance(value, int | str | float) and not isinstance(value, bool):
@@ -136,11 +248,44 @@ def as_text(value: object) -> str:
         raise BadReplyError("the reply is nested too deeply") from None
 
 
+def a_name(value: object) -> str:
+    """A name or an answer as text; an object is the one it has. Raises BadReplyError where that is not plain."""
+    if isinstance(value, list) and len(value) == 1:
+        value = value[0]
+    if isinstance(value, Mapping):
+        named = [value[name] for name in _NAMES_TEXT if name in value]
+        value = named[0] if len(named) == 1 else value
+    if isinstance(value, list | Mapping):
+        raise BadReplyError("every entry must be a text, not an object or a list")
+    return as_text(value)
+
+
+def _answer(text: str) -> str:
+    """An answer without citation marks, quotes and emphasis around it, and without its full stop."""
+    plain = _MARKS.sub("", text).strip()
+    for opening, closing in _AROUND:
+        inner = plain[len(opening) : -len(closing)].strip()
+        if plain.startswith(opening) and plain.endswith(closing) and inner and not {opening, closing} & set(inner):
+            plain = inner
+    return _FULL_STOP.sub("", _MARKS.sub("", plain).strip()) or text
+
+
+def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
+    """The answers among texts, each once whatever its case, and whether there is none because each says so ("unknown")."""
+    said = [answer for answer in map(_answer, texts) if answer]
+    kept: dict[str, str] = {}
+    for answer in said:
+        words = " ".join(answer.replace("\u2019", "'").casefold().split()).strip(" .!\"'*()[]-")
+        if not _DECLINED.fullmatch(words[:500]):
+            kept.setdefault(answer.casefold(), answer)
+    return list(kept.values()), bool(said) and not kept
+
+
 def truth(value: object, key: str) -> bool:
     """A verdict, in words or not. Raises BadReplyError."""
     if isinstance(value, bool):
         return value
-    word = str(value).strip().casefold()
+    word = str(value).strip().strip(".!*").casefold()
     if word in {"true", "yes", "1", "right", "correct"}:
         return True
     if word in {"false", "no", "0", "wrong", "incorrect"}:

@@ -12,6 +12,8 @@ from thinkgraph.prompts.lines import parse_item
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
+_BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
+"""What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
 _UNSPACED = re.compile(
     r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
@@ -45,8 +47,25 @@ _SMALL = frozenset(
         "with",
     ]
 )
+_ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b.*\?", re.IGNORECASE | re.DOTALL)
+_ASKS_WHETHER = re.compile(
+    r"(?:^|[,:;.?!])\W*(?:(?:and|or|but|so|then)\W+)?"
+    r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
+    re.IGNORECASE,
+)
 ENOUGH = 0.6
-"""Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole."""
+"""Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
+in it likewise.
+"""
+
+
+def beside_the_point(answer: str, question: str) -> bool:
+    """Whether an answer is the question itself, or yes or no to an English one that asks for a thing ("In which country …?")."""
+    if fold(answer) == fold(question):
+        return True
+    if fold(answer) not in {"yes", "no", "true", "false"}:
+        return False
+    return _ASKS_FOR.search(question) is not None and _ASKS_WHETHER.search(question) is None
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
@@ -126,7 +145,30 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
         return True
     words = [word for word in wanted.split() if word not in _SMALL]
     have = set(shown.split())
-    return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH
+    return bool(words) and sum(word in have for word in words) / len(words) >= ENOUGH and _names_held(answer, have)
+
+
+def _names_held(answer: str, have: set[str]) -> bool:
+    """Whether most words of each name and number in an answer stand in the evidence: "The capital of Gabon is Rome" does not
+    because it speaks of the capital of Gabon.
+    """
+    runs: list[list[tuple[int, str]]] = [[]]
+    end = 0
+    text = unicodedata.normalize("NFC", answer)
+    for place, found in enumerate(_WORD.finditer(text)):
+        word = found[0]
+        if word.casefold() in _SMALL or _BETWEEN_NAMES.search(text, end, found.start()):
+            runs.append([])
+        end = found.end()
+        if word.casefold() not in _SMALL and (word[0].isupper() or word[0].isdigit()):
+            runs[-1].append((place, word))
+    for run in runs:
+        names = [set(fold(word).split()) <= have for _, word in run]
+        # The first word of a sentence is written large without being a name.
+        rest = names[1:] if run and not run[0][0] else []
+        if names and not any(part and sum(part) / len(part) >= ENOUGH for part in (names, rest)):
+            return False
+    return True
 
 
 def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:
