@@ -299,8 +299,8 @@ def test_an_unusable_reply_says_what_to_mend(kind: str, text: str, fault: str) -
         ([{"answer": "Paris", "evidence": [1]}, ["Rome"]], ["Paris", "Rome"]),
         (["Paris", "unknown"], ["Paris"]),
         (
-            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA"],
-            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA"],
+            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA", "I Don't Know How She Does It"],
+            ["It is known as Bonn", "No", "Nil", "Unknown Pleasures", "NA", "I Don't Know How She Does It"],
         ),
     ],
 )

@@ -42,6 +42,8 @@ _DECLINED = re.compile(
     r"(?:known|given|available|clear|say|state|contain|mention|hold|specify|provide|tell)|is (?:unknown|unclear))\b.*"
 )
 """What stands where an answer should, and says that there is none."""
+_TITLE_WORDS = 5
+"""Words from which on a text in capitals is a title and no sentence."""
 _NAMES_NUMBER = ("number", "option", "id", "index", "choice", "line")
 _NAMES_TEXT = ("answer", "name", "text", "label", "value", "keyword")
 
@@ -270,13 +272,22 @@ def _answer(text: str) -> str:
     return _FULL_STOP.sub("", _MARKS.sub("", plain).strip()) or text
 
 
+def _is_title(text: str) -> bool:
+    """Whether a text is written as titles are, every word with a capital ("I Don't Know How She Does It")."""
+    words = text.split()
+    return len(words) >= _TITLE_WORDS and all(word[0].isupper() for word in words)
+
+
 def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
-    """The answers among texts, each once whatever its case, and whether there is none because each says so ("unknown")."""
+    """The answers among texts, each once whatever its case, and whether there is none because each says so ("unknown").
+
+    What is called just "Unknown" or "None" is lost by it: far more often that is no answer.
+    """
     said = [answer for answer in map(_answer, texts) if answer]
     kept: dict[str, str] = {}
     for answer in said:
         words = " ".join(answer.replace("\u2019", "'").casefold().split()).strip(" .!\"'*()[]-")
-        if not _DECLINED.fullmatch(words[:500]):
+        if _is_title(answer) or not _DECLINED.fullmatch(words[:500]):
             kept.setdefault(answer.casefold(), answer)
     return list(kept.values()), bool(said) and not kept
 
