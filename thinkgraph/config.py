@@ -209,11 +209,9 @@ def _kb(value: str, folder: Path) -> str:
 
 
 def _method(value: str, _folder: Path) -> str:
-    from thinkgraph.graphs.names import NAMES
+    from thinkgraph.graphs.names import checked
 
-    if value not in NAMES:
-        raise UsageError(f"there is no method '{value}'; known: {', '.join(NAMES)}")
-    return value
+    return checked(value)
 
 
 def _text(value: str, folder: Path) -> str:

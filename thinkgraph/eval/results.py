@@ -146,6 +146,8 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
     hits = [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])]
     sure = interval(hits, seed=seed)
     seconds = [usage(member)["seconds"] for member in members]
+    # Answers kept by an older version have no bound.
+    bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
     return Row(
         method=method,
         type=kind,
@@ -157,10 +159,8 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
         wrong=mean(lambda m: m["scores"]["wrong"]),
         calls_mean=mean(lambda m: m["calls"]),
         calls_max=max(member["calls"] for member in members),
-        bound=max(bounds)
-        if (bounds := [bound for member in members if (bound := _bound(member)) is not None])
-        else None,
-        above=sum(member["calls"] > bound for member in members if (bound := _bound(member)) is not None),
+        bound=max((most for _, most in bounded), default=None),
+        above=sum(calls > most for calls, most in bounded),
         apart_calls_mean=mean(lambda m: m["apart_calls"]),
         seconds_mean=mean(lambda m: usage(m)["seconds"]),
         partial=mean(lambda m: m["scores"]["partial"]),
@@ -181,11 +181,6 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
         seconds_p50=round(float(np.quantile(seconds, 0.5)), 4),
         seconds_p95=round(float(np.quantile(seconds, 0.95)), 4),
     )
-
-
-def _bound(result: Result) -> int | None:
-    # Answers kept by an older version have none.
-    return result.get("bound")
 
 
 def render(rows: Sequence[Row], columns: Sequence[str] = PLAIN_COLUMNS) -> str:

@@ -16,18 +16,29 @@ from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import RecallSettings
 
 
-def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    """The uncompiled graph."""
-    fresh = begin("direct", lambda _: [DIRECT], dict, links=lambda _: False)
+def one_recall(run: NodeRunner, name: str, role: str) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph of a method that asks the model's memory once.
+
+    Args:
+        run: makes the nodes.
+        name: the method's name.
+        role: whose prompt is used.
+    """
+    fresh = begin(name, lambda _: [role], dict, links=lambda _: False)
     return straight(
         RunState,
         RecallSettings,
         {
             "begin": run.node("begin", fresh, entry=True),
-            "recall": run.node("recall", recall(DIRECT)),
-            "answer": run.node("answer", answer(DIRECT)),
+            "recall": run.node("recall", recall(role)),
+            "answer": run.node("answer", answer(role)),
         },
     )
+
+
+def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph."""
+    return one_recall(run, "direct", DIRECT)
 
 
 METHOD = Method(

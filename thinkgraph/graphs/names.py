@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from thinkgraph.errors import UsageError
+
 
 def _methods() -> tuple[str, ...]:
     # Read, not imported: `--help` names the methods and must stay instant.
@@ -13,3 +15,14 @@ def _methods() -> tuple[str, ...]:
 
 NAMES: tuple[str, ...] = _methods()
 """Every method."""
+
+
+def checked(name: str) -> str:
+    """A method's name, without importing the method.
+
+    Raises:
+        UsageError: there is no such method.
+    """
+    if name not in NAMES:
+        raise UsageError(f"there is no method '{name}'; known: {', '.join(NAMES)}")
+    return name

@@ -5,9 +5,8 @@ from __future__ import annotations
 import importlib
 from functools import cache
 
-from thinkgraph.errors import UsageError
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.names import NAMES
+from thinkgraph.graphs.names import checked
 
 
 @cache
@@ -17,9 +16,7 @@ def method(name: str) -> Method:
     Raises:
         UsageError: there is no such method.
     """
-    if name not in NAMES:
-        raise UsageError(f"there is no method '{name}'; known: {', '.join(NAMES)}")
-    found = importlib.import_module(f"thinkgraph.graphs.{name}").METHOD
+    found = importlib.import_module(f"thinkgraph.graphs.{checked(name)}").METHOD
     if not isinstance(found, Method):
         raise TypeError(f"thinkgraph.graphs.{name}.METHOD is not a Method")
     return found
