@@ -20,7 +20,7 @@ from typing import Any
 from thinkgraph.cli.main import main as thinkgraph
 from thinkgraph.eval.bench import Plan, Row, bench_model, load_questions, render, run_bench, table
 from thinkgraph.eval.questions import Question
-from thinkgraph.tools.embeddings import BundledEmbedder
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
 RUNS: Sequence[tuple[str, str, Mapping[str, Any]]] = (

@@ -36,15 +36,15 @@ import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
 from thinkgraph.eval.bench import Plan, Result, bench_model, load_questions, render, run_bench, table
 from thinkgraph.eval.gold import Gold, resolve_golds
+from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
-from thinkgraph.nodes.mind_map import plan
-from thinkgraph.nodes.triple_lists import TripleList, expand, sentence
-from thinkgraph.nodes.triple_retrieval import in_words
+from thinkgraph.nodes.coggrag.mind_map import plan
+from thinkgraph.nodes.coggrag.retrieve import in_words
+from thinkgraph.nodes.coggrag.triple_lists import TripleList, expand, sentence
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.knowledge import Step
-from thinkgraph.testing.perfect import PerfectChooser
 from thinkgraph.testing.server import ModelServer, ServedCall
-from thinkgraph.tools.embeddings import BundledEmbedder, embed_array
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder, embed_array
 from thinkgraph.tools.knowledge import Knowledge
 
 VARIANTS: Mapping[str, Mapping[str, Any]] = {

@@ -34,14 +34,14 @@ from pydantic import PrivateAttr
 from thinkgraph.cli.options import parse_settings
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import score
+from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.prompt_reading import passage_fits
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import build
 from thinkgraph.ingest.documents.build import build_documents
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.models.played import Call
-from thinkgraph.testing.perfect import PerfectChooser
-from thinkgraph.testing.shown import passage_fits
-from thinkgraph.tools.embeddings import BundledEmbedder
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS
 from thinkgraph.tools.knowledge import Knowledge
 

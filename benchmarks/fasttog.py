@@ -34,21 +34,21 @@ from thinkgraph.cli.main import main as thinkgraph
 from thinkgraph.eval.bench import data_name, load_questions
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import score
+from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.prompt_reading import fact_key, key
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import build
 from thinkgraph.models.roles import Models
-from thinkgraph.nodes.community_search import Found, local_search, stands_of, start_history, start_stands
-from thinkgraph.nodes.describe import ROLE as DESCRIBE
+from thinkgraph.nodes.fasttog.community_search import Found, local_search, stands_of, start_history, start_stands
+from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.runtime.requests import Emit, Fetch, Steps
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.fasttog import FastTogSettings
-from thinkgraph.testing.perfect import PerfectChooser
-from thinkgraph.testing.shown import fact_key, key
-from thinkgraph.tools.communities import Cell
-from thinkgraph.tools.deps import Deps
-from thinkgraph.tools.detectors import DETECTORS
+from thinkgraph.tools.communities.detectors import DETECTORS
+from thinkgraph.tools.communities.local_search import Cell
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.requests import Emit, Fetch, Steps
 
 TYPES = ("1hop", "2hop", "3hop", "intersection", "comparison", "superlative", "count", "yesno", "ambiguous")
 """Questions whose gold path lies in the graph alone (FastToG reads no documents)."""

@@ -2,7 +2,7 @@
 
     ./tg python benchmarks/g2t.py --webnlg DIR [--only check|learn] [--pairs 200] [--epochs 50]
 
---webnlg names the folder with train.jsonl and dev.jsonl. "check" measures tools/g2t_check.py over what people wrote: how many texts
+--webnlg names the folder with train.jsonl and dev.jsonl. "check" measures tools/communities/g2t_check.py over what people wrote: how many texts
 it passes, and, of those, how many it finds once they are damaged, by a foreign name put in the place of one of theirs, by taking
 away one of their triples or adding one, or by exchanging the objects of their triples. "learn" overfits a T5 made from scratch on
 a few pairs, on the processor alone (some minutes), and exits with 1 if it names less than 95 % of what the references name.
@@ -18,9 +18,9 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.g2t_check import check
+from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.training.pairs import Pair, Split, make_triple, read_pairs, spread
 from thinkgraph.training.scores import coverage
 from thinkgraph.training.train import TrainReport, TrainSettings, train

@@ -21,7 +21,7 @@ from typing import Any
 import thinkgraph as tg
 from thinkgraph.eval.bench import load_questions
 from thinkgraph.eval.gold import resolve_golds
-from thinkgraph.testing.perfect import PerfectChooser
+from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.testing.server import ModelServer, ServedCall
 from thinkgraph.tools.knowledge import Knowledge
 

@@ -31,11 +31,11 @@ from neo4j_server import Neo4jServer, admin  # noqa: E402 - the path comes first
 
 import thinkgraph as tg  # noqa: E402 - as above
 from thinkgraph.eval.gold import resolve_golds  # noqa: E402 - as above
+from thinkgraph.eval.perfect.chooser import PerfectChooser  # noqa: E402 - as above
 from thinkgraph.eval.questions import Question  # noqa: E402 - as above
 from thinkgraph.ingest.build import build_kb  # noqa: E402 - as above
-from thinkgraph.ingest.neo4j_csv import export_csv  # noqa: E402 - as above
-from thinkgraph.ingest.neo4j_export import export_neo4j  # noqa: E402 - as above
-from thinkgraph.testing.perfect import PerfectChooser  # noqa: E402 - as above
+from thinkgraph.ingest.neo4j.csv_files import export_csv  # noqa: E402 - as above
+from thinkgraph.ingest.neo4j.export import export_neo4j  # noqa: E402 - as above
 from thinkgraph.tools.knowledge import Knowledge  # noqa: E402 - as above
 
 Call = Callable[[Any], Any]

@@ -51,7 +51,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.results import Row
 from thinkgraph.ingest.documents.store import DocumentStore
-from thinkgraph.tools.embeddings import BundledEmbedder
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS
 from thinkgraph.tools.knowledge import Knowledge
 

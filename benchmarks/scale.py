@@ -162,7 +162,7 @@ def any_entities(graph: Path, count: int) -> list[str]:
 def read(source: Path, folder: Path) -> dict[str, Any]:
     """Single calls, each timed."""
     from thinkgraph.state.knowledge import Step
-    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+    from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
     drawn = random.Random(SEED)
     found: dict[str, Any] = {}

@@ -35,8 +35,8 @@ from thinkgraph.models.calls import Ask, CallScope, ask
 from thinkgraph.models.client import CallOptions, ChatClient
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
-from thinkgraph.nodes.driver import adrive
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.runtime.driver import adrive
 from thinkgraph.state.settings import RunSettings
 
 GOAL = 0.9

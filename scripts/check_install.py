@@ -27,12 +27,12 @@ EXTRAS = "[mcp,rdf,documents]"
 FOR_TESTS = ("pytest>=8.3", "pytest-asyncio>=1.0", "pytest-timeout>=2.3", "hypothesis>=6.112", "mcp>=2")
 QUICK = (
     "tests/tools/test_lookups.py",
-    "tests/tools/test_sqlite_graph.py",
-    "tests/tools/test_text_stores.py",
+    "tests/tools/sqlite/test_sqlite_graph.py",
+    "tests/tools/vectorstores/test_text_stores.py",
     "tests/models",
     "tests/graphs/test_tog2.py",
     "tests/cli/test_ask.py",
-    "tests/mcpserver",
+    "tests/integrations/mcp",
 )
 LARGEST = 5_000_000
 """Bytes of the wheel: more would be something that nobody needs to answer a question."""

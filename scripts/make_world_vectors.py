@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thinkgraph.ingest.known import save
-from thinkgraph.tools.embeddings import BundledEmbedder
+from thinkgraph.ingest.readers.known import save
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import build_world
 
 if TYPE_CHECKING:

@@ -16,10 +16,10 @@ from thinkgraph import version
 
 if TYPE_CHECKING:
     from thinkgraph.errors import ThinkGraphError
-    from thinkgraph.faces.knowledge_tools import knowledge_tools
-    from thinkgraph.faces.retriever import ThinkGraphRetriever
-    from thinkgraph.faces.tool import ThinkGraphTool
     from thinkgraph.graphs.build import build
+    from thinkgraph.integrations.langchain.knowledge_tools import knowledge_tools
+    from thinkgraph.integrations.langchain.retriever import ThinkGraphRetriever
+    from thinkgraph.integrations.langchain.tool import ThinkGraphTool
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
     from thinkgraph.plot import plot_answer
     from thinkgraph.tools.knowledge import Knowledge
@@ -32,10 +32,10 @@ _WHERE = {
     "SqliteJournal": "thinkgraph.models.journal",
     "StoreJournal": "thinkgraph.models.journal",
     "ThinkGraphError": "thinkgraph.errors",
-    "ThinkGraphRetriever": "thinkgraph.faces.retriever",
-    "ThinkGraphTool": "thinkgraph.faces.tool",
+    "ThinkGraphRetriever": "thinkgraph.integrations.langchain.retriever",
+    "ThinkGraphTool": "thinkgraph.integrations.langchain.tool",
     "build": "thinkgraph.graphs.build",
-    "knowledge_tools": "thinkgraph.faces.knowledge_tools",
+    "knowledge_tools": "thinkgraph.integrations.langchain.knowledge_tools",
     "plot_answer": "thinkgraph.plot.save",
 }
 

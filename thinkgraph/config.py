@@ -86,7 +86,7 @@ class Config:
 
     def sources(self, method: str) -> dict[str, Value]:
         """As `settings`, each with its source."""
-        from thinkgraph.graphs.registry import method as find_method
+        from thinkgraph.graphs.registry import find_method
         from thinkgraph.state.settings import resolve_settings
 
         schema = find_method(method).settings
@@ -209,13 +209,13 @@ def _kb(value: str, folder: Path) -> str:
 
 
 def _method(value: str, _folder: Path) -> str:
-    from thinkgraph.graphs.names import checked
+    from thinkgraph.graphs.registry import check_name
 
-    return checked(value)
+    return check_name(value)
 
 
 def _text(value: str, folder: Path) -> str:
-    from thinkgraph.tools.text_specs import parsed
+    from thinkgraph.tools.vectorstores.specs import parsed
 
     place, _ = parsed(value)
     _, _, rest = value.partition(":")
@@ -281,8 +281,7 @@ def _unset(value: Any) -> Any:
 
 def _check_known(name: str, source: str) -> None:
     """Refuse a setting that no method has: it would never be used, and nobody would notice."""
-    from thinkgraph.graphs.names import NAMES
-    from thinkgraph.graphs.registry import method as find_method
+    from thinkgraph.graphs.registry import NAMES, find_method
 
     of, dot, setting = name.rpartition(".")
     if dot and of not in NAMES:

@@ -110,7 +110,7 @@ def test_the_list_names_them_all(capsys: pytest.CaptureFixture[str]) -> None:
 def test_an_encoder_that_is_not_there_leaves_its_cells_blank(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("thinkgraph.tools.embeddings._hub_reachable", lambda: False)
+    monkeypatch.setattr("thinkgraph.tools.encoders.embeddings._hub_reachable", lambda: False)
     words = ["ablation", "tog2-figure3a", "--model", "perfect", "--limit", "2"]
     assert main([*words, "--leave-out", "embedding", "--leave-out", "LLM"]) == 3
     shown = capsys.readouterr()

@@ -7,7 +7,7 @@ import pytest
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.testing.memory import MemoryGraphStore
-from thinkgraph.tools.linking import StandardLinker
+from thinkgraph.tools.linking.linker import StandardLinker
 
 GRAPH = MemoryGraphStore([("Niger", "capital", "Niamey"), ("Joliba", "flows_through", "Mali")])
 ASKED = Question(id="1", question="How long is the river Niger?", answers=("4180",), topic=("Joliba",))

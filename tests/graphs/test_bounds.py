@@ -10,7 +10,7 @@ from graphs.cases import CASES
 
 import thinkgraph as tg
 from thinkgraph.eval.results import Result, table
-from thinkgraph.graphs.registry import method
+from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
 
@@ -18,7 +18,7 @@ NOTHING = cast("Answer", {"usage": {"roles": {}}, "trace": {"data": {"nodes": []
 
 
 def bound(name: str, settings: dict[str, Any], answer: Answer = NOTHING) -> int | None:
-    found = method(name)
+    found = find_method(name)
     return found.bound(resolve_settings(found.settings, settings), answer)
 
 

@@ -335,8 +335,8 @@ def test_the_same_statement_is_not_shown_from_both_its_ends() -> None:
 
 
 def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thinkgraph.nodes.triple_retrieval.MOST_NAMES", 1)
-    monkeypatch.setattr("thinkgraph.nodes.triple_lists.MOST_RELATIONS", 1)
+    monkeypatch.setattr("thinkgraph.nodes.coggrag.retrieve.MOST_NAMES", 1)
+    monkeypatch.setattr("thinkgraph.nodes.coggrag.triple_lists.MOST_RELATIONS", 1)
     rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(60))]
     knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
     keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}, {"key": ["Colombia"], "of": [1]}]

@@ -21,7 +21,7 @@ import thinkgraph as tg
 from thinkgraph.errors import ManifestMismatchError, ModelError, SettingsError, UnfinishedRunError, UsageError
 from thinkgraph.graphs import registry
 from thinkgraph.graphs.build import Graph
-from thinkgraph.graphs.names import NAMES
+from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.library import PromptLibrary
 
 
@@ -440,7 +440,7 @@ def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: st
 
 def test_every_setting_says_what_it_is_for(case: Case) -> None:
     """Studio shows the descriptions; there is no other help."""
-    fields = registry.method(case.method).settings.model_fields
+    fields = registry.find_method(case.method).settings.model_fields
     assert [name for name, field in fields.items() if not field.description] == []
 
 

@@ -11,8 +11,8 @@ from graphs.cases import AMERICA, america
 
 import thinkgraph as tg
 from thinkgraph.errors import SettingsError
-from thinkgraph.nodes.community_prune import NONE_FITS
-from thinkgraph.nodes.community_search import NOTHING_NEAR
+from thinkgraph.nodes.fasttog.community_prune import NONE_FITS
+from thinkgraph.nodes.fasttog.community_search import NOTHING_NEAR
 from thinkgraph.prompts.lines import ParsedPrompt
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.state.knowledge import Triple
@@ -548,7 +548,7 @@ class Writer:
 @pytest.mark.parametrize("candidates", [False, True])
 def test_graph_to_text_writes_a_round_in_one_pass(monkeypatch: pytest.MonkeyPatch, candidates: bool) -> None:  # noqa: FBT001
     writer = Writer()
-    monkeypatch.setattr("thinkgraph.tools.g2t.writer", lambda _: writer)
+    monkeypatch.setattr("thinkgraph.tools.communities.g2t.writer", lambda _: writer)
     replies = {"fasttog.headers": lambda _: {"numbers": [1, 2, 3]}, "fasttog.prune": lambda _: {"numbers": [1]}}
     answer, model = ask(CAPITAL, replies, community_text="g2t:somewhere", prose_candidates=candidates, depth=1)
     assert writer.passes[0] == 0, "loaded before any call"

@@ -12,15 +12,15 @@ from graphs.cases import PASSAGES, small_knowledge
 import thinkgraph as tg
 from thinkgraph.errors import SettingsError
 from thinkgraph.eval.gold import resolve_golds
+from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
-from thinkgraph.nodes.candidates import Scored
-from thinkgraph.nodes.entity_prune import entity_scores
+from thinkgraph.nodes.tog2.candidates import Scored
+from thinkgraph.nodes.tog2.entity_prune import entity_scores
 from thinkgraph.prompts.lines import ParsedPrompt
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.state.tog2 import Tog2Settings
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
-from thinkgraph.testing.perfect import PerfectChooser
 from thinkgraph.tools.knowledge import Knowledge
 
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}

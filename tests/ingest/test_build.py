@@ -15,19 +15,19 @@ from pathlib import Path
 
 import pytest
 
-from thinkgraph.cli import kb
+from thinkgraph.cli.kb import command as kb
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest import adjacency
 from thinkgraph.ingest import build as build_module
 from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
-from thinkgraph.tools import embeddings
+from thinkgraph.ingest.writers import adjacency
 from thinkgraph.tools import knowledge as knowledge_module
+from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.sqlite_graph import SqliteGraphStore
-from thinkgraph.tools.sqlite_text import SqliteTextStore
+from thinkgraph.tools.sqlite.graph import SqliteGraphStore
+from thinkgraph.tools.sqlite.text import SqliteTextStore
 
 TRIPLES = """Paris\tcapital_of\tFrance
 Paris\tpopulation\t2102650
@@ -316,7 +316,7 @@ def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
 def test_a_failure_ends_the_sorting(tmp_path, monkeypatch):
     path = tmp_path / "t.tsv"
     path.write_text("".join(f"n{i}\tr\tn{i * 7 % 5000}\n" for i in range(5000)))
-    monkeypatch.setattr("thinkgraph.ingest.runs.RUN_ROWS", 10)
+    monkeypatch.setattr("thinkgraph.ingest.writers.runs.RUN_ROWS", 10)
     lay, times = adjacency._lay, []
 
     def slow(*arguments: object) -> None:
@@ -328,7 +328,7 @@ def test_a_failure_ends_the_sorting(tmp_path, monkeypatch):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("thinkgraph.ingest.name_writer.NodeSource.write", full)
+    monkeypatch.setattr("thinkgraph.ingest.writers.names.NodeSource.write", full)
     with pytest.raises(KnowledgeError, match="No space left on device"):
         build_kb(tmp_path / "kb", triples=[path], index=False)
     assert len(times) < 500

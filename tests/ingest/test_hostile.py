@@ -11,9 +11,11 @@ import pytest
 
 from thinkgraph.cli.main import main
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.tools import cache, embeddings, sqlite_text
+from thinkgraph.tools import cache
+from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.sqlite import text as sqlite_text
 
 REFUSED = 3
 INTERRUPTED = 130

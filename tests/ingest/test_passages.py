@@ -12,7 +12,7 @@ from thinkgraph.ingest.passages import build_text
 from thinkgraph.testing.conformance.text import sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.progress import no_progress
-from thinkgraph.tools.sqlite_text import SqliteTextStore
+from thinkgraph.tools.sqlite.text import SqliteTextStore
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator

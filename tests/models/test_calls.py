@@ -14,8 +14,8 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import Ask, Asked, CallScope, ask
 from thinkgraph.models.client import Reply
 from thinkgraph.models.journal import MemoryJournal, RawReply
-from thinkgraph.nodes.driver import adrive, drive
 from thinkgraph.prompts.kinds import Shape
+from thinkgraph.runtime.driver import adrive, drive
 
 ROLE = "tog2.topic_prune"
 GOOD, BAD = '{"numbers": [2]}', "I would take the second."

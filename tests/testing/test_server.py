@@ -14,7 +14,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 
-from thinkgraph.testing.perfect import PerfectChooser
+from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.testing.replies import Drop, Garbage, Hang, Reply, server_error, thinking, too_many, unsupported
 from thinkgraph.testing.server import ModelServer
 

@@ -9,7 +9,7 @@ import pytest
 from graphs.cases import ROWS, small_knowledge
 
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.faces.lookups import shown
+from thinkgraph.integrations.langchain.lookups import shown
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools import lookups
 from thinkgraph.tools.knowledge import Knowledge

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from training.sample import write_rows
 
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.training.pairs import Pair, Split, read_pairs, split
 
 

@@ -8,7 +8,7 @@ import pytest
 from training.sample import rows, write_rows
 
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.training.pairs import Pair, digest, make_triple, read_pairs, split, spread
 
 

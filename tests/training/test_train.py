@@ -21,7 +21,7 @@ from training.sample import PLACES, write_rows
 
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.ingest.folder import BuildFolder
-from thinkgraph.tools.g2t import writer
+from thinkgraph.tools.communities.g2t import writer
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.training.pairs import Pair, Split, make_triple
 from thinkgraph.training.start import from_checkpoint, from_scratch

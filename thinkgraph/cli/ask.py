@@ -95,7 +95,7 @@ def kb_spec(given: str) -> str:
 
 def text_spec(given: str | None) -> str | None:
     """Passages from elsewhere as they are noted with a run."""
-    from thinkgraph.tools.text_specs import absolute_text
+    from thinkgraph.tools.vectorstores.specs import absolute_text
 
     return None if given is None else absolute_text(given)
 
@@ -130,23 +130,23 @@ def announce(options: RunOptions, say: Callable[[str], None]) -> None:
 
 
 def _check_question(question: str, options: RunOptions) -> None:
-    from thinkgraph.graphs.registry import method
-    from thinkgraph.nodes.begin import check_question
+    from thinkgraph.graphs.registry import find_method
+    from thinkgraph.nodes.common.begin import check_question
     from thinkgraph.state.settings import resolve_settings
 
-    check_question(question, resolve_settings(method(options["method"]).settings, options["settings"]))
+    check_question(question, resolve_settings(find_method(options["method"]).settings, options["settings"]))
 
 
 def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     """Build the graph of a run over the store's checkpoints and journal."""
     from thinkgraph.graphs.build import build
-    from thinkgraph.graphs.registry import method
+    from thinkgraph.graphs.registry import find_method
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    resolve_settings(method(options["method"]).settings, options["settings"])
+    resolve_settings(find_method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
         knowledge=runs.keep(Knowledge.open(options["kb"], text=options["text"])),

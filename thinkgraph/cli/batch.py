@@ -56,7 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
     from thinkgraph.eval.record import RecordFile
-    from thinkgraph.graphs.registry import method
+    from thinkgraph.graphs.registry import find_method
     from thinkgraph.state.settings import resolve_settings
 
     source, out = Path(args.file).expanduser(), Path(args.out).expanduser()
@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     # A server has a configuration of its own.
     own = {} if args.url else config.settings(args.method)
     settings = {**own, **parse_settings(args.set)}
-    resolved = resolve_settings(method(args.method).settings, settings)
+    resolved = resolve_settings(find_method(args.method).settings, settings)
     plan = {
         "questions": source.name,
         "method": args.method,

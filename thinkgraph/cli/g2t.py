@@ -10,12 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.kb import LineProgress
+from thinkgraph.cli.kb.command import LineProgress
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from thinkgraph.ingest.rejects import Rejects
+    from thinkgraph.ingest.readers.rejects import Rejects
     from thinkgraph.state.prose import Prose
     from thinkgraph.training.pairs import Pair, Split
     from thinkgraph.training.train import EpochRow, TrainReport
@@ -151,7 +151,7 @@ def _check_ranges(args: argparse.Namespace) -> None:
 
 
 def _split(args: argparse.Namespace) -> Split:
-    from thinkgraph.ingest.rejects import Rejects
+    from thinkgraph.ingest.readers.rejects import Rejects
     from thinkgraph.training.pairs import Split, read_pairs, split, spread
 
     rejects = Rejects()
@@ -229,8 +229,8 @@ def _table(report: TrainReport, out: Path) -> list[str]:
 def _write(args: argparse.Namespace) -> int:
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit must be at least 1")
-    from thinkgraph.ingest.rejects import Rejects
-    from thinkgraph.tools.g2t import writer
+    from thinkgraph.ingest.readers.rejects import Rejects
+    from thinkgraph.tools.communities.g2t import writer
     from thinkgraph.training.pairs import read_pairs, spread
 
     rejects = Rejects()

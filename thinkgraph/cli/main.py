@@ -10,7 +10,7 @@ import sqlite3
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NoReturn
+from typing import Any, NoReturn
 
 from thinkgraph.cli.interrupt import INTERRUPTED
 from thinkgraph.errors import ThinkGraphError
@@ -29,6 +29,13 @@ COMMANDS = {
     "ablation": "run the settings of a paper's table or figure over a question file",
     "bench": "run a question file over methods and print a table",
 }
+_MODULES = {
+    "kb": "thinkgraph.cli.kb.command",
+    "bench": "thinkgraph.cli.bench.command",
+    "ablation": "thinkgraph.cli.bench.ablation",
+    "compare": "thinkgraph.cli.bench.compare",
+}
+"""Where a command lies, if not in the file of its name in this folder."""
 INTERNAL_ERROR = 70
 STDERR = 2
 
@@ -52,8 +59,12 @@ def _parser(command: str | None) -> argparse.ArgumentParser:
     for name, summary in COMMANDS.items():
         added = commands.add_parser(name, help=summary, description=summary[0].upper() + summary[1:] + ".")
         if name == command:
-            importlib.import_module(f"thinkgraph.cli.{name}").add_arguments(added)
+            _module(name).add_arguments(added)
     return parser
+
+
+def _module(command: str) -> Any:
+    return importlib.import_module(_MODULES.get(command, f"thinkgraph.cli.{command}"))
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -85,7 +96,7 @@ def main(argv: Sequence[str] | None = None) -> int:
 
 
 def _run(parsed: argparse.Namespace) -> int:
-    code = int(importlib.import_module(f"thinkgraph.cli.{parsed.command}").run(parsed))
+    code = int(_module(parsed.command).run(parsed))
     # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
     sys.stdout.flush()
     return code

@@ -8,7 +8,7 @@ import sys
 
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
-from thinkgraph.graphs.names import NAMES
+from thinkgraph.graphs.registry import NAMES
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -32,13 +32,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Serve until the client goes."""
-    from thinkgraph.mcp.serve import check_installed, serve
+    from thinkgraph.integrations.mcp.server import check_installed, serve
 
     check_installed()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph mcp: %(levelname)s %(message)s")
 
     from thinkgraph.graphs.build import offline_model
-    from thinkgraph.mcp.tools import Tools, shared_out
+    from thinkgraph.integrations.mcp.tools import Tools, shared_out
     from thinkgraph.models.prices import load_prices
     from thinkgraph.models.roles import Models
     from thinkgraph.prompts.library import PromptLibrary

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.names import NAMES
+from thinkgraph.graphs.registry import NAMES
 
 if TYPE_CHECKING:
     from thinkgraph.config import Config

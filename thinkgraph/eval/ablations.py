@@ -15,7 +15,7 @@ from typing import Any
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.published import published_cell
 from thinkgraph.eval.results import Row
-from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.settings import resolve_settings
 
 Settings = Mapping[str, Any]

@@ -23,12 +23,12 @@ from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.results import Result, Row, is_result, render, table
 from thinkgraph.eval.workers import Workers
 from thinkgraph.graphs.build import Graph, build, offline_model
-from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import OFFLINE, Models
-from thinkgraph.nodes.describe import ROLE as DESCRIBE_ROLE
-from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE_ROLE
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
@@ -158,7 +158,7 @@ def bench_model(
             # A malformed name is refused now, not after files were opened.
             client_for(name)
         return name
-    from thinkgraph.testing.perfect import PerfectChooser
+    from thinkgraph.eval.perfect.chooser import PerfectChooser
 
     try:
         wrong = float(share or 0)

@@ -33,7 +33,7 @@ from thinkgraph.eval.supporting import in_order, lead_on
 from thinkgraph.models.literals import number_in
 from thinkgraph.prompts.lines import entity_line, one_line
 from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step, Triple
-from thinkgraph.tools.linking import StandardLinker
+from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.protocols import GraphStore, TextStore
 
 Operation = Literal["chain", "intersection", "count", "max", "min", "yesno", "none"]

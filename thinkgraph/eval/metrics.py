@@ -12,7 +12,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.eval.gold import Gold
 from thinkgraph.state.answer import Evidence
-from thinkgraph.tools.support import fold
+from thinkgraph.tools.grounding import fold
 
 _NUMBER = re.compile(r"[-+]?\d[\d,\u202f\u00a0 ]*(?:\.\d+)?")
 _ARTICLE = re.compile(r"^(?:the|a|an) ")

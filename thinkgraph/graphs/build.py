@@ -11,14 +11,14 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
-from thinkgraph.graphs.registry import method as find_method
+from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import OFFLINE, Models, ModelSpec
-from thinkgraph.nodes.driver import NodeRunner
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.settings import RunSettings, resolve_settings
-from thinkgraph.tools.deps import Deps
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Ranker
 

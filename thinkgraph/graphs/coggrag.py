@@ -17,16 +17,26 @@ from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import tasks
-from thinkgraph.nodes.answer import answer
-from thinkgraph.nodes.begin import begin
-from thinkgraph.nodes.conclusion import conclude, take_in, trace
-from thinkgraph.nodes.decompose import decompose, grow_map, plant_root
-from thinkgraph.nodes.driver import NodeRunner, Update, chain
-from thinkgraph.nodes.extract_keys import extract_keys
-from thinkgraph.nodes.mind_map import ROOT, children, listed, plan, put_in, ready, references, spelt_out, waiting
-from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
-from thinkgraph.nodes.self_verify import self_verify
-from thinkgraph.nodes.triple_retrieval import ends_of, retrieve_triples
+from thinkgraph.nodes.coggrag.conclude import conclude, take_in, trace
+from thinkgraph.nodes.coggrag.decompose import decompose, grow_map, plant_root
+from thinkgraph.nodes.coggrag.extract_keys import extract_keys
+from thinkgraph.nodes.coggrag.mind_map import (
+    ROOT,
+    children,
+    listed,
+    plan,
+    put_in,
+    ready,
+    references,
+    spelt_out,
+    waiting,
+)
+from thinkgraph.nodes.coggrag.retrieve import ends_of, retrieve_triples
+from thinkgraph.nodes.coggrag.self_verify import self_verify
+from thinkgraph.nodes.common.answer import answer
+from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
+from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput, TaskState
 from thinkgraph.state.coggrag import (
@@ -37,7 +47,7 @@ from thinkgraph.state.coggrag import (
     Known,
     QuestionTask,
 )
-from thinkgraph.tools.names import normal_name
+from thinkgraph.tools.linking.names import normal_name
 
 MOST_ABOUT = 40
 """Most entities whose passages are read for one question."""

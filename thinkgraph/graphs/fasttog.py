@@ -16,16 +16,16 @@ from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import tasks
-from thinkgraph.nodes.answer import answer
-from thinkgraph.nodes.begin import begin
-from thinkgraph.nodes.chain_reason import chain_reason
-from thinkgraph.nodes.chains import chains_trace
-from thinkgraph.nodes.community_prune import community_prune, grow, header_choice, is_final
-from thinkgraph.nodes.community_search import community_search, search_starts
-from thinkgraph.nodes.driver import NodeRunner, Update, chain
-from thinkgraph.nodes.extract_subjects import extract_subjects, link_subjects
-from thinkgraph.nodes.memory import may_remember, remember, vote
-from thinkgraph.nodes.recall import COT, DIRECT
+from thinkgraph.nodes.common.answer import answer
+from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.common.memory import COT, DIRECT
+from thinkgraph.nodes.fasttog.chains import chains_trace
+from thinkgraph.nodes.fasttog.community_prune import community_prune, grow, header_choice, is_final
+from thinkgraph.nodes.fasttog.community_search import community_search, search_starts
+from thinkgraph.nodes.fasttog.extract_subjects import extract_subjects, link_subjects
+from thinkgraph.nodes.fasttog.fallback import may_remember, remember, vote
+from thinkgraph.nodes.fasttog.reason import chain_reason
+from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, FastTogState, PruneTask

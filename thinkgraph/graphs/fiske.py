@@ -20,19 +20,19 @@ from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import tasks
-from thinkgraph.nodes.answer import answer
-from thinkgraph.nodes.begin import begin
-from thinkgraph.nodes.branches import close_round, close_unasked
-from thinkgraph.nodes.clue_table import trace
-from thinkgraph.nodes.clues import last_calls
-from thinkgraph.nodes.conclude import conclude
-from thinkgraph.nodes.driver import NodeRunner, Update, chain
-from thinkgraph.nodes.e_mapping import reach
-from thinkgraph.nodes.extract_clues import extract_clues
-from thinkgraph.nodes.mapping import mapping
-from thinkgraph.nodes.r_mapping import open_round
-from thinkgraph.nodes.recall import DIRECT
-from thinkgraph.nodes.starting_points import starting_points
+from thinkgraph.nodes.common.answer import answer
+from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.common.memory import DIRECT
+from thinkgraph.nodes.fiske.clue_table import trace
+from thinkgraph.nodes.fiske.clues import last_calls
+from thinkgraph.nodes.fiske.conclude import conclude
+from thinkgraph.nodes.fiske.e_mapping import reach
+from thinkgraph.nodes.fiske.extract_clues import extract_clues
+from thinkgraph.nodes.fiske.mapping import mapping
+from thinkgraph.nodes.fiske.outcomes import close_round, close_unasked
+from thinkgraph.nodes.fiske.r_mapping import open_round
+from thinkgraph.nodes.fiske.starting_points import starting_points
+from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, Mappable, MappingTask

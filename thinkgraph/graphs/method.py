@@ -8,7 +8,7 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from thinkgraph.nodes.driver import NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import RunSettings
 

@@ -18,18 +18,18 @@ from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import tasks
-from thinkgraph.nodes.answer import answer
-from thinkgraph.nodes.begin import begin
-from thinkgraph.nodes.context_retrieval import context_retrieval, topic_context
-from thinkgraph.nodes.driver import NodeRunner, Update, chain
-from thinkgraph.nodes.entity_discovery import entity_discovery
-from thinkgraph.nodes.entity_prune import entity_prune
-from thinkgraph.nodes.link_entities import link_entities
-from thinkgraph.nodes.precheck import precheck, tally
-from thinkgraph.nodes.ranking import ROLE as RANK_ROLE
-from thinkgraph.nodes.reason import query_reform, reason
-from thinkgraph.nodes.relation_prune import relation_prune
-from thinkgraph.nodes.topic_prune import topic_prune
+from thinkgraph.nodes.common.answer import answer
+from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.common.link_entities import link_entities
+from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.tog2.context_retrieval import context_retrieval, topic_context
+from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
+from thinkgraph.nodes.tog2.entity_prune import entity_prune
+from thinkgraph.nodes.tog2.precheck import precheck, tally
+from thinkgraph.nodes.tog2.reason import query_reform, reason
+from thinkgraph.nodes.tog2.relation_prune import relation_prune
+from thinkgraph.nodes.tog2.topic_prune import topic_prune
+from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.tog2 import PrecheckTask, RelationPruneTask, Tog2Settings, Tog2State, Topic

@@ -10,8 +10,8 @@ from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
 
 from thinkgraph.models.budget import remaining, shares
-from thinkgraph.nodes.driver import Update
-from thinkgraph.nodes.edited import telling_of_edits
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.state_errors import telling_of_edits
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, TaskState
 from thinkgraph.state.settings import RunSettings
 

@@ -15,22 +15,22 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest.blocks import BATCH_ROWS, Batch, read_batches
-from thinkgraph.ingest.facts import Facts, Languages
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
-from thinkgraph.ingest.graph_writer import GraphCounts, write_graph
-from thinkgraph.ingest.linked import LinkCounts, linked_passages
-from thinkgraph.ingest.loader import Loaded, LoadState, TripleLoader
-from thinkgraph.ingest.rdf import rdf_form, read_rdf
-from thinkgraph.ingest.readers import TripleRow, read_aliases, read_entities, read_passages
-from thinkgraph.ingest.rejects import Reject, Rejects
-from thinkgraph.ingest.wikidata import read_wikidata
+from thinkgraph.ingest.readers.blocks import BATCH_ROWS, Batch, read_batches
+from thinkgraph.ingest.readers.facts import Facts, Languages
+from thinkgraph.ingest.readers.files import TripleRow, read_aliases, read_entities, read_passages
+from thinkgraph.ingest.readers.linked import LinkCounts, linked_passages
+from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
+from thinkgraph.ingest.readers.rejects import Reject, Rejects
+from thinkgraph.ingest.readers.wikidata import read_wikidata
+from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
+from thinkgraph.ingest.writers.loader import Loaded, LoadState, TripleLoader
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.graph_schema import GRAPH_FORMAT
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, Manifest, TextCounts
-from thinkgraph.tools.names import key_label
+from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
 Role = Literal["triples", "wikidata", "passages", "aliases", "entities"]
 
@@ -94,7 +94,7 @@ def build_kb(
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
         index: whether to encode the entities, for linking by meaning, and to make the index for searching all vectors.
             The index lies in the user's cache and is made on first use where it is missing.
-        known_vectors: a file of vectors made before (see `thinkgraph.ingest.known`), used for exactly the texts and the
+        known_vectors: a file of vectors made before (see `thinkgraph.ingest.readers.known`), used for exactly the texts and the
             encoder it is for.
         strict: stop at the first malformed row instead of reporting it.
         replace: whether a knowledge base that is there already may be replaced, once the new one is ready.
@@ -348,12 +348,12 @@ class Build:
     @cached_property
     def _encoder(self) -> Embedder:
         """What makes the vectors; a known one costs nothing."""
-        from thinkgraph.tools.embeddings import load_embedder
+        from thinkgraph.tools.encoders.embeddings import load_embedder
 
         embedder: Embedder = load_embedder(self.embedder)
         if self.known_vectors is None:
             return embedder
-        from thinkgraph.ingest.known import KnownVectors, ReusingEmbedder
+        from thinkgraph.ingest.readers.known import KnownVectors, ReusingEmbedder
 
         return ReusingEmbedder(embedder, KnownVectors.load(self.known_vectors))
 
@@ -363,7 +363,7 @@ class Build:
 
     def _text(self, work: Path) -> TextCounts:
         from thinkgraph.ingest.passages import build_text
-        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
         links = LinkCounts()
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
@@ -386,7 +386,7 @@ class Build:
 
     def _entities(self, work: Path) -> EntityCounts:
         from thinkgraph.ingest.meaning import build_entities
-        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
         path = work / kb_files.ENTITIES
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
@@ -398,13 +398,13 @@ class Build:
         }
 
     def _vectors(self, path: Path) -> int:
-        from thinkgraph.tools.sqlite_text import SqliteTextStore
+        from thinkgraph.tools.sqlite.text import SqliteTextStore
 
         with SqliteTextStore(path, self._encoder) as store:
             return store.vector_count
 
     def _build_index(self, path: Path) -> None:
-        from thinkgraph.tools.sqlite_text import SqliteTextStore
+        from thinkgraph.tools.sqlite.text import SqliteTextStore
 
         with SqliteTextStore(path, self._encoder) as store:
             try:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING
 
 from thinkgraph.ingest.passages import build_text
 from thinkgraph.tools.progress import Progress
-from thinkgraph.tools.sqlite_file import chunks
-from thinkgraph.tools.vector_index import entity_passage
+from thinkgraph.tools.sqlite.file import chunks
+from thinkgraph.tools.vectorstores.index import entity_passage
 
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Passage, TextInfo
     from thinkgraph.tools.protocols import Embedder
-    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+    from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
 MOST_ENTITIES = 50_000
 """Entities encoded at most, those with the most triples: some minutes of work, however large the graph is."""

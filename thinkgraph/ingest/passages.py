@@ -13,8 +13,8 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.embeddings import WindowedEmbedder, embed_array, split_words
-from thinkgraph.tools.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
+from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
+from thinkgraph.tools.sqlite.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable

@@ -10,7 +10,7 @@ from typing import Any, Literal
 from thinkgraph.prompts.lines import parse_item
 from thinkgraph.state.answer import Answer, CitedPath
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.support import fold
+from thinkgraph.tools.grounding import fold
 
 MOST_ENDS = 6
 """Ends of one relation at one node that are drawn; more are folded into one node. Ends that are answers come first."""

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.tools.embeddings import CachingEmbedder
-from thinkgraph.tools.lexical import tokens
+from thinkgraph.tools.encoders.embeddings import CachingEmbedder
+from thinkgraph.tools.linking.lexical import tokens
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

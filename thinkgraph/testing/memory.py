@@ -22,7 +22,7 @@ from thinkgraph.state.knowledge import (
     TextInfo,
     Triple,
 )
-from thinkgraph.tools.names import normal_name
+from thinkgraph.tools.linking.names import normal_name
 
 Row = tuple[str, str, str] | tuple[str, str, str, Mapping[str, str]]
 

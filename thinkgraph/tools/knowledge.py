@@ -164,8 +164,8 @@ class Knowledge(Closing):
         return self._parts[name]
 
     def _standard_linker(self) -> Linker:
-        from thinkgraph.tools.linking import StandardLinker
-        from thinkgraph.tools.vector_index import EntityIndex
+        from thinkgraph.tools.linking.linker import StandardLinker
+        from thinkgraph.tools.vectorstores.index import EntityIndex
 
         store = self._part("index")
         return cast(
@@ -205,7 +205,7 @@ class Knowledge(Closing):
         with contextlib.ExitStack() as closing:
             store = text
             if isinstance(store, str):
-                from thinkgraph.tools.text_specs import open_text
+                from thinkgraph.tools.vectorstores.specs import open_text
 
                 store = open_text(store)
                 closing.callback(cast("Any", store).close)
@@ -252,7 +252,7 @@ class Knowledge(Closing):
         def make_store(file: str, counts: kb_files.TextCounts | kb_files.EntityCounts | None) -> TextStore | None:
             if file not in manifest["files"]:
                 return None
-            from thinkgraph.tools.sqlite_text import SqliteTextStore
+            from thinkgraph.tools.sqlite.text import SqliteTextStore
 
             store = SqliteTextStore(folder / file, self.embedder)
             if counts and store.info()["fingerprint"] != counts["fingerprint"]:
@@ -279,7 +279,7 @@ class Knowledge(Closing):
 
 def _opened(folder: Path) -> tuple[Manifest, GraphStore]:
     """The manifest and the graph of one version of a knowledge base, which another one may replace at any moment."""
-    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+    from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
     for again in (True, True, False):
         try:
@@ -333,8 +333,8 @@ def build_world(
         KnowledgeError: `folder` cannot be written.
     """
     from thinkgraph.ingest.build import build_kb
-    from thinkgraph.ingest.readers import read_triples
-    from thinkgraph.ingest.rejects import Rejects
+    from thinkgraph.ingest.readers.files import read_triples
+    from thinkgraph.ingest.readers.rejects import Rejects
 
     triples, literals, entities, aliases, passages, vectors = (
         path if (path := data / name).is_file() else None for name in _WORLD_FILES
@@ -354,7 +354,7 @@ def build_world(
 
 
 def _world_key(data: Path) -> str:
-    from thinkgraph.tools.graph_schema import GRAPH_FORMAT
+    from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
     digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {kb_files.BUILDER_VERSION}".encode(), digest_size=8)
     for path in (data / name for name in _WORLD_FILES):
@@ -368,7 +368,7 @@ def _mixed(*fingerprints: str) -> str:
 
 
 def _load_embedder(spec: str | None) -> Embedder:
-    from thinkgraph.tools.embeddings import load_embedder
+    from thinkgraph.tools.encoders.embeddings import load_embedder
 
     embedder: Embedder = load_embedder(spec)
     return embedder

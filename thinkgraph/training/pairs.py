@@ -19,13 +19,13 @@ from pathlib import Path
 from typing import NamedTuple
 
 from thinkgraph.errors import UsageError
-from thinkgraph.ingest.lines import read_objects, sample_of
-from thinkgraph.ingest.readers import literal_of
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.files import literal_of
+from thinkgraph.ingest.readers.lines import read_objects, sample_of
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.names import key_label, relation_label, well_formed
+from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
 from thinkgraph.tools.values import value_kind
 
 _ENDS = 3

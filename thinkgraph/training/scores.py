@@ -9,9 +9,9 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import UsageError
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.g2t_check import check
-from thinkgraph.tools.lexical import UNSPACED
-from thinkgraph.tools.names import words
+from thinkgraph.tools.communities.g2t_check import check
+from thinkgraph.tools.linking.lexical import UNSPACED
+from thinkgraph.tools.linking.names import words
 from thinkgraph.training.pairs import Pair
 
 MISSING = (
@@ -36,7 +36,7 @@ class Scores(TypedDict):
     relative_coverage: float
     """The one divided by the other: 1 means that the model leaves out no more than people do."""
     true_to_triples: float
-    """Share of the texts in which the check of tools/g2t_check.py finds no fault."""
+    """Share of the texts in which the check of tools/communities/g2t_check.py finds no fault."""
 
 
 class _Words:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from thinkgraph.tools.embeddings import quiet_libraries
-from thinkgraph.tools.g2t import load_checkpoint
+from thinkgraph.tools.communities.g2t import load_checkpoint
+from thinkgraph.tools.encoders.embeddings import quiet_libraries
 
 SIZES: Mapping[str, Mapping[str, int]] = {
     "tiny": {"d_model": 128, "num_layers": 2, "num_heads": 4, "vocabulary": 1500},

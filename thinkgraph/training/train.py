@@ -22,8 +22,8 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.ingest.folder import BuildFolder, FolderKind, refuse_target
-from thinkgraph.tools.embeddings import folder_hash, one_line, quiet_libraries
-from thinkgraph.tools.g2t import MAX_INPUT, MAX_OUTPUT, Checkpoint, GraphToText, writer
+from thinkgraph.tools.communities.g2t import MAX_INPUT, MAX_OUTPUT, Checkpoint, GraphToText, writer
+from thinkgraph.tools.encoders.embeddings import folder_hash, one_line, quiet_libraries
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.training.pairs import Pair, Split, digest
 from thinkgraph.training.scores import Scores, require_metrics, score_texts

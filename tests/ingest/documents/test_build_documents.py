@@ -341,7 +341,9 @@ def test_a_killed_update_leaves_the_old_base_and_goes_on(docs, tmp_path, number:
         (docs / f"y{n}.txt").write_text(f"Person {n} left Nora Quill in Tollow {n}.")
     (docs / "osk.md").unlink()
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["langchain_openai", "thinkgraph.nodes.driver", "thinkgraph.ingest.documents.build"])
+    context.set_forkserver_preload(
+        ["langchain_openai", "thinkgraph.runtime.driver", "thinkgraph.ingest.documents.build"]
+    )
     process = context.Process(target=update, args=(str(docs), str(tmp_path)))
     process.start()
     deadline = time.monotonic() + 60
@@ -476,7 +478,7 @@ def test_a_very_large_file_is_read_as_a_stream(tmp_path) -> None:
                 f"Sentence {n} speaks of Ines Calder and of nothing else that has a name. The next one is short.\n"
             )
     from thinkgraph.ingest.documents.sources import find_sources, read_source
-    from thinkgraph.ingest.rejects import Rejects
+    from thinkgraph.ingest.readers.rejects import Rejects
 
     [source] = find_sources([tmp_path / "docs"], Rejects())
     with DocumentStore(tmp_path / DOCUMENTS) as store:

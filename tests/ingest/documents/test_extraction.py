@@ -380,7 +380,9 @@ def test_kill_9_repeats_only_calls_in_flight(docs, monkeypatch, number: int, tmp
         (docs / f"x{n:02}.txt").write_text(f"Tollow number {n} borders Varn.")
     context = multiprocessing.get_context("forkserver")
     # So that a kill falls into the build and not into imports.
-    context.set_forkserver_preload(["langchain_openai", "thinkgraph.nodes.driver", "thinkgraph.ingest.documents.build"])
+    context.set_forkserver_preload(
+        ["langchain_openai", "thinkgraph.runtime.driver", "thinkgraph.ingest.documents.build"]
+    )
     monkeypatch.setenv("OPENAI_BASE_URL", "")
 
     def answer(call: ServedCall) -> str:

@@ -10,7 +10,7 @@ import pytest
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.pieces import UnreadableError, cut
 from thinkgraph.ingest.documents.sources import find_sources, read_source
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.rejects import Rejects
 
 
 @pytest.fixture

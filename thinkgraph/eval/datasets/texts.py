@@ -7,7 +7,7 @@ from pathlib import Path
 
 from thinkgraph.eval.datasets.base import Found, Row, grouped, json_lines, objects, reader
 from thinkgraph.eval.questions import Question
-from thinkgraph.tools.support import fold
+from thinkgraph.tools.grounding import fold
 
 FEVER_LABELS = ("SUPPORTS", "REFUTES", "NOT ENOUGH INFO")
 

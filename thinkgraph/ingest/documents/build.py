@@ -27,7 +27,7 @@ from thinkgraph.ingest.documents.pieces import UnreadableError
 from thinkgraph.ingest.documents.sources import Source, find_sources, names_of, read_source
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.kb_files import DocumentCounts
 from thinkgraph.tools.progress import Progress, no_progress
@@ -366,7 +366,7 @@ class _Work:
 
         def offline() -> BaseChatModel:
             from thinkgraph.models.offline import OfflineChatModel
-            from thinkgraph.tools.embeddings import load_embedder
+            from thinkgraph.tools.encoders.embeddings import load_embedder
 
             embedder: Embedder = load_embedder(self._embedder)
             return OfflineChatModel(embed=embedder.embed)

@@ -25,8 +25,8 @@ from thinkgraph.models.journal import Journal, SqliteJournal
 from thinkgraph.prompts.kinds import Shape, Statements
 from thinkgraph.prompts.lines import numbered, passage_line, safe_label
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.lexical import UNSPACED
-from thinkgraph.tools.names import normal_name
+from thinkgraph.tools.linking.lexical import UNSPACED
+from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.progress import Progress
 from thinkgraph.tools.values import value_kind
 
@@ -228,7 +228,7 @@ class _Work:
 
     def _answer(self, task: _Task) -> _Answer:
         """Ask; runs in a thread of the pool."""
-        from thinkgraph.nodes.driver import drive
+        from thinkgraph.runtime.driver import drive
 
         answer = _Answer(task)
         events: list[Event] = []

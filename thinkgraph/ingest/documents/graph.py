@@ -17,7 +17,7 @@ from thinkgraph.ingest.documents.mentions import Read, read_documents
 from thinkgraph.ingest.documents.resolve import Names, resolve, short_name
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.documents.words import key_of_name
-from thinkgraph.tools.names import folded
+from thinkgraph.tools.linking.names import folded
 from thinkgraph.tools.progress import Progress
 from thinkgraph.tools.values import value_kind
 

@@ -12,7 +12,7 @@ from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.names import CaseCounts, Span, is_letters, spans
 from thinkgraph.ingest.documents.phrases import Phrases
 from thinkgraph.ingest.documents.words import Analysis, analyse, key_of_name
-from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
 Kind = Literal["title", "short", "given", "heading", "capitals", "quoted", "phrase", "extracted"]

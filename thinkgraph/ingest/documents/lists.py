@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 
 def listed(words: str, sign: str | None = None) -> frozenset[str]:

@@ -11,7 +11,7 @@ from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, initials_f
 from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.resolve import Decision, Names, initials_agree
 from thinkgraph.ingest.documents.words import JOINT, LOOSE_JOINT, Analysis, Word, analyse, key_of_name
-from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 _COMMON_SHARE, _COMMON = 0.01, 20
 """A title of one word is looked for in small letters too, unless more passages than this use the word."""

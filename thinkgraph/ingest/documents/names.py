@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, HYPHENED, OPENERS, PARTS
 from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
-from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
 LONGEST = 10

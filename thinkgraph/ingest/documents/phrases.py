@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
-from thinkgraph.tools.lexical import STOP_WORDS
+from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 MOST_COUNTED = 2_000_000
 """Distinct phrases kept in memory; beyond it, those seen once so far are forgotten."""

@@ -18,7 +18,7 @@ from rapidfuzz.distance import OSA
 from thinkgraph.ingest.documents.lexicon import Form, Lexicon
 from thinkgraph.ingest.documents.lists import LEGAL_FORMS, PERSON_TITLES
 from thinkgraph.ingest.documents.words import key_of_name
-from thinkgraph.tools.lexical import stem
+from thinkgraph.tools.linking.lexical import stem
 
 _QUALIFIED = re.compile(r"(?P<base>.+?)\s*(?:\([^()]+\)|,\s+(?P<place>[^()]+))\s*")
 _LONG, _FREQUENT, _RARE = 9, 5, 2

@@ -12,10 +12,10 @@ from typing import Literal
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
-from thinkgraph.ingest.readers import PassageRow, read_passages
-from thinkgraph.ingest.rejects import Rejects
+from thinkgraph.ingest.readers.files import PassageRow, read_passages
+from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.kb_files import is_knowledge_base
-from thinkgraph.tools.names import well_formed
+from thinkgraph.tools.linking.names import well_formed
 
 Kind = Literal["text", "markdown", "html", "pdf", "rows"]
 

@@ -22,7 +22,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.pieces import Reading, UnreadableError, cut
 from thinkgraph.ingest.documents.sources import Source
-from thinkgraph.tools.text_schema import clean
+from thinkgraph.tools.sqlite.text_schema import clean
 
 FORMAT = "1"
 """Version of the tables below; another one is not taken over but read anew."""

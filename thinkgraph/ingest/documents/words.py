@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 
 from thinkgraph.ingest.documents.lists import ABBREVIATIONS
-from thinkgraph.tools.lexical import UNSPACED
-from thinkgraph.tools.names import words as name_words
+from thinkgraph.tools.linking.lexical import UNSPACED
+from thinkgraph.tools.linking.names import words as name_words
 
 _RUN = UNSPACED.pattern
 # Vowel signs of Indic and Semitic scripts are marks, which \w leaves out, and yet parts of words.

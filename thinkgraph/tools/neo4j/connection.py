@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.embeddings import one_line
-from thinkgraph.tools.names import well_formed
+from thinkgraph.tools.encoders.embeddings import one_line
+from thinkgraph.tools.linking.names import well_formed
 
 if TYPE_CHECKING:
     from neo4j import Driver, Session

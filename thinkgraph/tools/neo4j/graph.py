@@ -16,7 +16,7 @@ from typing import Any, Self
 
 from thinkgraph.closing import Closing
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
-from thinkgraph.tools.names import relation_label
+from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.address import Address, parse_address
 from thinkgraph.tools.neo4j.connection import Connection
@@ -25,7 +25,7 @@ from thinkgraph.tools.neo4j.ids import Fact, Ids, read_edge, read_fact
 from thinkgraph.tools.neo4j.names import NameFinder
 from thinkgraph.tools.neo4j.plan import Plan, make_plan
 from thinkgraph.tools.neo4j.rows import Node, Value
-from thinkgraph.tools.sqlite_file import chunks
+from thinkgraph.tools.sqlite.file import chunks
 
 HUB = 1_000
 """Edges from which on a node's are never all read to find those of one type."""

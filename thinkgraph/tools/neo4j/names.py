@@ -10,9 +10,9 @@ from dataclasses import dataclass
 from typing import Any
 
 from thinkgraph.state.knowledge import LinkMethod, Match
-from thinkgraph.tools.lexical import STOP_WORDS
-from thinkgraph.tools.names import folded, normal_name, trigrams, well_formed
-from thinkgraph.tools.names import words as words_of
+from thinkgraph.tools.linking.lexical import STOP_WORDS
+from thinkgraph.tools.linking.names import folded, normal_name, trigrams, well_formed
+from thinkgraph.tools.linking.names import words as words_of
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import Connection, Row, TimedOutError
 from thinkgraph.tools.neo4j.ids import Ids

@@ -24,8 +24,8 @@ def open_neo4j(spec: Address | str, *, embedder: Embedder | None = None) -> Know
     Raises:
         KnowledgeError: the address cannot be read, the database not be reached, or the mapping names what is not there.
     """
-    from thinkgraph.tools.embeddings import load_embedder
-    from thinkgraph.tools.linking import StandardLinker
+    from thinkgraph.tools.encoders.embeddings import load_embedder
+    from thinkgraph.tools.linking.linker import StandardLinker
 
     address = parse_address(spec) if isinstance(spec, str) else spec
     chosen: Embedder = embedder if embedder is not None else load_embedder(None)

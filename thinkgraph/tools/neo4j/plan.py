@@ -10,7 +10,7 @@ from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.names import relation_label
+from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, roles
 from thinkgraph.tools.neo4j.address import Mapping
 from thinkgraph.tools.neo4j.connection import Connection

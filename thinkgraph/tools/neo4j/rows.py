@@ -8,7 +8,7 @@ from functools import cached_property
 from typing import Any
 
 from thinkgraph.state.knowledge import Entity, Triple
-from thinkgraph.tools.names import relation_label
+from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS
 from thinkgraph.tools.neo4j.ids import Fact, Ids, edge_id, fact_id, value_id
 from thinkgraph.tools.neo4j.plan import Plan

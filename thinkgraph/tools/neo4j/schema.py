@@ -11,7 +11,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.tools.neo4j import cypher, roles
 from thinkgraph.tools.neo4j.connection import Connection
 from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles
-from thinkgraph.tools.sqlite_file import chunks
+from thinkgraph.tools.sqlite.file import chunks
 
 _SAMPLE = 100
 """Nodes of a label that are looked at: so many of the first, and as many from the middle."""

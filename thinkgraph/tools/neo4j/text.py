@@ -20,9 +20,10 @@ import numpy as np
 
 from thinkgraph.closing import Closing
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-from thinkgraph.tools.embeddings import WindowedEmbedder, embed_array, split_words
-from thinkgraph.tools.lexical import content_tokens, tokens
-from thinkgraph.tools.names import relation_label, well_formed
+from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
+from thinkgraph.tools.encoders.rankers import Bm25Ranker
+from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.names import relation_label, well_formed
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.ids import Ids, escaped
 from thinkgraph.tools.neo4j.plan import EXACT_COUNTS
@@ -32,8 +33,7 @@ from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.neo4j.text_search import TextFinder
 from thinkgraph.tools.neo4j.values import render
 from thinkgraph.tools.neo4j.vectors import cosine, fits, sampled, vector_indexes
-from thinkgraph.tools.rankers import Bm25Ranker
-from thinkgraph.tools.sqlite_file import chunks
+from thinkgraph.tools.sqlite.file import chunks
 
 if TYPE_CHECKING:
     from thinkgraph.tools.neo4j.graph import Neo4jGraphStore

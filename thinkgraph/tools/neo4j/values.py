@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from thinkgraph.tools.names import well_formed
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.neo4j.cypher import VALUE_CUT
 
 _HASH_BYTES = 4

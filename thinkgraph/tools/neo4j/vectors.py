@@ -9,11 +9,11 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.state.knowledge import Entity
-from thinkgraph.tools.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.address import NONE
 from thinkgraph.tools.neo4j.schema import Index
-from thinkgraph.tools.vector_index import entity_text
+from thinkgraph.tools.vectorstores.index import entity_text
 
 if TYPE_CHECKING:
     from thinkgraph.tools.neo4j.graph import Neo4jGraphStore

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from thinkgraph.tools.names import key_label, relation_label, well_formed
+from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 from thinkgraph.errors import StoreError
-from thinkgraph.tools.names import well_formed
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.version import VERSION
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.names import key_label, normal_name, words
+from thinkgraph.tools.linking.names import key_label, normal_name, words
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import Node, literal, string
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from thinkgraph.tools.sparql.profiles import Names, Profile, Search
     from thinkgraph.tools.sparql.store import SparqlGraphStore
     from thinkgraph.tools.sparql.terms import Ids
-    from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+    from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
 _LONGEST_NAME = 300
 _NAMESAKES = 50
@@ -300,7 +300,7 @@ class NameFinder:
 
     def _local(self, ids: Ids, version: Callable[[], str]) -> SqliteGraphStore:
         from thinkgraph.tools.cache import cache_folder, file_lock
-        from thinkgraph.tools.sqlite_graph import SqliteGraphStore
+        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
         with self._lock:
             if self._index is None:
@@ -315,7 +315,7 @@ class NameFinder:
 
     def _write(self, ids: Ids, folder: Path, path: Path) -> None:
         """Read all names and index them; the file appears whole or not at all."""
-        from thinkgraph.ingest.names_only import write_names_only
+        from thinkgraph.ingest.writers.names_only import write_names_only
 
         _log.info("reading the names of %s entities into %s", self._profile.name, folder)
         labels: dict[str, str] = {}

@@ -1,0 +1,312 @@
+from __future__ import annotations
+
+import csv
+import gzip
+import io
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.readers import spans
+from thinkgraph.ingest.readers.files import read_aliases, read_entities, read_passages, read_triples
+from thinkgraph.ingest.readers.rejects import Rejects
+from thinkgraph.ingest.writers.graph import GraphWriter
+from thinkgraph.ingest.writers.intern import Interner
+from thinkgraph.ingest.writers.runs import RowFile
+from thinkgraph.tools.sqlite.graph import SqliteGraphStore
+from thinkgraph.tools.values import value_kind
+
+
+def rows_of(path: Path, content: str | bytes, rejects: Rejects | None = None) -> list[tuple]:
+    raw = content.encode() if isinstance(content, str) else content
+    path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
+    return list(read_triples(path, rejects if rejects is not None else Rejects(strict=True)))
+
+
+PLAIN = [("a", "r", "b", (), None), ("c", "r", "d", (), None)]
+
+
+@pytest.mark.parametrize(
+    ("name", "content"),
+    [
+        ("t.tsv", "a\tr\tb\nc\tr\td\n"),
+        ("t.tsv", "head\trelation\ttail\na\tr\tb\nc\tr\td"),
+        ("t.tsv", "\ufeffsubject\tpredicate\tobject\r\na\tr\tb\r\n\r\nc\tr\td\r\n"),
+        ("t.tsv", "o\tp\ts\nb\tr\ta\nd\tr\tc\n"),
+        ("t.tsv.gz", "a\tr\tb\nc\tr\td\n"),
+        ("t.csv", "subject,relation,object\na,r,b\nc,r,d\n"),
+        ("t.csv.gz", '"a","r","b"\n"c","r","d"\n'),
+        ("kb.txt", "a|r|b\nc|r|d\n"),
+        ("kb.tsv", "a|r|b\nc|r|d\n"),
+        ("kb", "a\tr\tb\nc\tr\td\n"),
+        ("kb.dat", "a,r,b\nc,r,d\n"),
+        ("quoted.tsv", '"a"\t"r"\t"b"\n"c"\t"r"\t"d"\n'),
+        ("t.csv", "source,target,relationship\na,b,r\nc,d,r\n"),
+        ("t.csv", ":START_ID(Person),:END_ID,:TYPE\na,b,r\nc,d,r\n"),
+        ("t.csv", 'subject;relation;object\na;r;b\n"c";r;d\n'),
+        ("t.csv", "from,type,to\na,r,b\nc,r,d\n"),
+        ("t.jsonl", '{"source":"a","target":"b","relationship":"r"}\n{"from":"c","to":"d","type":"r"}\n'),
+        ("t.jsonl", '{"subject":"a","relation":"r","object":"b"}\n{"h":"c","p":"r","t":"d"}\n'),
+        ("t.txt", '{"head":"a","predicate":"r","tail":"b"}\n{"s":"c","r":"r","o":"d"}\n'),
+    ],
+)
+def test_formats(tmp_path, name, content):
+    assert rows_of(tmp_path / name, content) == PLAIN
+
+
+def test_the_surest_column_names_the_relation(tmp_path):
+    gephi = "Source,Target,Type,Id,Label\na,b,Directed,1,r\n"
+    assert rows_of(tmp_path / "g.csv", gephi) == [("a", "r", "b", (("Type", "Directed"), ("Id", "1")), None)]
+
+
+def test_semicolons_in_cells_part_no_columns(tmp_path):
+    assert rows_of(tmp_path / "t.csv", "a;b;c,r,b;c;d\n") == [("a;b;c", "r", "b;c;d", (), None)]
+
+
+def test_quoted_csv_keeps_delimiters(tmp_path):
+    (row,) = rows_of(tmp_path / "t.csv", '"a, ""b""\nc",r,"d|e\tf"\n')
+    assert row[:3] == ('a, "b"\nc', "r", "d|e\tf")
+
+
+@pytest.mark.parametrize(
+    ("content", "expected"),
+    [
+        ("a\tr\tb\tshare=5; year=2020\n", [("share", "5"), ("year", "2020")]),
+        ("a\tr\tb\tdev-0\t2\n", [("column 4", "dev-0"), ("column 5", "2")]),
+        ("a\tr\tb\t\t2\n", [("column 5", "2")]),
+        ("a\tr\t5.0\t5 sq km\n", [("as written", "5 sq km")]),
+        ("s\tr\to\tqualifiers\na\tr\tb\tx=1;y=2", [("x", "1"), ("y", "2")]),
+        ("s\tr\to\tqualifier\na\tr\tb\tplain", [("qualifier", "plain")]),
+        ("s\tr\to\tsource\na\tr\tb\tBBC", [("source", "BBC")]),
+        ("a\tr\tb\thttp://x/?a\n", [("column 4", "http://x/?a")]),
+    ],
+)
+def test_qualifiers(tmp_path, content, expected):
+    (row,) = rows_of(tmp_path / "t.tsv", content)
+    assert list(row[3]) == expected
+
+
+def test_marked_literals(tmp_path):
+    content = 'a\tr\t"Aarhus, Denmark"\na\tr\t"1990"^^xsd:gYear\na\tr\t"Haus"@de\na\tr\t"x\\"y"^^<http://w3/#string>\na\tr\tb"c'
+    found = [(row[2], row[4]) for row in rows_of(tmp_path / "t.tsv", content)]
+    assert found == [("Aarhus, Denmark", ""), ("1990", "gYear"), ("Haus", "de"), ('x"y', "string"), ('b"c', None)]
+    objects = ['"b","literal":true', "5", "true", '"c","literal":false', '"d","qualifiers":{"k":["v","w"],"n":1}']
+    content = "\n".join(f'{{"s":"a","p":"r","o":{one}}}' for one in objects)
+    found = [row[2:] for row in rows_of(tmp_path / "t.jsonl", content)]
+    assert found[:4] == [("b", (), ""), ("5", (), "number"), ("true", (), "boolean"), ("c", (), None)]
+    assert found[4] == ("d", (("k", "v"), ("k", "w"), ("n", "1")), None)
+
+
+def test_malformed_rows_are_named(tmp_path):
+    rejects = Rejects()
+    content = b"a\tr\tb\nonly one\na\t\tb\na\tr\t\n\xff\xfe\tr\tb\na\tr\tb\0\n" + b"c\tr\td\n" * 40
+    assert len(rows_of(tmp_path / "t.tsv", content, rejects)) == 41
+    assert [(one["line"], one["reason"].split(" (")[0]) for one in rejects.kept] == [
+        (2, "1 column where 3 are needed"),
+        (3, "empty relation"),
+        (4, "empty object"),
+        (5, "not UTF-8"),
+        (6, "contains a NUL character"),
+    ]
+    assert {one["file"] for one in rejects.kept} == {"t.tsv"}
+    rejects = Rejects()
+    lines = ["{", "[1]", '{"s":"a","p":"r"}', '{"s":"a","p":"r","o":{"x":1}}', '{"s":"\\ud800","p":"r","o":"b"}', "{}"]
+    assert rows_of(tmp_path / "t.jsonl", "\n".join(lines), rejects) == []
+    assert [one["line"] for one in rejects.kept] == [1, 2, 3, 4, 5, 6]
+    with pytest.raises(KnowledgeError, match=r"t\.jsonl, line 1"):
+        rows_of(tmp_path / "t.jsonl", "\n".join(lines))
+
+
+def test_unclosed_quote_is_reported(tmp_path):
+    rejects = Rejects()
+    rows = rows_of(tmp_path / "t.csv", 'a,r,b\n"open,r,b\n' + "c,r,d\n" * 40_000, rejects)
+    assert rejects.counts["malformed"] >= 1
+    assert rows
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("t.tsv", b"", "is empty"),
+        ("t.tsv", b"\n \n", "is empty"),
+        ("t.tsv", "a\tr\tb\n".encode("utf-16"), "UTF-16"),
+        ("t.tsv", "é\tè\tà\n".encode("latin-1") * 30, "not UTF-8"),
+        ("t.tsv.gz", b"\x1f\x8bnot gzip", "gzip"),
+        ("t.tsv.gz", gzip.compress(b"a\tr\tb\n" * 99, mtime=0)[:-12], "gzip"),
+        ("t.json", b"[{}]", "JSON array"),
+        ("t.txt", b"no columns here\n", "no format"),
+        ("t.tsv", b"a\tr\tb\rc\tr\td\r", "CR alone"),
+    ],
+)
+def test_unreadable_files(tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    with pytest.raises(KnowledgeError, match=message) as caught:
+        list(read_triples(path, Rejects()))
+    assert "\n" not in str(caught.value)
+
+
+def test_missing_file_and_folder(tmp_path):
+    with pytest.raises(KnowledgeError, match="no file"):
+        read_triples(tmp_path / "nothing.tsv", Rejects())
+    with pytest.raises(KnowledgeError, match="is a folder"):
+        read_triples(tmp_path, Rejects())
+
+
+def test_entities_aliases_passages(tmp_path):
+    path = tmp_path / "e.tsv"
+    path.write_text("id\tdescription\tlabel\nq1\tcapital\tParis\nq2\t\t\n\t\tx\n")
+    rejects = Rejects()
+    assert [row[1:] for row in read_entities(path, rejects)] == [("q1", "Paris", "", "capital"), ("q2", "", "", "")]
+    assert rejects.counts == {"malformed": 1}
+    path.write_text("q1\tParis\n")
+    assert [row[1:] for row in read_entities(path, rejects)] == [("q1", "Paris", "", "")]
+    path = tmp_path / "e.jsonl"
+    path.write_text('{"id": 7, "type": "city"}\n')
+    assert [row[1:] for row in read_entities(path, rejects)] == [("7", "", "city", "")]
+    path = tmp_path / "a.json"
+    path.write_text('{"Paris": ["City of Light", "City of Light", 5], "Lyon": "Lugdunum"}')
+    assert read_aliases(path, Rejects(strict=True)) == {"Paris": ["City of Light", "5"], "Lyon": ["Lugdunum"]}
+    for bad in ("[]", "{", "\udcff"):
+        path.write_bytes(bad.encode("utf-8", "surrogateescape"))
+        with pytest.raises(KnowledgeError, match=r"a\.json"):
+            read_aliases(path, Rejects())
+    path = tmp_path / "p.jsonl"
+    lines = [
+        {"id": 0, "text": "x", "title": "T"},
+        {"id": "d", "sentences": ["One. ", "Two."], "entities": ["e", 5]},
+        {"id": "n"},
+    ]
+    path.write_text("\n".join(map(json.dumps, lines)))
+    rejects = Rejects()
+    found = [row[1:] for row in read_passages(path, rejects)]
+    assert found == [("0", "T", "", "x", None), ("d", "", "", "One. Two.", ["e", "5"])]
+    assert rejects.kept[0]["line"] == 3
+
+
+@pytest.mark.parametrize(
+    ("text", "kind"),
+    [
+        ("1971", "date"), ("1963-03-13", "date"), ("13 March 1963", "date"), ("August 25, 2017", "date"), ("44 BC", "date"),
+        ("5", "number"), ("-2,381,740.5", "number"), ("1e5", "number"), ("true", "boolean"), ("87.8%", "quantity"),
+        ("2,381,740 sq km", "quantity"), ("$2.534 billion (2024 est.)", "quantity"), ("5.6 (kilograms)", "quantity"),
+        ("3 Idiots", None), ("10 Downing Street", None), ("May", None), ("A1", None), ("e10", None), ("", None),
+        ("2001: A Space Odyssey", None), ("9" * 200, None),
+    ],
+)  # fmt: skip
+def test_values(text, kind):
+    assert value_kind(text) == kind
+
+
+def number(interner: Interner, texts: list[str]) -> tuple[list[int], list[str]]:
+    data, starts, ends = spans.joined(texts)
+    numbers, new = interner.intern(spans.hashes(spans.words_of(data), starts, ends))
+    return numbers.tolist(), [text.decode() for text in spans.cut(data, starts[new], ends[new])]
+
+
+def test_interner_numbers_by_first_appearance():
+    interner = Interner(2)
+    assert number(interner, ["b", "a", "b"]) == ([1, 2, 1], ["b", "a"])
+    assert number(interner, ["c", "a", "d", "c"]) == ([3, 2, 4, 3], ["c", "d"])
+    assert number(interner, []) == ([], [])
+    assert len(interner) == 4
+
+
+@given(batches=st.lists(st.lists(st.text(max_size=20), max_size=60), max_size=8))
+def test_interner_agrees_with_a_dictionary(batches):
+    interner, known = Interner(2), {}
+    for texts in batches:
+        new = [text for text in dict.fromkeys(texts) if text not in known]
+        for text in texts:
+            known.setdefault(text, len(known) + 1)
+        assert number(interner, texts) == ([known[text] for text in texts], new)
+
+
+def test_hashes_of_look_alikes_differ():
+    texts = [f"{i}" for i in range(20_000)] + [f"entity/{i:024d}" for i in range(20_000)]
+    texts += [f"x{a:04d}yyyy{b:03d}z" for a in range(150) for b in range(150)]
+    texts += ["\0" * n for n in range(50)] + ["ab" * a + "é" * b for a in range(1, 40) for b in range(1, 40)]
+    data, starts, ends = spans.joined(texts)
+    found = spans.hashes(spans.words_of(data), starts, ends)
+    assert len(set(found.tolist())) == len(set(texts))
+    everything = np.ones(len(texts), bool)
+    assert not set(found.tolist()) & set(spans.mark(found, everything).tolist())
+
+
+@given(rows=st.lists(st.tuples(*[st.integers(0, 20)] * 3), max_size=200), size=st.integers(1, 30))
+def test_sorted_runs_sort(tmp_path_factory, rows, size):
+    with RowFile(tmp_path_factory.mktemp("runs") / "rows", 3) as file:
+        if rows:
+            file.append(*(np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)))
+        runs = [run.tolist() for run in file.sorted_runs(20, run_rows=size)]
+    assert [tuple(row) for run in runs for row in run] == sorted(set(rows))
+    leads = [{row[0] for row in run} for run in runs]
+    assert all(not a & b for i, a in enumerate(leads) for b in leads[i + 1 :])
+
+
+def usable(text: str) -> bool:
+    return bool(text.strip()) and text == text.strip() and not text.startswith('"')
+
+
+cell = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=12).filter(
+    usable
+)
+# Universal newlines inside quotes are CSV's own affair: a lone carriage return comes back as it went in.
+statement = st.tuples(cell, cell, cell, st.lists(st.tuples(cell, cell), max_size=2), st.booleans())
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(statements=st.lists(statement, min_size=1, max_size=25))
+def test_everything_is_read_back(tmp_path_factory, statements):
+    folder = tmp_path_factory.mktemp("roundtrip")
+    path = folder / "t.jsonl"
+    path.write_text(
+        "\n".join(
+            json.dumps({"subject": s, "relation": r, "object": o, "qualifiers": q, "literal": lit})
+            for s, r, o, q, lit in statements
+        ),
+        "utf-8",
+    )
+    assert_read_back(folder, path, {(s, r, o, tuple(q), lit) for s, r, o, q, lit in statements})
+
+
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(statements=st.lists(st.tuples(cell, cell, cell), min_size=1, max_size=25))
+def test_quoted_csv_is_read_back(tmp_path_factory, statements):
+    folder = tmp_path_factory.mktemp("roundtrip")
+    out = io.StringIO(newline="")
+    csv.writer(out, quoting=csv.QUOTE_ALL).writerows([("subject", "relation", "object"), *statements])
+    path = folder / "t.csv"
+    path.write_bytes(out.getvalue().encode())
+    assert_read_back(folder, path, {(*row, (), False) for row in statements})
+
+
+def assert_read_back(folder: Path, source: Path, expected: set[tuple]) -> None:
+    rejects = Rejects(strict=True)
+    with GraphWriter(folder / "graph.sqlite") as writer:
+        writer.add(read_triples(source, rejects))
+        counts, _ = writer.finish(meta={"name": "t", "fingerprint": "f"}, detect_literals=False)
+    assert counts["triples"] == len(expected)
+    subjects = sorted({row[0] for row in expected})
+    with SqliteGraphStore(folder / "graph.sqlite") as store:
+        ids = [subject for subject, one in zip(subjects, store.entities(subjects), strict=True) if one]
+        assert ids == subjects
+        edges = [edge for edges in store.relations(subjects) for edge in edges if edge["direction"] == "out"]
+        steps = [{"entity": e["entity"], "relation": e["name"], "direction": "out"} for e in edges]
+        found = [triple for one in store.neighbours(steps) for triple in one["triples"]]
+        ends = store.entities([triple["object"] for triple in found])
+        values = [end["label"] if end["literal"] else end["id"] for end in ends]
+        back = {
+            (t["subject"], t["relation"], value, tuple(map(tuple, t["qualifiers"])), t["literal"])
+            for t, value in zip(found, values, strict=True)
+        }
+        assert back == expected
+        assert len(found) == len(expected)
+        around = store.neighbourhood(subjects)
+        assert {t["id"] for one in around for t in one["triples"]} >= {t["id"] for t in found}
+        assert all(match for match in store.lookup(subjects, limit=50))

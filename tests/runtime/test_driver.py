@@ -1,0 +1,417 @@
+"""The sync and the async driver carry out the same node alike, and both let what waits wait side by side."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Mapping
+from typing import Annotated, Any
+
+import pytest
+from fakes import FakeModel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import END, START, StateGraph
+from langgraph.types import Overwrite
+
+from thinkgraph.errors import StoreError
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.calls import Ask
+from thinkgraph.models.journal import Journal, MemoryJournal
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update, adrive, chain, drive
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.answer import PrunedNote
+from thinkgraph.state.base import RunState
+from thinkgraph.state.events import Answered
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import merge_records
+from thinkgraph.testing.memory import MemoryGraphStore
+
+ROLE = "tog2.topic_prune"
+MODES = pytest.mark.parametrize("mode", ["sync", "async"])
+
+
+class World:
+    """Knowledge enough for a driver: a graph, no text."""
+
+    name, fingerprint, text = "toy", "f", None
+
+    def __init__(self) -> None:
+        self.graph = MemoryGraphStore([("panama", "capital", "panama city"), ("panama", "borders", "colombia")])
+
+
+class State(RunState):
+    """A toy method's channels."""
+
+    out: Any
+    each: Annotated[dict[str, Any], merge_records]
+
+
+def pick(key: str, **options: Any) -> Steps[list[int]]:
+    inputs = {"question": "Which?", "options": "[1] a\n[2] b"}
+    return ask.pick(ROLE, inputs, shape=Shape(options=2), fallback=[1], key=key, **options)
+
+
+def deps_of(model: FakeModel | None = None, journal: Journal | None = None) -> Deps:
+    models = Models(
+        model or FakeModel({ROLE: {"numbers": [2]}}), offline=lambda: FakeModel({}), prices={"fake": (1, 1)}
+    )
+    return Deps(knowledge=World(), models=models, prompts=PromptLibrary(), journal=journal)  # type: ignore[arg-type]
+
+
+def entry(state: Mapping[str, Any], settings: RunSettings) -> Steps[Update]:
+    old = state.get("manifest")
+    manifest = yield from ask.start_run("toy", (old["run"] if old else 0) + 1, settings, [ROLE])
+    nothing: Update = {"evidence": Overwrite({}), "pruned": Overwrite([]), "stopped": Overwrite(""), "draft": None}
+    return {"manifest": manifest, "round": 0, **nothing}
+
+
+class Toy:
+    """A graph of an entry and one node, run in either mode; keeps what came out of it."""
+
+    def __init__(
+        self, function: NodeFunction, deps: Deps | None = None, first: NodeFunction = entry, **settings: Any
+    ) -> None:
+        runner = NodeRunner(deps or deps_of(), RunSettings, {"shots": 0, **settings})
+        graph = StateGraph(State, context_schema=RunSettings)
+        graph.add_node("begin", runner.node("begin", first, entry=True))
+        graph.add_node("toy", runner.node("toy", function))
+        graph.add_edge(START, "begin")
+        graph.add_edge("begin", "toy")
+        graph.add_edge("toy", END)
+        self.graph = graph.compile(checkpointer=InMemorySaver())
+        self.events: list[Any] = []
+
+    async def run(self, mode: str, thread: str = "t") -> Any:
+        config: Any = {"configurable": {"thread_id": thread}}
+        state: Any = {"question": "q"}
+        modes: Any = ["values", "custom"]
+        if mode == "sync":
+            chunks = list(self.graph.stream(state, config, stream_mode=modes))
+        else:
+            chunks = [chunk async for chunk in self.graph.astream(state, config, stream_mode=modes)]
+        self.events = [value for kind, value in chunks if kind == "custom"]
+        return [value for kind, value in chunks if kind == "values"][-1]
+
+
+def everything(_state: Mapping[str, Any], _settings: RunSettings) -> Steps[Update]:
+    """One of each request."""
+
+    def part(name: str) -> Steps[Any]:
+        numbers = yield from pick(name)
+        found = yield from ask.entities([name])
+        return [numbers, found[0]["label"] if found[0] else None]
+
+    edges = yield from ask.relations(["panama"])
+    yield from ask.emit(Answered(type="answered", status="grounded", text="so far"))
+    both = yield from ask.together([part("panama"), part("atlantis")])
+    alone = yield from ask.together([part("colombia")])
+    none: list[Any] = yield from ask.together([])
+    passages = yield from ask.passages_of(["panama"], "q", limit=3)
+    missing = yield from ask.passages(["p1", "p2"])
+    asked = yield Ask(role=ROLE, inputs={"question": "q", "options": "[1] x"}, shape=Shape(options=2), fallback=[])
+    names = sorted(edge["name"] for edge in edges[0])
+    return {"out": [names, both, alone, none, passages, missing, asked.value]}
+
+
+async def test_both_drivers_agree_on_every_request(caplog: pytest.LogCaptureFixture) -> None:
+    came: list[Any] = []
+    with caplog.at_level(logging.WARNING):
+        for mode in ("sync", "async"):
+            toy = Toy(everything)
+            state = await toy.run(mode, thread="same")
+            work = {place: (w["node"], w["store_round_trips"]) for place, w in state["work"].items()}
+            calls = {key: {**record, "seconds": 0} for key, record in state["calls"].items()}
+            events = [(event["type"], event.get("role"), event.get("text")) for event in toy.events]
+            came.append((state["out"], calls, work, sorted(events, key=str)))
+    assert came[0] == came[1]
+    out, calls, work, events = came[0]
+    assert out == [
+        ["borders", "capital"],
+        [[[2], "panama"], [[2], None]],
+        [[[2], "colombia"]],
+        [],
+        [],
+        [None, None],
+        [2],
+    ]
+    assert len(calls) == 4
+    assert work == {"begin/0": ("begin", 0), "toy/0": ("toy", 4)}, "a knowledge base without text costs no round trip"
+    assert [kind for kind, _, _ in events].count("called") == 4
+    assert not [record for record in caplog.records if "msgpack" in record.getMessage().casefold()]
+
+
+@MODES
+async def test_parts_run_side_by_side(mode: str) -> None:
+    model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.5)
+
+    def many(_state: Any, _settings: Any) -> Steps[Update]:
+        found = yield from ask.together([pick(str(number)) for number in range(12)])
+        return {"out": len(found)}
+
+    assert (await Toy(many, deps_of(model)).run(mode))["out"] == 12
+    assert model.most_at_once[0] == 12
+
+
+@MODES
+async def test_results_keep_the_order_of_their_parts(mode: str) -> None:
+    def part(number: int) -> Steps[int]:
+        for _ in range(5 - number):
+            yield from ask.entities(["panama"])
+        return number
+
+    def many(_state: Any, _settings: Any) -> Steps[Update]:
+        return {"out": (yield from ask.together([part(number) for number in range(5)]))}
+
+    assert (await Toy(many).run(mode))["out"] == [0, 1, 2, 3, 4]
+
+
+@MODES
+async def test_parts_may_have_parts(mode: str) -> None:
+    def part(depth: int) -> Steps[int]:
+        if depth == 0:
+            yield from ask.entities(["panama"])
+            return 1
+        return sum((yield from ask.together([part(depth - 1), part(depth - 1)])))
+
+    def deep(_state: Any, _settings: Any) -> Steps[Update]:
+        return {"out": (yield from part(5))}
+
+    state = await Toy(deep).run(mode)
+    assert state["out"] == 32
+    assert state["work"]["toy/0"]["store_round_trips"] == 32, "the meter reaches every thread"
+
+
+class Broken(MemoryGraphStore):
+    def entities(self, ids: Any) -> Any:
+        raise StoreError("the server is gone")
+
+
+@MODES
+async def test_a_failed_request_is_thrown_into_the_node(mode: str) -> None:
+    deps = deps_of()
+    deps.knowledge.graph = Broken([("a", "r", "b")])
+
+    def part() -> Steps[Any]:
+        return (yield from ask.entities(["a"]))
+
+    def handles(_state: Any, _settings: Any) -> Steps[Update]:
+        said = []
+        try:
+            yield from ask.entities(["a"])
+        except StoreError as error:
+            said.append(str(error))
+        try:
+            yield from ask.together([part(), part()])
+        except StoreError as error:
+            said.append(str(error))
+        after = yield from ask.relations(["a"])
+        return {"out": [said, len(after[0])]}
+
+    assert (await Toy(handles, deps).run(mode))["out"] == [["the server is gone"] * 2, 1]
+
+    def does_not(_state: Any, _settings: Any) -> Steps[Update]:
+        yield from ask.entities(["a"])
+        return {}
+
+    with pytest.raises(StoreError, match="the server is gone"):
+        await Toy(does_not, deps).run(mode)
+
+
+@MODES
+async def test_the_other_parts_end_before_a_failure_is_thrown(mode: str) -> None:
+    ended = threading.Event()
+
+    def fails() -> Steps[Any]:
+        yield from ask.entities(["a"])
+        raise StoreError("first")
+
+    def goes_on() -> Steps[Any]:
+        yield from pick("slow")
+        ended.set()
+
+    def node(_state: Any, _settings: Any) -> Steps[Update]:
+        try:
+            yield from ask.together([fails(), goes_on()])
+        except StoreError:
+            return {"out": ended.is_set()}
+        return {}
+
+    model = FakeModel({ROLE: {"numbers": [1]}}, latency=0.03)
+    assert (await Toy(node, deps_of(model)).run(mode))["out"] is True
+
+
+@MODES
+async def test_a_bug_in_a_node_rises(mode: str) -> None:
+    def bug(_state: Any, _settings: Any) -> Steps[Update]:
+        yield from ask.entities(["panama"])
+        return {"out": 1 // 0}
+
+    with pytest.raises(ZeroDivisionError):
+        await Toy(bug).run(mode)
+
+
+@MODES
+async def test_a_spent_ceiling_stops_the_run_and_keeps_the_calls(mode: str) -> None:
+    def greedy(_state: Any, _settings: Any) -> Steps[Update]:
+        for number in range(9):
+            yield from pick(str(number))
+        return {"out": "never"}
+
+    toy = Toy(greedy, max_calls=3)
+    state = await toy.run(mode)
+    assert state["stopped"] == "budget: the ceiling of 3 calls is reached"
+    assert len(state["calls"]) == 3
+    assert state.get("out") is None
+    assert [event["reason"] for event in toy.events if event["type"] == "stopped"] == [state["stopped"]]
+
+
+@MODES
+async def test_a_node_may_handle_a_spent_ceiling(mode: str) -> None:
+    def careful(_state: Any, _settings: Any) -> Steps[Update]:
+        numbers = yield from pick("first")
+        try:
+            yield from pick("second", spare=1)
+        except BudgetSpentError as spent:
+            return {"out": [numbers, spent.reason]}
+        return {}
+
+    state = await Toy(careful, max_calls=2).run(mode)
+    assert state["out"] == [[2], "budget: the ceiling of 2 calls is reached"]
+    assert state["stopped"] == ""
+
+
+@MODES
+async def test_a_ceiling_holds_for_parts_side_by_side(mode: str) -> None:
+    model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.01)
+
+    def greedy(_state: Any, _settings: Any) -> Steps[Update]:
+        yield from ask.together([pick(str(number)) for number in range(20)])
+        return {}
+
+    await Toy(greedy, deps_of(model), max_calls=7).run(mode)
+    assert len(model.asked) == 7
+
+
+@MODES
+async def test_a_question_asked_again_on_its_thread_is_asked_anew(mode: str) -> None:
+    model = FakeModel({ROLE: {"numbers": [2]}})
+
+    def first(state: Mapping[str, Any], settings: RunSettings) -> Steps[Update]:
+        yield from pick("of the entry")
+        return (yield from entry(state, settings))
+
+    def once(_state: Any, _settings: Any) -> Steps[Update]:
+        return {"out": (yield from pick("of a node"))}
+
+    toy = Toy(once, deps_of(model, MemoryJournal()), first)
+    states = [await toy.run(mode), await toy.run(mode)]
+    assert len(model.asked) == 4
+    assert [state["manifest"]["run"] for state in states] == [1, 2]
+    assert [len(state["calls"]) for state in states] == [2, 2], "a new question does not inherit the last one's usage"
+
+
+async def test_flows_without_requests_just_return() -> None:
+    def nothing() -> Steps[Any]:
+        yield from ()
+        return 7
+
+    assert drive(nothing(), {}) == 7  # type: ignore[arg-type]
+    assert await adrive(nothing(), {}) == 7  # type: ignore[arg-type]
+
+
+# --- chain ----------------------------------------------------------------------------------------------------------
+
+
+def step(update: Update | None = None, seen: list[Any] | None = None, spend: str = "") -> NodeFunction:
+    """A transition that notes what it sees and returns an update."""
+
+    def run(state: Mapping[str, Any], _settings: Any) -> Steps[Update]:
+        if seen is not None:
+            seen.append(dict(state))
+        yield from ()
+        if spend:
+            raise BudgetSpentError(spend, 1)
+        return dict(update or {})
+
+    return run
+
+
+def chained(*functions: NodeFunction, state: Mapping[str, Any] | None = None) -> Update:
+    """What a chain returns, driven by hand; events are dropped."""
+    return drive(chain(RunState, *functions)(state or {}, None), {})  # type: ignore[arg-type]
+
+
+def item(key: str, score: float) -> EvidenceItem:
+    return EvidenceItem(id=key, kind="chunk", score=score, round=1)
+
+
+def note(kept: int) -> PrunedNote:
+    return PrunedNote(round=1, what="topics", kept=kept, dropped=0, examples=[])
+
+
+def test_each_transition_sees_what_those_before_it_did() -> None:
+    seen: list[Any] = []
+    out = chained(step({"a": 1, "_x": 2}), step({"a": 3, "b": 4}, seen), step({}, seen), state={"old": 0})
+    assert seen == [{"old": 0, "a": 1, "_x": 2}, {"old": 0, "a": 3, "b": 4, "_x": 2}]
+    assert out == {"a": 3, "b": 4}
+
+
+def test_a_chain_does_not_touch_the_state_it_was_given() -> None:
+    state = {"evidence": {"a": item("a", 1)}, "pruned": []}
+    chained(step({"evidence": {"b": item("b", 2)}, "pruned": [note(1)], "x": 1}), state=state)
+    assert state == {"evidence": {"a": item("a", 1)}, "pruned": []}
+
+
+def test_reduced_keys_gather() -> None:
+    seen: list[Any] = []
+    out = chained(
+        step({"evidence": {"b": item("b", 2)}, "pruned": [note(1)]}),
+        step({"evidence": {"c": item("c", 3), "b": item("b", 1)}, "pruned": [note(2)], "stopped": "why"}),
+        step({"stopped": ""}, seen),
+        state={"evidence": {"a": item("a", 1)}, "pruned": [note(0)]},
+    )
+    assert set(seen[0]["evidence"]) == {"a", "b", "c"}
+    assert seen[0]["pruned"] == [note(0), note(1), note(2)]
+    assert set(out["evidence"]) == {"b", "c"}, "the channel's reducer adds them to what it holds"
+    assert out["evidence"]["b"]["score"] == 2
+    assert out["pruned"] == [note(1), note(2)]
+    assert out["stopped"] == "why"
+
+
+def test_an_overwrite_wipes_and_stays_one() -> None:
+    seen: list[Any] = []
+    out = chained(
+        step({"evidence": Overwrite({}), "pruned": Overwrite([]), "kept": Overwrite({"k": 1})}),
+        step({"evidence": {"b": item("b", 2)}}, seen),
+        step({"pruned": [note(3)]}, seen),
+        state={"evidence": {"a": item("a", 1)}, "pruned": [note(0)]},
+    )
+    assert (seen[0]["evidence"], seen[0]["kept"]) == ({}, {"k": 1})
+    assert set(seen[1]["evidence"]) == {"b"}
+    assert out["evidence"] == Overwrite({"b": item("b", 2)})
+    assert out["pruned"] == Overwrite([note(3)])
+    late = chained(step({"evidence": {"b": item("b", 2)}}), step({"evidence": Overwrite({})}))
+    assert late["evidence"] == Overwrite({})
+
+
+def test_a_draft_ends_the_chain() -> None:
+    seen: list[Any] = []
+    out = chained(step({"draft": None}), step({"draft": {"answers": ["x"]}}, seen), step({"never": 1}, seen))
+    assert len(seen) == 1
+    assert out == {"draft": {"answers": ["x"]}}
+    old = chained(step({"a": 1}), state={"draft": {"answers": ["of the last question"]}})
+    assert old == {"a": 1}
+
+
+@MODES
+async def test_a_chain_that_runs_out_of_budget_keeps_what_it_did(mode: str) -> None:
+    toy = Toy(chain(RunState, step({"out": 1}), step(spend="calls"), step({"out": "never"})))
+    state = await toy.run(mode)
+    assert (state["out"], state["stopped"]) == (1, "budget: the ceiling of 1 calls is reached")
+    assert [event["type"] for event in toy.events].count("stopped") == 1

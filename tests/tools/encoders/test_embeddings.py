@@ -1,0 +1,157 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from langchain_core.embeddings import DeterministicFakeEmbedding, Embeddings
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.testing.conformance.embedder import EmbedderConformance
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.encoders import embeddings
+from thinkgraph.tools.encoders.embeddings import load_embedder, split_words
+from thinkgraph.tools.encoders.minilm import bundled_folder
+from thinkgraph.tools.meter import Meter, count_encoded, count_round_trip, current_meter
+
+if TYPE_CHECKING:
+    from thinkgraph.tools.protocols import Embedder
+
+
+@pytest.fixture(scope="module")
+def bundled() -> Embedder:
+    return load_embedder()
+
+
+class TestHashEmbedder(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return HashEmbedder()
+
+
+class TestBundled(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self, bundled: Embedder) -> Embedder:
+        return bundled
+
+
+class WordLengths(Embeddings):
+    model = "lengths"
+
+    def embed_documents(self, texts: list[str]) -> list[list[float]]:
+        return HashEmbedder(64).embed([text * 2 for text in texts])
+
+    def embed_query(self, text: str) -> list[float]:
+        return self.embed_documents([text])[0]
+
+
+class TestLangChain(EmbedderConformance):
+    @pytest.fixture
+    def embedder(self) -> Embedder:
+        return load_embedder(WordLengths())
+
+
+def test_bundled_agrees_with_sentence_transformers(bundled: Embedder) -> None:
+    other = load_embedder(str(bundled_folder()))
+    texts = ["Vienna is the capital of Austria.", "x", "word " * 400, "日本の首都"]
+    assert np.abs(np.array(bundled.embed(texts)) - np.array(other.embed(texts))).max() < 1e-5
+    assert other.name != bundled.name
+
+
+def test_importing_loads_nothing_heavy() -> None:
+    code = (
+        "import sys, thinkgraph.tools.encoders.embeddings as e; e.load_embedder('openai:x'); e.load_embedder();"
+        "import thinkgraph.tools.linking.linker, thinkgraph.tools.encoders.rankers, thinkgraph.tools.sqlite.text;"
+        "import thinkgraph.tools.vectorstores.chroma;"
+        "print([m for m in ('torch','transformers','sentence_transformers','langchain','chromadb') if m in sys.modules])"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_nothing_is_printed_and_no_environment_leaks() -> None:
+    code = (
+        "import os; before = dict(os.environ);"
+        "from thinkgraph.tools.encoders.embeddings import load_embedder; from thinkgraph.tools.encoders.minilm import bundled_folder;"
+        "load_embedder(str(bundled_folder())).embed(['a']); load_embedder().embed(['a']);"
+        "changed = {k for k in {**before, **os.environ} if before.get(k) != os.environ.get(k)};"
+        "assert not {k for k in changed if k.startswith(('HF_', 'TRANSFORMERS', 'TOKENIZERS'))}, changed"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_cache_and_counters() -> None:
+    embedder = HashEmbedder(cache_size=2)
+    meter = Meter()
+    token = current_meter.set(meter)
+    try:
+        embedder.embed(["a", "b", "a"])
+        embedder.embed(["a"])
+        assert embedder.encoded == meter.encoder_texts == 2
+        embedder.embed(["c"])
+        embedder.embed(["b", "a"])
+        assert embedder.encoded == 4
+        count_round_trip()
+        count_encoded(1)
+    finally:
+        current_meter.reset(token)
+    assert (meter.encoder_texts, meter.store_round_trips) == (5, 1)
+    count_round_trip()
+    assert meter.store_round_trips == 1
+
+
+def test_no_cache() -> None:
+    embedder = HashEmbedder(cache_size=0)
+    embedder.embed(["a"])
+    embedder.embed(["a"])
+    assert embedder.encoded == 2
+
+
+def test_threads_encode_a_text_once() -> None:
+    embedder = HashEmbedder()
+    with ThreadPoolExecutor(8) as pool:
+        list(pool.map(lambda _: embedder.embed(["one", "two"]), range(50)))
+    assert embedder.encoded == 2
+
+
+def test_specs(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert load_embedder(None).name == load_embedder("bundled").name == "all-MiniLM-L6-v2"
+    assert load_embedder("sentence-transformers/all-MiniLM-L6-v2").name == "all-MiniLM-L6-v2"
+    assert load_embedder("openai:text-embedding-3-small").name == "openai:text-embedding-3-small"
+    own = HashEmbedder()
+    assert load_embedder(own) is own
+    assert load_embedder(DeterministicFakeEmbedding(size=8)).name == "DeterministicFakeEmbedding"
+    for wrong in ("", "/nowhere/at/all", 3):
+        with pytest.raises(KnowledgeError):
+            load_embedder(wrong)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("spec", "says"), [("no-such/model", "not on this machine"), ("nope:model", "nope"), ("openai:x", "openai:x")]
+)
+def test_what_cannot_be_loaded_says_so_in_one_line(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], spec: str, says: str
+) -> None:
+    monkeypatch.setattr(embeddings, "_hub_reachable", lambda: False)
+    monkeypatch.delenv("OPENAI_API_KEY", raising=False)
+    with pytest.raises(KnowledgeError, match=says) as caught:
+        load_embedder(spec).embed(["a"])
+    assert "\n" not in str(caught.value)
+    assert capfd.readouterr() == ("", "")
+
+
+def test_windows_cover_a_long_text(bundled: Embedder) -> None:
+    assert isinstance(bundled, embeddings.WindowedEmbedder)
+    text = " ".join(f"word{i}" for i in range(700))
+    windows = bundled.windows(text, "Title: ")
+    assert len(windows) > 2
+    assert all(window.startswith("Title: ") for window in windows)
+    assert windows[-1].endswith("word699")
+    assert bundled.windows("short", "Title: ") == ["Title: short"]
+    assert bundled.windows("", "") == [""]
+    assert all(len(window) <= 3000 for window in split_words("漢" * 9000))
+    assert "".join(split_words("漢" * 1000)) == "漢" * 1000

@@ -1,0 +1,186 @@
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from fake_graph import FakeGraph, entity
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from thinkgraph.ingest.readers.files import EntityRow
+from thinkgraph.ingest.writers.graph import GraphWriter
+from thinkgraph.state.knowledge import Link
+from thinkgraph.testing.conformance.linker import LinkerConformance
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.linking.linker import StandardLinker
+from thinkgraph.tools.linking.name_links import link_by_name
+from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.sqlite.graph import SqliteGraphStore
+
+
+class TestOverSqlite(LinkerConformance):
+    @pytest.fixture
+    def graph(self, tmp_path: Path) -> Iterator[SqliteGraphStore]:
+        path = tmp_path / "graph.sqlite"
+        with GraphWriter(path) as writer:
+            writer.add([(node["id"], "in", "world", (), None) for node, _ in self.entities])
+            writer.finish(
+                meta={"name": "linker", "fingerprint": "f"},
+                entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
+                aliases={node["id"]: aliases for node, aliases in self.entities},
+            )
+        with SqliteGraphStore(path) as store:
+            yield store
+
+    @pytest.fixture
+    def linker(self, graph: SqliteGraphStore) -> StandardLinker:
+        return StandardLinker(graph)
+
+
+class TestOverMemory(LinkerConformance):
+    @pytest.fixture
+    def linker(self) -> StandardLinker:
+        return StandardLinker(
+            MemoryGraphStore(
+                [(node["id"], "in", "world") for node, _ in self.entities],
+                labels={node["id"]: node["label"] for node, _ in self.entities},
+                descriptions={node["id"]: node["description"] for node, _ in self.entities},
+                aliases={node["id"]: aliases for node, aliases in self.entities},
+            )
+        )
+
+
+class TestStandardLinker(LinkerConformance):
+    @pytest.fixture
+    def linker(self) -> StandardLinker:
+        return StandardLinker(FakeGraph(self.entities))
+
+
+GRAPH = FakeGraph(
+    [
+        *LinkerConformance.entities,
+        (entity("us", "United States", "country"), ["US", "U.S.", "America"]),
+        (entity("may", "May", "month"), []),
+        (entity("it", "It", "novel by Stephen King"), []),
+        (entity("capital", "capital", "kind of city"), []),
+        (entity("ivory", "Côte d'Ivoire", ""), ["Ivory Coast"]),
+        (entity("congo", "Congo (Kinshasa)", ""), ["Congo, Democratic Republic of the"]),
+        (entity("woolf", "Who's Afraid of Virginia Woolf?", "play"), []),
+        (entity("obama", "Barack Obama", "president"), []),
+        (entity("seoul", "서울", ""), []),
+        (entity("hague", "The Hague", ""), []),
+        (entity("spain", "Espagne", ""), []),
+    ]
+)
+
+
+def ids(text: str, **options: object) -> list[str]:
+    return [link["entity"]["id"] for link in StandardLinker(GRAPH).link([text])[0]]
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Where does the U.S. end?", "us"),
+        ("who leads the us today", "us"),
+        ("Is Côte d'Ivoire in Africa?", "ivory"),
+        ("who rules congo (kinshasa) now", "congo"),
+        ('Who wrote "Who\'s Afraid of Virginia Woolf?" and when', "woolf"),
+        ("서울은 어디에 있습니까", "seoul"),
+        ("what is the hague known for", "hague"),
+        ("la capitale de l'Espagne", "spain"),
+        ("Who married Obama?", "obama"),
+        ("what is the capitol of switzerlnd", "switzerland"),
+    ],
+)
+def test_mentions_as_people_write_them(text: str, first: str) -> None:
+    assert ids(text)[0] == first
+
+
+@pytest.mark.parametrize("text", ["What may it be in the end?", "It is what it is", "tell us about it"])
+def test_function_words_are_no_mentions(text: str) -> None:
+    assert not {"may", "it", "us"} & set(ids(text))
+
+
+def test_function_words_in_capitals_or_quotes_are() -> None:
+    assert "may" in ids("Does it rain here in May or June?")
+    assert "it" in ids('Who wrote "It" first?')
+
+
+def test_a_name_outranks_a_common_word() -> None:
+    found = ids("What is the capital of Austria?")
+    assert found.index("austria") < found.index("capital")
+
+
+def test_three_round_trips_however_many_texts() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    meter = Meter()
+    token = current_meter.set(meter)
+    try:
+        found = StandardLinker(graph).link(["Does Austria border Switzerlnd on Lake Constnce?", "what is vienna"] * 50)
+    finally:
+        current_meter.reset(token)
+    assert len(found) == 100
+    assert [kind for kind, _ in graph.calls] == ["lookup", "fulltext", "fuzzy"]
+    assert meter.store_round_trips == 3
+
+
+def test_long_text_is_bounded() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    StandardLinker(graph).link(["Austria borders many a Thing and other Places. " * 400] * 3)
+    assert all(len(texts) <= 24_000 for _, texts in graph.calls)
+
+
+def test_namesakes_are_ordered_by_description_with_an_embedder() -> None:
+    graph = FakeGraph(LinkerConformance.entities)
+    linker = StandardLinker(graph, embedder=HashEmbedder())
+    towns = [link["entity"]["id"] for link in linker.link(["Vienna, a town in Virginia"])[0]]
+    assert towns.index("vienna-us") < towns.index("vienna")
+    capitals = [link["entity"]["id"] for link in linker.link(["Vienna, the capital of Austria"])[0]]
+    assert capitals.index("vienna") < capitals.index("vienna-us")
+
+
+class NoEncoder:
+    name = "none"
+
+    def embed(self, texts: list[str]) -> list[list[float]]:
+        raise AssertionError("names need no encoder")
+
+
+def test_names_alone_come_with_all_namesakes_in_one_round_trip_and_without_an_encoder() -> None:
+    graph = FakeGraph([(entity(f"s{n:04}", "Springfield", f"town {n}"), []) for n in range(1500)])
+    linker = StandardLinker(graph, embedder=NoEncoder())
+    found = linker.link_names(["Springfield", "Sprngfield", "highest point"], limit=1200)
+    assert [len(links) for links in found] == [1200, 0, 0]
+    assert [link["entity"]["id"] for link in found[0]] == [f"s{n:04}" for n in range(1200)]
+    assert all(0.8 < link["score"] <= 1 for link in found[0])
+    assert [kind for kind, _ in graph.calls] == ["lookup"]
+    guessed = linker.link_names(["Sprngfield"], limit=3, guess=True)
+    assert [link["method"] for link in guessed[0]] == ["fuzzy"] * 3
+    assert [kind for kind, _ in graph.calls] == ["lookup", "lookup", "fulltext", "fuzzy"]
+    assert linker.link_names([], limit=3) == []
+    assert linker.link_names(["Springfield"], limit=0) == [[]]
+
+
+def test_another_linker_is_asked_for_names_by_leaving_its_guesses_out() -> None:
+    class Own:
+        def link(self, texts: list[str], *, limit: int = 20) -> list[list[Link]]:
+            return StandardLinker(GRAPH).link(texts, limit=limit)
+
+    names = link_by_name(Own(), ["Vienna", "Switzerlnd"], limit=5)
+    assert [[link["method"] for link in links] for links in names] == [["exact", "exact"], []]
+    guesses = link_by_name(Own(), ["Switzerlnd"], limit=5, guess=True)
+    assert [link["entity"]["id"] for link in guesses[0]] == ["switzerland"]
+
+
+@given(st.lists(st.text(max_size=300), max_size=3))
+@settings(max_examples=150, deadline=None)
+def test_never_raises(texts: list[str]) -> None:
+    found = StandardLinker(GRAPH).link(texts, limit=5)
+    assert len(found) == len(texts)
+    for text, links in zip(texts, found, strict=True):
+        assert len(links) <= 5
+        for link in links:
+            assert link["start"] == -1 or text[link["start"] :].startswith(link["mention"])

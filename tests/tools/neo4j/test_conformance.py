@@ -1,0 +1,128 @@
+"""The suites that every store passes, over Neo4j."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from tools.neo4j import contents
+from tools.neo4j.conftest import Database
+
+from thinkgraph.ingest.neo4j.export import export_neo4j
+from thinkgraph.testing.conformance import graph_data
+from thinkgraph.testing.conformance.graph import GraphStoreConformance
+from thinkgraph.testing.conformance.linker import LinkerConformance
+from thinkgraph.testing.conformance.text import TextStoreConformance, sample_passages
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.linking.linker import StandardLinker
+from thinkgraph.tools.neo4j import names
+from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.text import Neo4jTextStore
+
+
+@pytest.fixture(scope="module")
+def suite_kb(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return contents.suite_kb(tmp_path_factory.mktemp("suite"))
+
+
+class Written:
+    """What writing would change."""
+
+    database: Database
+
+    def snapshot(self) -> object:
+        nodes = self.database.run("MATCH (n) RETURN count(n), sum(size(keys(n)))")
+        edges = self.database.run("MATCH ()-[r]->() RETURN count(r), sum(size(keys(r)))")
+        schema = self.database.run("SHOW INDEXES YIELD name"), self.database.run("CALL db.labels()")
+        return nodes, edges, schema
+
+
+class TestExported(Written, GraphStoreConformance):
+    """A knowledge base loaded by `kb export`."""
+
+    @pytest.fixture
+    def store(self, neo4j_server: Database, suite_kb: Path) -> Iterator[Neo4jGraphStore]:
+        self.database = neo4j_server
+        with (
+            neo4j_server.holding("suite exported", lambda there: export_neo4j(suite_kb, there.spec) and None),
+            Neo4jGraphStore.open(neo4j_server.spec) as store,
+        ):
+            yield store
+
+
+class TestIndexed(TestExported):
+    """The same, with names found by its full-text index instead of being read."""
+
+    @pytest.fixture(autouse=True)
+    def by_index(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(names, "SCANNED", 0)
+
+    def test_uses_the_index(self, store: Neo4jGraphStore) -> None:
+        assert [index.name for index in store.finder.ways.fulltext] == ["thinkgraph_names"]
+        assert not store.finder.ways.scanned
+        assert not store.finder.ways.notes
+
+
+class TestNative(Written, GraphStoreConformance):
+    """A graph without any key or index, with values in properties and in nodes."""
+
+    @pytest.fixture
+    def store(self, neo4j_server: Database) -> Iterator[Neo4jGraphStore]:
+        self.database = neo4j_server
+        with (
+            neo4j_server.holding("suite native", contents.native_suite),
+            Neo4jGraphStore.open(neo4j_server.spec) as store,
+        ):
+            every = neo4j_server.run("MATCH (n:Place) RETURN elementId(n), n.name")
+            self.keys = {name: store.ids.node(element, ["Place"], {}) for element, name in every}
+            # Of the two Springfields one is in Illinois.
+            for element, place in neo4j_server.run(
+                "MATCH (n:Place {name: 'Springfield'})-[:part_of]->(m) RETURN elementId(n), m.name"
+            ):
+                number = 1 if place == "Illinois" else 2
+                self.keys[f"springfield-{number}"] = store.ids.node(element, ["Place"], {})
+            self.keys["ada"] = self.keys["Ada Lovelace"]
+            yield store
+
+    def key(self, entity: str) -> str:
+        return self.keys.get(entity, entity)
+
+
+class TestText(TextStoreConformance):
+    """Passages without vectors: encoded when they are asked for."""
+
+    @pytest.fixture
+    def store(self, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
+        with neo4j_server.holding("passages", contents.passage_nodes), Neo4jGraphStore.open(neo4j_server.spec) as graph:
+            yield Neo4jTextStore(graph, HashEmbedder())
+
+
+class TestTextWithVectors(TextStoreConformance):
+    """Passages with the owner's vectors, one for each."""
+
+    long_passages = False
+
+    @pytest.fixture
+    def store(self, neo4j_server: Database) -> Iterator[Neo4jTextStore]:
+        embedder = HashEmbedder()
+        texts = {passage["id"]: f"{passage['title']}: {passage['text']}" for passage in sample_passages()}
+        vectors = dict(zip(texts, embedder.embed(list(texts.values())), strict=True))
+        with (
+            neo4j_server.holding("passages and vectors", lambda there: contents.passage_nodes(there, vectors)),
+            Neo4jGraphStore.open(neo4j_server.spec) as graph,
+        ):
+            store = Neo4jTextStore(graph, embedder)
+            assert store.vector_use() == [("by_meaning", True)]
+            yield store
+
+
+class TestLinker(LinkerConformance):
+    @pytest.fixture
+    def linker(self, neo4j_server: Database) -> Iterator[StandardLinker]:
+        with neo4j_server.holding("entities", contents.entity_nodes), Neo4jGraphStore.open(neo4j_server.spec) as graph:
+            yield StandardLinker(graph, embedder=HashEmbedder())
+
+
+def test_suite_data_is_not_trivial() -> None:
+    assert graph_data.HUB_EDGES > 1_000, "the hub must be one for the store, too"

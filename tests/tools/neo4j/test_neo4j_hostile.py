@@ -1,0 +1,263 @@
+"""Databases that nobody would wish for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import CASES
+from tools.neo4j.conftest import Database, cli_run
+
+import thinkgraph as tg
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.neo4j import graph as graph_module
+from thinkgraph.tools.neo4j import names
+from thinkgraph.tools.neo4j.cypher import quoted
+from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.text import Neo4jTextStore
+
+ODD = "a `b` \\u0041\\ 'c' \"d\" {e} $f //; MATCH (n) DETACH DELETE n"
+MEGABYTE = "An endless tale goes on and on. " * 32_768
+
+
+def odd_names(database: Database) -> None:
+    label, kind, key = quoted(ODD), quoted(f"{ODD} type"), quoted(f"{ODD} key")
+    database.run(
+        f"CREATE (a:{label} {{name: $odd, {key}: $odd, same: 'x'}})-[:{kind} {{{key}: [$odd, 'two']}}]->(b:{label} {{name: 'End'}})"
+        f"-[:{kind}]->(b)-[:{kind}]->(a)-[:same]->(b)",
+        odd=ODD,
+    )
+
+
+def test_labels_types_and_properties_with_cypher_in_them(neo4j_server: Database) -> None:
+    with neo4j_server.holding("odd names", odd_names), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        (match,) = store.lookup([ODD])[0]
+        one = match["entity"]["id"]
+        assert match["entity"]["type"] == ODD
+        (found,) = store.neighbourhood([one])
+        assert found["total"] == 5
+        assert {triple["relation"] for triple in found["triples"]} == {
+            f"{ODD} type",
+            f"{ODD} key",
+            "same",
+            "same (property)",
+        }
+        (edge,) = [triple for triple in found["triples"] if triple["qualifiers"]]
+        assert edge["qualifiers"] == [[f"{ODD} key", ODD], [f"{ODD} key", "two"]]
+        steps = [
+            {"entity": one, "relation": r, "direction": "out"}
+            for r in (f"{ODD} type", f"{ODD} key", "same", "same (property)")
+        ]
+        walked = store.neighbours(steps)  # type: ignore[arg-type]
+        assert [[triple["object_label"] for triple in step["triples"]] for step in walked] == [
+            ["End"],
+            [ODD],
+            ["End"],
+            ["x"],
+        ]
+        (relations,) = store.relations([one])
+        assert sum(edge["count"] for edge in relations) == 5
+        (back,) = store.neighbourhood([store.lookup(["end"])[0][0]["entity"]["id"]])
+        assert back["total"] == len(back["triples"]) == 4, "the loop counts once"
+        ids = [triple["id"] for triple in found["triples"]]
+        assert store.triples(ids) == found["triples"]
+        assert len(neo4j_server.run("MATCH (n) RETURN n")) == 2
+
+
+def test_hubs_are_walked_along_odd_types(neo4j_server: Database, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(graph_module, "HUB", 1)
+    with neo4j_server.holding("odd names", odd_names), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        one = store.lookup([ODD])[0][0]["entity"]["id"]
+        (found,) = store.neighbours([{"entity": one, "relation": f"{ODD} type", "direction": "out"}])
+        assert [triple["object_label"] for triple in found["triples"]] == ["End"]
+        (relations,) = store.relations([one])
+        assert {(edge["name"], edge["direction"], edge["count"]) for edge in relations} == {
+            (f"{ODD} type", "out", 1),
+            (f"{ODD} type", "in", 1),
+            ("same", "out", 1),
+            ("same (property)", "out", 1),
+            (f"{ODD} key", "out", 1),
+        }
+        assert len(store.edges_among([one, store.lookup(["End"])[0][0]["entity"]["id"]])) == 4
+
+
+def big(database: Database) -> None:
+    database.run(
+        "CREATE (a:Film {name: 'Long', plot: $big}), (b:Film {name: 'Short', plot: $small}), "
+        "(a)-[:FOLLOWS {note: $big}]->(b), (c:Blob {name: 'Blob', data: $data, odd: $big})",
+        big=MEGABYTE,
+        small="A tale of some words, told at enough length to be a text and no value. " * 3,
+        data="A" * (1 << 20),
+    )
+    database.run("UNWIND range(1, 20) AS i CREATE (:Blob {name: 'b' + i, odd: 'short'})")
+
+
+def test_properties_of_a_megabyte(neo4j_server: Database) -> None:
+    with neo4j_server.holding("big", big), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        (film,), (blob,) = store.lookup(["Long", "blob"])
+        ids = [film["entity"]["id"], blob["entity"]["id"]]
+        long, odd = store.neighbourhood(ids)
+        (edge,) = long["triples"]
+        assert edge["qualifiers"][0][1].startswith("An endless tale")
+        assert len(edge["qualifiers"][0][1]) <= 300
+        assert [t["relation"] for t in odd["triples"]] == ["odd"], "data are no fact"
+        assert 290 < len(odd["triples"][0]["object_label"]) <= 300
+        assert all(len(str(entity)) < 1_000 for entity in store.entities(ids))
+        text = Neo4jTextStore(store, HashEmbedder())
+        hits = text.passages_of(ids, "an endless tale", limit=100)
+        assert all(len(hit["passage"]["text"]) <= 16_400 for hit in hits)
+        assert 10 < len(hits) < 66
+        again = text.passages([hit["passage"]["id"] for hit in hits])
+        assert again == [hit["passage"] for hit in hits]
+        first, second = (one["text"] for one in text.passages([f"{ids[0]}@plot", f"{ids[0]}@plot@1"]) if one)
+        assert first == MEGABYTE[:16_400]
+        assert second == MEGABYTE[16_000:32_400]
+        last = MEGABYTE[63 * 16_000 :]
+        assert text.passages([f"{ids[0]}@plot@63", f"{ids[0]}@plot@64"]) == [
+            {"id": f"{ids[0]}@plot@63", "entities": ids[:1], "title": "Long", "section": "plot", "text": last[:16_400]},
+            None,
+        ]
+
+
+def bare(database: Database) -> None:
+    database.run(
+        "CREATE (:Thing)-[:TO]->(), ()-[:TO]->({name: 'Named without a label'}), (:`_Bloom_Perspective_` {name: 'tool'})"
+    )
+
+
+def test_nodes_without_properties_or_labels(neo4j_server: Database) -> None:
+    with neo4j_server.holding("bare", bare), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert store.info()["entities"] == 4
+        (match,) = store.lookup(["named without a label"])[0]
+        (found,) = store.neighbourhood([match["entity"]["id"]])
+        start = found["triples"][0]["subject"]
+        assert found["triples"][0]["subject_label"].startswith("node ")
+        (entity,) = store.entities([start])
+        assert entity is not None
+        assert entity["description"] == "to: Named without a label"
+        assert store.lookup(["tool", "Thing"]) == [[], []]
+
+
+@pytest.fixture
+def nothing(neo4j_server: Database) -> Iterator[Database]:
+    with neo4j_server.holding("nothing at all", lambda _: None):
+        yield neo4j_server
+
+
+def test_an_empty_database(nothing: Database) -> None:
+    with Knowledge.open(nothing.spec) as knowledge:
+        assert {**knowledge.graph.info(), "name": "", "fingerprint": ""} == {
+            **dict.fromkeys(("entities", "literals", "triples", "relations"), 0),
+            "name": "",
+            "fingerprint": "",
+        }
+        assert knowledge.text is None
+        assert knowledge.linker.link(["Is there anything?"]) == [[]]
+        graph = tg.build("tog2", knowledge=knowledge, model=FakeModel(CASES["tog2"].replies))
+        assert graph.invoke({"question": "Is there anything?"})["answer"]["status"] == "unknown"
+    assert cli_run("kb", "info", nothing.spec).code == 0
+    assert cli_run("doctor", "--kb", nothing.spec, "--no-calls").code == 0
+
+
+def many_types(database: Database) -> None:
+    """More types than are counted one by one, and a hub."""
+    database.run(
+        "CREATE (h:City {name: 'Hub'}) WITH h UNWIND range(1, 1500) AS i CREATE (:City {name: 'c' + i})-[:NEAR]->(h)"
+    )
+    for number in range(40):
+        database.run(f"MATCH (h:City {{name: 'Hub'}}) CREATE (h)-[:T{number}]->(:City {{name: 'end {number}'}})")
+
+
+def test_a_hub_with_many_types(neo4j_server: Database) -> None:
+    with neo4j_server.holding("many types", many_types), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        hub = store.lookup(["hub"])[0][0]["entity"]["id"]
+        step: Any = {"entity": hub, "relation": "T7", "direction": "out"}
+        (unknown_yet,) = store.neighbours([step])
+        assert [triple["object_label"] for triple in unknown_yet["triples"]] == ["end 7"]
+        (edges,) = store.relations([hub])
+        assert len(edges) == 41
+        assert edges[-1]["count"] == 1_500
+        (near,) = store.neighbours([{"entity": hub, "relation": "NEAR", "direction": "in"}], limit=20, seed=4)
+        assert near["total"] == 1_500
+        assert len({triple["id"] for triple in near["triples"]}) == 20
+
+
+def with_advice(database: Database) -> None:
+    database.run("CREATE INDEX FOR (n:City) ON (n.name)")
+    database.run(
+        "UNWIND range(1, 50) AS i CREATE (:City {name: 'City ' + i, alias: ['Town ' + i]}), (:River {name: 'River ' + i})"
+    )
+
+
+def test_says_which_index_would_help_and_uses_what_there_is(
+    neo4j_server: Database, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(names, "SCANNED", 0)
+    with neo4j_server.holding("advice", with_advice), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert store.finder.ways.exact == (("City", "name"),)
+        missing = store.describe()["missing"]
+        assert len(missing) == 2
+        assert "finding one of the 50 City by name reads them all" in missing[0]
+        statements = [note.partition("can run: ")[2] for note in missing]
+        assert statements[0] == "CREATE FULLTEXT INDEX names_of_city FOR (n:`City`) ON EACH [n.`alias`, n.`name`]"
+        assert [len(row) for row in store.lookup(["city 7", "town 7", "river 7"])] == [1, 1, 1]
+        # A scan that takes too long is given up, once, and what indexes find is found all the same.
+        query = store.connection.rows
+
+        def slow(text: str, *rest: Any, seconds: float | None = None, **more: Any) -> Any:
+            return (
+                query(f"CALL {{ UNWIND range(1, 100000000) AS i RETURN sum(i) AS slept }} {text}", *rest, seconds=0.2)
+                if seconds
+                else query(text, *rest, **more)
+            )
+
+        monkeypatch.setattr(store.connection, "rows", slow)
+        assert [len(row) for row in store.lookup(["City 7", "city 8", "town 9", "river 7"])] == [1, 1, 0, 0]
+        assert [record.getMessage() for record in caplog.records if "left out from now on" in record.getMessage()]
+        caplog.clear()
+        assert [len(row) for row in store.lookup(["City 7"])] == [1]
+        assert not caplog.records
+        monkeypatch.undo()
+        for statement in statements:
+            neo4j_server.run(statement)
+        neo4j_server.settled()
+    monkeypatch.setattr(names, "SCANNED", 0)
+    with Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert store.describe()["missing"] == []
+        assert len(store.finder.ways.fulltext) == 2
+        found = store.lookup(["cITY 7", "town 7", "river 7", "RIVER 8"])
+        assert [row[0]["entity"]["label"] for row in found] == ["City 7", "City 7", "River 7", "River 8"]
+        assert store.search(["the 7th river"])[0][0]["entity"]["type"] == "River"
+        assert store.search(["Rivr 12"], fuzzy=True)[0][0]["entity"]["label"] == "River 12"
+    neo4j_server.forget()
+
+
+def other_vectors(database: Database) -> None:
+    """Vectors as long as ours that some other model made."""
+    texts = [f"A text number {at} about rivers and mountains that is long enough." for at in range(8)]
+    vectors = [[1.0 if (at * 31 + place) % 7 == 0 else -0.2 for place in range(256)] for at in range(8)]
+    rows = [{"text": text, "embedding": vector} for text, vector in zip(texts, vectors, strict=True)]
+    database.run(
+        "UNWIND $rows AS row CREATE (c:Chunk) SET c = row CREATE (c)-[:MENTIONS]->(:City {name: 'City'})", rows=rows
+    )
+    database.run(
+        "CREATE VECTOR INDEX theirs FOR (n:Chunk) ON (n.embedding) OPTIONS "
+        "{indexConfig: {`vector.dimensions`: 256, `vector.similarity_function`: 'cosine'}}"
+    )
+
+
+def test_vectors_of_another_model_are_left_alone(neo4j_server: Database) -> None:
+    with neo4j_server.holding("other vectors", other_vectors):
+        with Neo4jGraphStore.open(neo4j_server.spec) as store:
+            text = Neo4jTextStore(store, HashEmbedder())
+            assert text.vector_use() == [("theirs", False)]
+            assert text.search(["text number 5"])[0][0]["passage"]["text"].startswith("A text number 5")
+            assert store.info()["relations"] == 0, "chunks and what links them are no part of the graph"
+        with Neo4jGraphStore.open(f"{neo4j_server.spec}?vectors=theirs") as store:
+            assert Neo4jTextStore(store, HashEmbedder()).vector_use() == [("theirs", True)]
+            assert Neo4jTextStore(store, HashEmbedder(64)).vector_use() == [("theirs", False)]
+        with Neo4jGraphStore.open(f"{neo4j_server.spec}?vectors=none") as store:
+            assert Neo4jTextStore(store, HashEmbedder()).vector_use() == []

@@ -1,0 +1,254 @@
+"""The stock samples, read with nothing set."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import chromadb
+import pytest
+from chromadb.config import Settings
+from fakes import FakeModel
+from tools.neo4j.conftest import Database, cli_run
+from tools.neo4j.contents import EXAMPLES
+
+import thinkgraph as tg
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.eval.gold import resolve_golds
+from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.questions import read_questions
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.text import Neo4jTextStore
+from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
+
+MOVIES = [
+    ("Who wrote the film that Tony Scott directed?", ["Jim Cash"], [["Tony Scott", "DIRECTED"], ["*", "-WROTE"]]),
+    ("When was the director of Speed born?", ["1943"], [["Speed", "-DIRECTED"], ["*", "born"]]),
+    (
+        "Who directed the film in which Emil Eifrem acted?",
+        ["Lilly Wachowski", "Lana Wachowski"],
+        [["Emil Eifrem", "ACTED_IN"], ["*", "-directed"]],
+    ),
+    (
+        "When was the film released that Robert Longo directed?",
+        ["1995"],
+        [["Robert Longo", "directed"], ["*", "released"]],
+    ),
+]
+NORTHWIND = [
+    (
+        "In which city is the customer that purchased order 10255?",
+        ["Buenos Aires"],
+        [["Order 10255", "-purchased"], ["*", "city"]],
+    ),
+    (
+        "Who is the contact of the supplier of Potato Gnocchi?",
+        ["Gianni Conti"],
+        [["Potato Gnocchi", "-supplies"], ["*", "contact name"]],
+    ),
+    (
+        "To which category do the products of order 10249 belong?",
+        ["Seafood"],
+        [["Order 10249", "orders"], ["*", "part of"]],
+    ),
+    ("What did the seller of order 10250 study?", ["chemistry"], [["Order 10250", "-sold"], ["*", "text:notes"]]),
+]
+ASKED = {
+    "movies": [
+        ("Who wrote the film that Tony Scott directed?", "Jim Cash"),
+        ("When was the director of Speed born?", "1943"),
+    ],
+    "northwind": [
+        ("In which country is the supplier of Potato Gnocchi?", "Panificio Bellavista"),
+        ("Which company supplies Silken Tofu?", "Kaisei Suisan"),
+    ],
+}
+
+
+def load(name: str) -> Any:
+    return lambda there: there.script(EXAMPLES / f"{name}.cypher")
+
+
+@pytest.fixture
+def movies(neo4j_server: Database) -> Iterator[Database]:
+    with neo4j_server.holding("movies", load("movies")):
+        yield neo4j_server
+
+
+@pytest.fixture
+def northwind(neo4j_server: Database) -> Iterator[Database]:
+    with neo4j_server.holding("northwind", load("northwind")):
+        yield neo4j_server
+
+
+def ceilings(database: Database, rows: list[tuple[str, list[str], Any]], folder: Path) -> None:
+    """The perfect chooser answers every question."""
+    file = folder / "questions.jsonl"
+    file.write_text(
+        "".join(
+            json.dumps({"id": str(at), "question": question, "answers": answers, "gold_path": path, "type": "2hop"})
+            + "\n"
+            for at, (question, answers, path) in enumerate(rows)
+        )
+    )
+    questions = read_questions(file)
+    with Knowledge.open(database.spec, embedder=HashEmbedder()) as knowledge:
+        golds = resolve_golds(questions, knowledge.graph, knowledge.text)
+        chooser = PerfectChooser({q.question: gold for q, gold in zip(questions, golds, strict=True)})
+        graph = tg.build("tog2", knowledge=knowledge, model=chooser, settings={"ranker": "bm25"})
+        for question in questions:
+            answer = graph.invoke({"question": question.question})["answer"]
+            assert sorted(answer["answers"]) == sorted(question.answers), (question.question, answer["reason"])
+            assert answer["status"] == "grounded"
+
+
+def test_movies_perfect(movies: Database, tmp_path: Path) -> None:
+    ceilings(movies, MOVIES, tmp_path)
+
+
+def test_northwind_perfect(northwind: Database, tmp_path: Path) -> None:
+    ceilings(northwind, NORTHWIND, tmp_path)
+
+
+@pytest.mark.parametrize("sample", ["movies", "northwind"])
+def test_ask_with_no_other_flag(neo4j_server: Database, sample: str) -> None:
+    with neo4j_server.holding(sample, load(sample)):
+        for question, answer in ASKED[sample]:
+            done = cli_run("ask", "--kb", neo4j_server.spec, question, "--quiet", "--json")
+            assert done.code == 0, done.err
+            assert json.loads(done.out)["answers"] == [answer]
+
+
+def test_movies_are_recognised(movies: Database) -> None:
+    with Neo4jGraphStore.open(movies.spec) as store:
+        roles = store.plan.roles
+        assert [str(name) for name in roles["Movie"].names] == ["title"]
+        assert [str(name) for name in roles["Person"].names] == ["name"]
+        (edges,) = store.relations([store.lookup(["keanu reeves"])[0][0]["entity"]["id"]])
+        assert {(edge["name"], edge["label"], edge["count"]) for edge in edges} == {
+            ("born", "born", 1),
+            ("ACTED_IN", "acted in", 8),
+        }
+        (found,) = store.neighbours([{"entity": edges[0]["entity"], "relation": "ACTED_IN", "direction": "out"}])
+        roles_of = {triple["object_label"]: triple["qualifiers"] for triple in found["triples"]}
+        assert roles_of["The Matrix"] == [["roles", "Neo"]]
+        assert not Neo4jTextStore.recognised(store)
+
+
+def test_northwind_is_recognised(northwind: Database) -> None:
+    with Neo4jGraphStore.open(northwind.spec) as store:
+        names = {label: str(one.names[0]) for label, one in store.plan.roles.items()}
+        assert names == {
+            "Product": "productName",
+            "Category": "categoryName",
+            "Supplier": "companyName",
+            "Customer": "companyName",
+            "Order": "orderID",
+            "Employee": "firstName+lastName",
+        }
+        ids = {
+            one["entity"]["id"] for row in store.lookup(["Potato Gnocchi", "order 10252", "nadia holt"]) for one in row
+        }
+        assert ids == {"Product:13", "Order:10252", "Employee:1"}
+        (nadia,) = store.neighbourhood(["Employee:1"])
+        facts = {triple["relation_label"]: triple["object_label"] for triple in nadia["triples"] if triple["literal"]}
+        assert facts["hire date"] == "1992-05-01"
+        assert "notes" not in facts
+        text = Neo4jTextStore(store, HashEmbedder())
+        (hit,) = text.passages_of(["Employee:1"], "psychology")
+        assert (hit["passage"]["title"], hit["passage"]["section"]) == ("Nadia Holt", "notes")
+
+
+def test_kb_info_and_doctor(northwind: Database) -> None:
+    done = cli_run("kb", "info", northwind.spec)
+    assert done.code == 0
+    assert "named by companyName" in done.out
+    assert "sold (SOLD)" in done.out
+    facts = json.loads(cli_run("kb", "info", northwind.spec, "--json").out)
+    assert facts["entities"] == 61
+    assert facts["missing"] == []
+    checked = cli_run("doctor", "--kb", northwind.spec, "--no-calls")
+    assert checked.code == 0, checked.out
+    assert "ok   knowledge                neo4j: 61 entities" in checked.out
+
+
+def test_overrides(northwind: Database) -> None:
+    options = (
+        "id=Customer.companyName&name=Customer.contactName,Employee.lastName&text=none&hide=Employee,PART_OF&alias=none"
+    )
+    with Knowledge.open(f"{northwind.spec}?{options.replace('id=Customer.companyName&', '')}") as knowledge:
+        assert knowledge.text is None
+        (found,) = knowledge.graph.lookup(["Maria Brandt"])
+        assert [(one["entity"]["id"], one["entity"]["label"], one["method"]) for one in found] == [
+            ("Customer:ANTON", "Maria Brandt", "exact")
+        ]
+        assert knowledge.graph.lookup(["Nadia Holt", "Holt"]) == [[], []]
+        assert knowledge.graph.entities(["Employee:1"]) == [None]
+        (edges,) = knowledge.graph.relations(["Product:13"])
+        assert {edge["name"] for edge in edges if not edge["name"].startswith("u")} == {
+            "ORDERS",
+            "SUPPLIES",
+            "discontinued",
+            "quantityPerUnit",
+        }
+        (order,) = knowledge.graph.relations(["Order:10248"])
+        assert "SOLD" not in {edge["name"] for edge in order}
+    with Knowledge.open(f"{northwind.spec}?{options}") as knowledge:
+        assert knowledge.graph.entities(["Antonia Feinkost"])[0] is not None
+        assert knowledge.graph.entities(["Customer:ANTON"]) == [None]
+
+
+def test_texts_from_elsewhere_keyed_by_a_property(northwind: Database) -> None:
+    client = chromadb.EphemeralClient(settings=Settings(anonymized_telemetry=False))
+    try:
+        collection = client.create_collection("reviews", embedding_function=None)
+        texts = {"13": "These gnocchi are made with potatoes from Avezzano.", "14": "The tagliatelle are cut by hand."}
+        collection.add(
+            ids=list(texts),
+            documents=list(texts.values()),
+            embeddings=HashEmbedder().embed(list(texts.values())),
+            metadatas=[{"productID": one} for one in texts],
+        )
+        with Neo4jGraphStore.open(f"{northwind.spec}?id=Product.productID") as graph:
+            outside = ChromaTextStore(client, "reviews", entity_key="productID", embedder=HashEmbedder())
+            knowledge = Knowledge(graph=graph, text=outside, embedder=HashEmbedder())
+            (match,) = knowledge.graph.lookup(["potato gnocchi"])[0]
+            assert match["entity"]["id"] == "13"
+            assert knowledge.text is not None
+            (hit,) = knowledge.text.passages_of([match["entity"]["id"]], "Where are the potatoes from?")
+            assert "Avezzano" in hit["passage"]["text"]
+            case = {
+                "tog2.reason": lambda prompt: {
+                    "sufficient": True,
+                    "answers": ["Avezzano"],
+                    "evidence": [item.number for item in prompt.lines("evidence") if "Avezzano" in item.passage],
+                    "clues": "",
+                    "query": "",
+                }
+            }
+            built = tg.build("tog2", knowledge=knowledge, model=FakeModel(case), settings={"ranker": "bm25"})
+            answer = built.invoke({"question": "Where do the potatoes of Potato Gnocchi come from?"})["answer"]
+            assert (answer["answers"], answer["status"]) == (["Avezzano"], "grounded")
+    finally:
+        client.close()
+
+
+@pytest.mark.parametrize(
+    ("option", "said"),
+    [
+        ("name=Customer.nope", "name=Customer.nope: the database has no such property"),
+        ("text=Nobody.notes", "text=Nobody.notes: the database has no such property"),
+        ("passage=notes", "passage=notes: the database has no such property (Label.property)"),
+        ("literal=Nobody", "literal=Nobody: the database has no such label"),
+        ("hide=Nobody", "hide=Nobody: the database has no such label or type"),
+        ("vectors=nobody", "vectors=nobody: the database has no such vector index (known: there is none)"),
+    ],
+)
+def test_overrides_that_name_nothing(northwind: Database, option: str, said: str) -> None:
+    with pytest.raises(KnowledgeError) as caught:
+        Knowledge.open(f"{northwind.spec}?{option}")
+    assert said in str(caught.value)

@@ -1,0 +1,146 @@
+"""Does the evidence hold the answer?"""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkgraph.tools.grounding import all_hold, beside_the_point, fold, holds
+
+LINES = [
+    "(Panama) -[capital]-> (Panama City)",
+    "text | Île-de-France | Population | In 1999 it had 10,952,011 inhabitants, 3.5 for each house.",
+    "text | Москва | | Лондон и Донецк",
+    "text | 東京 | | 日本の首都は東京である。",
+]
+
+
+HELD = ["Panama City", "panama  city", "PANAMA", "ile de france", "Ile-de-France", "Panama City (capital)"]
+HELD += [
+    "the Panama City",
+    "3.5",
+    "3,5",
+    "1999",
+    "10952011",
+    "10,952,011",
+    "10 952 011",
+    "10.952.011",
+    "Лондон",
+    "首都",
+]
+HELD += ["日本の首都", "3.5 for each house"]
+UNHELD = ["Bogotá", "", "  ", "?!", "the", "of the", "anam", "City of Bogotá in Colombia", "Дон", "Moscow", "大阪"]
+UNHELD += ["52,011", "952011", "10.9", "109520", "0,952,011", "12345.6", "5.3"]
+
+
+@pytest.mark.parametrize("answer", HELD)
+def test_an_answer_that_stands_there_is_held(answer: str) -> None:
+    assert holds(answer, LINES)
+
+
+@pytest.mark.parametrize("answer", UNHELD)
+def test_an_answer_that_does_not_stand_there_is_not(answer: str) -> None:
+    assert not holds(answer, LINES)
+
+
+def test_a_decimal_is_not_its_digits() -> None:
+    assert not holds("3.5", ["It has 35 rooms."])
+    assert not holds("12,345", ["No. 312345 of 12 and 345."])
+    assert holds("12,345", ["12345 of them", "and more"])
+    assert not holds("12,345", ["12", "345"]), "a number does not reach over lines"
+
+
+@pytest.mark.parametrize("answer", ["yes", "No", "TRUE", "supports", "NOT ENOUGH INFO"])
+def test_a_conclusion_stands_on_its_citation(answer: str) -> None:
+    assert holds(answer, [])
+
+
+def test_a_number_must_stand_in_the_evidence_or_count_it() -> None:
+    borders = "(Panama) -[borders]-> (Colombia), (Costa Rica)"
+    assert holds("2", [borders])
+    assert holds("7", ["(Hub) -[member]-> (A), (B), ... and 5 more"])
+    assert holds("3", [borders, "(Peru) -[borders]-> (Chile), (Colombia)"]), "what all lines list together"
+    assert not holds("4", [borders])
+    assert holds("3", ["asked | Who borders Panama? | Colombia; Costa Rica; Peru"]), "what a question was answered with"
+    assert holds("3", ["asked | | Chile", borders])
+    assert not holds("21", ["text | Panama | Voting | Citizens vote from the age of 18."])
+
+
+def test_most_of_the_words_are_enough() -> None:
+    assert holds("Panama City district", LINES)
+    assert not holds("Panama canal district", LINES)
+
+
+def test_every_answer_must_be_held() -> None:
+    assert all_hold(["Panama", "Лондон"], LINES)
+    assert not all_hold(["Panama", "Bogotá"], LINES)
+    assert not all_hold([], LINES)
+
+
+@given(st.text(), st.lists(st.text(), max_size=3))
+def test_any_text_can_be_compared(answer: str, lines: list[str]) -> None:
+    assert holds(answer, lines) in {True, False}
+    assert fold(fold(answer)) == fold(answer)
+
+
+@given(st.text(min_size=1))
+def test_a_line_holds_itself(text: str) -> None:
+    assert holds(f"x{text}", [f"x{text}"])
+
+
+SPOKEN = [
+    "(Gabon) -[capital]-> (Libreville)",
+    "text | Gabon | Government | Its anthem is by Georges Damas, and men vote at 21.",
+]
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "The capital of Gabon is Libreville",
+            "The capital is Libreville.",
+            "Georges Aleka Damas",
+            "Both Libreville and Gabon",
+        ),
+        *("men at 21 years", "Anthem by Georges Damas", "Libreville (the capital)", "Capital: Libreville"),
+    ],
+)
+def test_a_sentence_is_held_by_the_names_in_it(answer: str) -> None:
+    assert holds(answer, SPOKEN)
+
+
+@pytest.mark.parametrize(
+    "answer",
+    [
+        *(
+            "The capital of Gabon is Rome",
+            "Libreville, capital of Gabon, and Rome",
+            "Its anthem is by Georges Damas; capital Rome",
+        ),
+        *("Gabon government anthem 98765", "The capital of Gabon is Port Rome", "Men vote in Gabon at 22"),
+    ],
+)
+def test_a_false_name_is_not_held_by_the_words_around_it(answer: str) -> None:
+    assert not holds(answer, SPOKEN)
+
+
+@pytest.mark.parametrize(
+    ("answer", "question", "beside"),
+    [
+        ("Yes", "In which country does the Senegal rise?", True),
+        ("no", "What is the capital of Gabon?", True),
+        ("True.", "How many meters high is Chimborazo?", True),
+        ("Yes", "Is it Gabon in which the Senegal rises?", False),
+        ("No", "Gabon is a country in which men vote.", False),
+        ("yes", "Take the peaks of Poland and of Slovakia: which of the two is lower?", True),
+        ("yes", "Of the countries which border Gabon, is one an island?", False),
+        ("yes", "Gabon has a capital. Does it lie where the river ends?", False),
+        ("Who borders both Gabon and Congo", "Who borders both Gabon and Congo?", True),
+        ("Norway", "Which country is it?", False),
+        ("ja", "Ist Gabun ein Land?", False),
+    ],
+)
+def test_yes_is_no_answer_to_what(answer: str, question: str, beside: bool) -> None:  # noqa: FBT001
+    assert beside_the_point(answer, question) is beside

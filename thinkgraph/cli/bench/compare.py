@@ -1,0 +1,126 @@
+"""`thinkgraph compare`: one question through all methods, side by side."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import shutil
+import sys
+import textwrap
+from typing import TYPE_CHECKING, Any
+
+from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
+from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.errors import ThinkGraphError, UsageError
+from thinkgraph.graphs.registry import NAMES
+from thinkgraph.prompts.lines import one_line
+
+if TYPE_CHECKING:
+    from thinkgraph.models.roles import Models
+    from thinkgraph.state.answer import Answer
+    from thinkgraph.tools.knowledge import Knowledge
+
+_PATHS = 3
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `compare`."""
+    parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
+    parser.add_argument(
+        "--methods", metavar="NAME[,NAME]", help=f"default: all of them ({', '.join(NAMES)})", default=",".join(NAMES)
+    )
+    add_model(parser)
+    add_kb(parser)
+    parser.add_argument(
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated",
+    )
+    parser.add_argument("--json", action="store_true", help='print {"method": answer or {"error": …}} instead')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Ask every method."""
+    from thinkgraph.cli.ask import read_question
+    from thinkgraph.eval.bench import settings_by_method
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.graphs.registry import find_method
+    from thinkgraph.models.prices import load_prices
+    from thinkgraph.models.roles import Models
+    from thinkgraph.state.settings import resolve_settings
+    from thinkgraph.tools.knowledge import Knowledge
+
+    question = read_question(args.question)
+    methods = list(dict.fromkeys(name.strip() for name in args.methods.split(",") if name.strip()))
+    if not methods:
+        raise UsageError("--methods names no method")
+    chosen = {name: find_method(name) for name in methods}
+    config = configured(args)
+    flags = settings_by_method(methods, parse_settings(args.set))
+    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
+    for name, found in chosen.items():
+        resolve_settings(found.settings, settings[name])
+    with Knowledge.open(args.kb, text=args.text) as knowledge:
+        models = Models(
+            args.model,
+            offline=offline_model(knowledge),
+            prices=load_prices(args.prices) if args.prices else None,
+        )
+        sys.stderr.write(f"{len(methods)} methods with model {models.default} over {knowledge.name}\n")
+        answers = asyncio.run(_all(question, methods, settings, knowledge, models, args.prompts))
+    if args.json:
+        write_json({name: {"error": str(a)} if isinstance(a, ThinkGraphError) else a for name, a in answers.items()})
+    else:
+        write_line(_table(answers))
+    return 1 if all(isinstance(answer, ThinkGraphError) for answer in answers.values()) else 0
+
+
+async def _all(
+    question: str,
+    methods: list[str],
+    settings: dict[str, dict[str, Any]],
+    knowledge: Knowledge,
+    models: Models,
+    prompts: str | None,
+) -> dict[str, Answer | ThinkGraphError]:
+    from thinkgraph.graphs.build import build
+
+    async def one(name: str) -> Answer | ThinkGraphError:
+        try:
+            graph = build(name, knowledge=knowledge, model=models, settings=settings[name], prompts=prompts)
+            answer: Answer = (await graph.ainvoke({"question": question}))["answer"]
+        except ThinkGraphError as error:
+            return error
+        sys.stderr.write(f"  {name} done\n")
+        return answer
+
+    try:
+        found = await asyncio.gather(*(one(name) for name in methods))
+    finally:
+        await models.aclose()
+    return dict(zip(methods, found, strict=True))
+
+
+def _table(answers: dict[str, Answer | ThinkGraphError]) -> str:
+    width = min(max(shutil.get_terminal_size((100, 24)).columns, 60), 160)
+    head = f"{'method':14}{'status':10}{'calls':>6}{'tokens':>8}{'rounds':>7}{'trips':>6}  answer"
+    out = [head, "-" * min(width, len(head) + 20)]
+    for name, answer in answers.items():
+        if isinstance(answer, ThinkGraphError):
+            out.append(f"{name:14}{'error':10}{'':27}  {one_line(str(answer))}"[:width])
+            continue
+        total = answer["usage"]["total"]
+        tokens = total["input_tokens"] + total["output_tokens"]
+        lead = (
+            f"{name:14}{answer['status']:10}{total['calls']:>6}{tokens:>8}{answer['rounds']:>7}"
+            f"{answer['usage']['store_round_trips']:>6}  "
+        )
+        indent = " " * len(lead)
+        out.append(textwrap.fill(one_line(answer["text"]), width, initial_indent=lead, subsequent_indent=indent))
+        room = max(width - len(indent), 20)
+        shown = [path["text"] for path in answer["evidence"]["paths"][:_PATHS]]
+        shown += [f"[{passage['id']}] {passage['text']}" for passage in answer["evidence"]["passages"][:1]]
+        out += [indent + textwrap.shorten(one_line(text), room, placeholder=" …") for text in shown]
+    return "\n".join(out)

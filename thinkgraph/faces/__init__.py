@@ -1,1 +1,0 @@
-"""LangChain's own shapes around what the package does: a retriever, a tool, tools over the knowledge alone."""

@@ -1,0 +1,46 @@
+"""The baseline `search_agent` (Search-on-Graph): one tool-calling model, one search tool, nothing else."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.graph import StateGraph
+
+from thinkgraph.graphs.method import Method
+from thinkgraph.graphs.wiring import straight
+from thinkgraph.nodes.baselines.search_agent import ROLE, conclude, search_agent
+from thinkgraph.nodes.common.answer import answer
+from thinkgraph.nodes.common.begin import begin
+from thinkgraph.runtime.driver import NodeRunner
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
+
+
+def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph."""
+    fresh = begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False)
+    return straight(
+        SearchAgentState,
+        SearchAgentSettings,
+        {
+            "begin": run.node("begin", fresh, entry=True),
+            "search": run.node("search", search_agent),
+            "conclude": run.node("conclude", conclude),
+            "answer": run.node("answer", answer(ROLE)),
+        },
+    )
+
+
+def bound(settings: SearchAgentSettings, _answer: Answer) -> int:
+    """One call a turn."""
+    return settings.turns
+
+
+METHOD = Method(
+    name="search_agent",
+    title="Search agent (Search-on-Graph)",
+    summary="One tool-calling model with one tool, search(entity, direction, relations), in LangChain's create_agent.",
+    settings=SearchAgentSettings,
+    wire=wire,
+    bound=bound,
+)

@@ -1,0 +1,1 @@
+"""Exports of a knowledge base to Neo4j."""

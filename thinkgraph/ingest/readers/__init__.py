@@ -1,0 +1,1 @@
+"""What reads the files that people have."""

@@ -1,0 +1,350 @@
+"""Reads triples, entities, aliases and passages from the files that people have."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import NamedTuple, TypeAlias
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.readers.lines import Format, format_of, open_binary, read_cells, read_objects, sample_of
+from thinkgraph.ingest.readers.rejects import Rejects
+from thinkgraph.tools.linking.names import key_label
+from thinkgraph.tools.values import value_kind
+
+Qualifiers: TypeAlias = tuple[tuple[str, str], ...]
+
+TripleRow: TypeAlias = tuple[str, str, str, Qualifiers, str | None]
+"""Subject, relation, object, qualifiers, and the datatype of an object that the file marks as a literal: None where it
+is not marked, "" where it is without a type. A plain tuple, because millions are made."""
+
+_SUBJECT = frozenset({"subject", "subj", "s", "head", "h", "source", "from", "subject_id", "head_id", ":start_id"})
+_RELATION = frozenset({"relation", "rel", "r", "predicate", "pred", "p", "property", "edge"})
+_OBJECT = frozenset({"object", "obj", "o", "tail", "t", "target", "to", "value", "object_id", "tail_id", ":end_id"})
+_RELATIONS = (
+    _RELATION,
+    frozenset({"relationship", "relationship_type", "relation_type", "rel_type", "edge_type", ":type"}),
+    frozenset({"label", "edge_label"}),
+    frozenset({"type"}),
+)
+"""Names of a header's column of relations, the surest first: a `type` beside a `label` says "Directed"."""
+_QUALIFIERS = frozenset({"qualifier", "qualifiers"})
+_LITERAL = frozenset({"literal", "is_literal"})
+_TRUE = frozenset({"1", "true", "yes", "y", "t"})
+_PAIRS = re.compile(r"[^=;]{1,60}=[^;]*(?:;\s*[^=;]{1,60}=[^;]*)*;?")
+_TYPED = re.compile(
+    r'"(?P<value>.*)"(?:\^\^<?(?P<type>[^\s">]+)>?|@(?P<lang>[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*))?', re.DOTALL
+)
+_ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
+_COLUMNS = 3
+_HEAD_ROWS = 200
+_AS_WRITTEN_SHARE = 0.9
+
+
+class EntityRow(NamedTuple):
+    """A line of an entities file; empty fields say nothing."""
+
+    line: int
+    id: str
+    label: str
+    type: str
+    description: str
+
+
+class PassageRow(NamedTuple):
+    """A line of a passages file, before its entities are looked up."""
+
+    line: int
+    id: str
+    title: str
+    section: str
+    text: str
+    entities: list[str] | None
+    """Ids or labels; None where the file names none, so that the title decides."""
+
+
+def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
+    """The rows of one file of triples, in its order. Malformed rows go to `rejects`.
+
+    Raises:
+        KnowledgeError: the file is missing, empty, not UTF-8, damaged or of no known format.
+    """
+    form = format_of(path, sample_of(path))
+    return _triples_of_objects(path, rejects) if form == "jsonl" else _triples_of_cells(path, form, rejects)
+
+
+class Layout:
+    """Where the parts of a triple stand in the rows of one file, found from its first rows."""
+
+    def __init__(self, head: Sequence[Sequence[str]]) -> None:
+        """Look at the cells of the first rows."""
+        columns = _header(head[0]) if head else None
+        self.headed = columns is not None
+        self.subject, self.relation, self.object, self.flag = columns or (0, 1, 2, -1)
+        self.needed = 1 + max(self.subject, self.relation, self.object)
+        self._named: dict[int, str] = {}
+        if columns:
+            self._named = {i: cell.strip() for i, cell in enumerate(head[0]) if i not in columns and cell.strip()}
+        elif _written_values(head):
+            self._named = {_COLUMNS: "as written"}
+        self._ends = set(columns or (0, 1, 2))
+
+    @classmethod
+    def of(cls, path: Path, form: Format) -> Layout:
+        """The layout of a TSV, CSV or pipe file."""
+        return cls([cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)])
+
+    def marked(self, cells: Sequence[str]) -> bool:
+        """Whether the row's own column says that its object is a literal."""
+        return 0 <= self.flag < len(cells) and cells[self.flag].strip().casefold() in _TRUE
+
+    def qualifiers(self, cells: Sequence[str]) -> Qualifiers:
+        """The qualifiers in the further columns of a row."""
+        if len(cells) == _COLUMNS:
+            return ()
+        found: list[tuple[str, str]] = []
+        for i, cell in enumerate(cells):
+            if i not in self._ends and (text := cell.strip()):
+                found += _qualifiers_in(self._named.get(i, f"column {i + 1}"), text)
+        return tuple(found)
+
+
+def _triples_of_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[TripleRow]:
+    layout = Layout.of(path, form)
+    rows = read_cells(path, form, rejects)
+    if layout.headed:
+        next(rows)
+    return triples_in(rows, layout, path, rejects)
+
+
+def triples_in(
+    rows: Iterable[tuple[int, Sequence[str]]], layout: Layout, path: Path, rejects: Rejects
+) -> Iterator[TripleRow]:
+    """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
+    s, r, o = layout.subject, layout.relation, layout.object
+    for line, cells in rows:
+        if len(cells) < layout.needed:
+            rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")
+            continue
+        subject, relation, obj = cells[s].strip(), cells[r].strip(), cells[o].strip()
+        datatype = None
+        if obj[:1] == '"':
+            obj, datatype = literal_of(obj)
+        if not (subject and relation and obj):
+            rejects.add(path, line, f"empty {'subject' if not subject else 'relation' if not relation else 'object'}")
+            continue
+        if datatype is None and layout.marked(cells):
+            datatype = ""
+        yield subject, relation, obj, layout.qualifiers(cells), datatype
+
+
+def _header(cells: Sequence[str]) -> tuple[int, int, int, int] | None:
+    """Columns of subject, relation, object and literal flag (-1: none) if the row is a header."""
+    names = [cell.partition("(")[0].strip().casefold() for cell in cells]  # ":START_ID(Person)", as neo4j-admin writes
+
+    def column(known: frozenset[str]) -> int:
+        return next((i for i, name in enumerate(names) if name in known), -1)
+
+    relation = next((at for known in _RELATIONS if (at := column(known)) >= 0), -1)
+    found = column(_SUBJECT), relation, column(_OBJECT), column(_LITERAL)
+    return found if min(found[:_COLUMNS]) >= 0 else None
+
+
+def _written_values(rows: Sequence[Sequence[str]]) -> bool:
+    """Whether the fourth column is the number in the third as a person wrote it ("2381740.0", "2,381,740 sq km")."""
+    full = [row for row in rows if len(row) > _COLUMNS and row[3].strip()]
+    written = sum(
+        value_kind(row[2].strip()) in ("number", "date")
+        and any(c.isdigit() for c in row[3])
+        and value_kind(row[3].strip()) not in ("number", "date")
+        for row in full
+    )
+    return bool(full) and written >= _AS_WRITTEN_SHARE * len(full)
+
+
+def _qualifiers_in(name: str, text: str) -> list[tuple[str, str]]:
+    """`name=value; name=value` gives its own pairs, anything else one pair under the column's name."""
+    if "=" in text and _PAIRS.fullmatch(text):
+        pairs = [part.partition("=") for part in text.split(";") if part.strip()]
+        if all(left.strip() and right.strip() for left, _, right in pairs):
+            return [(left.strip(), right.strip()) for left, _, right in pairs]
+    return [("qualifier" if name.casefold() in _QUALIFIERS else name, text)]
+
+
+def literal_of(text: str) -> tuple[str, str | None]:
+    """Value and datatype of a quoted object (`"x"`, `"x"^^xsd:date`, `"x"@en`); any other text is given back with None."""
+    found = _TYPED.fullmatch(text)
+    if found is None:
+        return text, None
+    value = re.sub(r'\\([tnr"\\])', lambda escape: _ESCAPES[escape[1]], found["value"]).strip()
+    return value, re.split(r"[#/:]", found["type"])[-1] if found["type"] else found["lang"] or ""
+
+
+def _triples_of_objects(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
+    for line, row in read_objects(path, rejects):
+        keys = {name.casefold(): name for name in row}
+        relations = next((known for known in _RELATIONS if not known.isdisjoint(keys)), _RELATION)
+        named = [next((keys[k] for k in keys if k in known), None) for known in (_SUBJECT, relations, _OBJECT)]
+        if None in named:
+            missing = ("subject", "relation", "object")[named.index(None)]
+            rejects.add(path, line, f"no {missing}")
+            continue
+        values = [row[name] for name in named if name is not None]
+        texts = [_text(value) for value in values]
+        if not all(texts):
+            which = ("subject", "relation", "object")[[bool(text) for text in texts].index(False)]
+            rejects.add(path, line, f"{which} is empty or no text")
+            continue
+        subject, relation, obj = (text for text in texts if text)
+        datatype: str | None = None
+        if not isinstance(values[2], str):
+            datatype = "boolean" if isinstance(values[2], bool) else "number"
+        elif obj[0] == '"':
+            obj, datatype = literal_of(obj)
+            if not obj:
+                rejects.add(path, line, "empty object")
+                continue
+        try:
+            qualifiers = _qualifiers_of(row, {*(name for name in named if name)})
+        except ValueError as error:
+            rejects.add(path, line, str(error))
+            continue
+        marks = [row[keys[k]] for k in keys if k in _LITERAL]
+        if marks and datatype is None and (marks[0] is True or str(marks[0]).casefold() in _TRUE):
+            datatype = ""
+        yield subject, relation, obj, qualifiers, datatype
+
+
+def _text(value: object) -> str | None:
+    """A JSON scalar as text; None for anything else and for what is blank or cannot be stored."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return str(value)
+    if not isinstance(value, str) or "\0" in value:
+        return None
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, written as an escape
+        return None
+    return value.strip() or None
+
+
+def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:
+    """The pairs of a `qualifiers` field (an object or a list of pairs) and of every other scalar field."""
+    pairs: list[tuple[str, str]] = []
+    for name, value in row.items():
+        if name in used or name.casefold() in _LITERAL or value is None or value == "":
+            continue
+        if name.casefold() in _QUALIFIERS and isinstance(value, dict | list):
+            items = list(value.items()) if isinstance(value, dict) else value
+            for item in items:
+                if not (isinstance(item, tuple | list) and len(item) == 2):  # noqa: PLR2004 (a pair)
+                    raise ValueError("qualifiers are neither an object nor a list of pairs")
+                pairs += [(_scalar(item[0]), _scalar(one)) for one in _listed(item[1])]
+        elif name.casefold() in _QUALIFIERS and isinstance(value, str):
+            pairs += _qualifiers_in(name, value)
+        else:
+            pairs += [(name, _scalar(one)) for one in _listed(value)]
+    return tuple(pairs)
+
+
+def _listed(value: object) -> list[object]:
+    return value if isinstance(value, list) else [value]
+
+
+def _scalar(value: object) -> str:
+    text = _text(value)
+    if text is None:
+        raise ValueError("a qualifier is empty or no text")
+    return text
+
+
+def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
+    """Ids with label, type and description. TSV or CSV with a header of any subset, or in this order; or JSON Lines."""
+    form = format_of(path, sample_of(path), columns=2)
+    if form == "jsonl":
+        for line, row in read_objects(path, rejects):
+            fields = [_text(row.get(name)) or "" for name in ("id", "label", "type", "description")]
+            if fields[0]:
+                yield EntityRow(line, *fields)
+            else:
+                rejects.add(path, line, "no id")
+        return
+    order = [0, 1, 2, 3]
+    for number, (line, cells) in enumerate(read_cells(path, form, rejects)):
+        if number == 0:
+            names = [cell.strip().casefold() for cell in cells]
+            if {"id", "entity"} & set(names):
+                order = [next((i for i, n in enumerate(names) if n in known), -1) for known in _ENTITY_COLUMNS]
+                continue
+        fields = [cells[i].strip() if 0 <= i < len(cells) else "" for i in order]
+        if fields[0]:
+            yield EntityRow(line, *fields)
+        else:
+            rejects.add(path, line, "no id")
+
+
+_ENTITY_COLUMNS = (
+    ("id", "entity"),
+    ("label", "name"),
+    ("type", "class"),
+    ("description",),
+)
+
+
+def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
+    """The aliases of each entity, from a JSON object {entity: [alias, …]}.
+
+    Raises:
+        KnowledgeError: the file cannot be read or is not such an object.
+    """
+    with open_binary(path) as stream:
+        raw = stream.read()
+    try:
+        table = json.loads(raw.decode("utf-8-sig"))
+    except UnicodeDecodeError:
+        raise KnowledgeError(f"{path} is not UTF-8 text") from None
+    except (ValueError, RecursionError) as error:
+        raise KnowledgeError(f"{path} is not JSON: {error}") from None
+    if not isinstance(table, dict):
+        raise KnowledgeError(f"{path} must be one JSON object {{entity: [alias, …]}}")
+    found: dict[str, list[str]] = {}
+    for entity, aliases in table.items():
+        texts = [_text(alias) for alias in _listed(aliases)]
+        if _text(entity) is None or None in texts:
+            rejects.add(path, 0, f"the aliases of {key_label(entity)[:80]!r} are not all texts")
+        if _text(entity):
+            found[entity.strip()] = list(dict.fromkeys(text for text in texts if text))
+    return found
+
+
+def _named(entity: object) -> str | None:
+    """The id or name of an entity of a passage, which may be an object that says more about it."""
+    if isinstance(entity, dict):
+        return next((text for key in ("id", "name", "label") if (text := _text(entity.get(key)))), None)
+    return _text(entity)
+
+
+def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
+    """The passages of one JSON Lines file; malformed ones go to `rejects`. Duplicate ids are not looked for here."""
+    if format_of(path, sample_of(path)) != "jsonl":
+        raise KnowledgeError(f'{path} is not JSON Lines; write one object a line: {{"id": …, "text": …, "title": …}}')
+    for line, row in read_objects(path, rejects):
+        text = row.get("text")
+        if text is None and isinstance(sentences := row.get("sentences"), list):
+            text = " ".join(part.strip() for part in sentences if isinstance(part, str))
+        identifier, body = _text(row.get("id")), _text(text) if isinstance(text, str) else None
+        if not identifier or not body:
+            rejects.add(path, line, f"no {'text' if identifier else 'id'}")
+            continue
+        entities = row.get("entities")
+        if entities is not None and not isinstance(entities, list):
+            rejects.add(path, line, "entities is not a list")
+            continue
+        names = None if entities is None else [name for name in map(_named, entities) if name]
+        title, section = (_text(row.get(name)) or "" for name in ("title", "section"))
+        yield PassageRow(line, identifier, title, section, body, names)

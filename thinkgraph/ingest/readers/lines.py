@@ -1,0 +1,199 @@
+"""Opens input files: plain or gzip, UTF-8, line by line, with one clear error for what cannot be read."""
+
+from __future__ import annotations
+
+import bz2
+import codecs
+import csv
+import gzip
+import json
+import zlib
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, Any, Literal, cast
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.readers.rejects import Rejects
+
+Format = Literal["tsv", "csv", "semicolons", "pipe", "jsonl", "quoted-tsv"]
+
+_SUFFIXES: dict[str, Format] = {
+    ".tsv": "tsv",
+    ".tab": "tsv",
+    ".csv": "csv",
+    ".psv": "pipe",
+    ".jsonl": "jsonl",
+    ".ndjson": "jsonl",
+    ".json": "jsonl",
+}
+_DELIMITERS: dict[Format, str] = {"csv": ",", "semicolons": ";", "quoted-tsv": "\t"}
+_OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
+_SAMPLE_LINES = 200
+_BAD_SHARE = 0.1
+_QUOTED_SHARE = 0.9
+LINE_LIMIT = 64 * 1024 * 1024
+_UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
+
+
+@contextmanager
+def open_binary(path: Path) -> Iterator[IO[bytes]]:
+    """The bytes of a file, unpacked if its name ends in `.gz` or `.bz2`; raises `KnowledgeError` for whatever goes wrong."""
+    if path.is_dir():
+        raise KnowledgeError(f"{path} is a folder; name a file")
+    try:
+        with _OPENERS.get(path.suffix.lower(), Path.open)(path, "rb") as stream:
+            yield cast("IO[bytes]", stream)
+    except FileNotFoundError:
+        raise KnowledgeError(f"there is no file {path}") from None
+    except (gzip.BadGzipFile, EOFError, zlib.error) as error:
+        kind = "bzip2" if path.suffix.lower() == ".bz2" else "gzip"
+        raise KnowledgeError(f"{path} is a damaged {kind} file ({error}); fetch or pack it again") from None
+    except OSError as error:
+        raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
+
+
+def read_lines(path: Path, rejects: Rejects) -> Iterator[tuple[int, str]]:
+    """Number (from 1) and text of each line that is not blank; undecodable lines become rejects."""
+    with open_binary(path) as stream:
+        yield from decoded(path, _raw_lines(path, stream), rejects)
+
+
+def _raw_lines(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    number = 0
+    while raw := stream.readline(LINE_LIMIT):
+        number += 1
+        if len(raw) == LINE_LIMIT:
+            raise line_too_long(path, number)
+        yield number, raw
+
+
+def line_too_long(path: Path, number: int) -> KnowledgeError:
+    """The error for a line of `LINE_LIMIT` bytes or more."""
+    return KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
+
+
+def decoded(path: Path, raws: Iterable[tuple[int, bytes]], rejects: Rejects) -> Iterator[tuple[int, str]]:
+    """Number and text of each line that is not blank, from numbers and bytes; undecodable lines become rejects."""
+    for number, raw in raws:
+        if number == 1 and raw.startswith(codecs.BOM_UTF8):
+            raw = raw[3:]  # noqa: PLW2901 (the line without the file's mark)
+        try:
+            line = raw.decode("utf-8")
+        except UnicodeDecodeError as error:
+            rejects.add(path, number, f"not UTF-8 ({error.reason} at byte {error.start + 1})")
+            continue
+        if "\0" in line:
+            rejects.add(path, number, "contains a NUL character")
+        elif line and not line.isspace():
+            yield number, line.rstrip("\r\n")
+
+
+def sample_of(path: Path) -> list[str]:
+    """The first lines of a file; raises `KnowledgeError` if it is missing, empty or not UTF-8 text."""
+    lines: list[str] = []
+    bad = 0
+    with open_binary(path) as stream:
+        for number in range(_SAMPLE_LINES):
+            raw = stream.readline(LINE_LIMIT)
+            if not raw:
+                break
+            if number == 0 and raw.startswith(_UTF16):
+                raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
+            try:
+                line = raw.decode("utf-8-sig" if number == 0 else "utf-8")
+            except UnicodeDecodeError:
+                bad += 1
+                continue
+            if line.strip():
+                lines.append(line.rstrip("\r\n"))
+    if bad and bad > _BAD_SHARE * (bad + len(lines)):
+        raise KnowledgeError(f"{path} is not UTF-8 text; convert it (iconv -t UTF-8) or unpack it first")
+    if not lines:
+        raise KnowledgeError(f"{path} is empty")
+    if len(lines) == 1 and "\r" in lines[0]:
+        raise KnowledgeError(f"{path} ends its lines with a CR alone; convert it (tr '\\r' '\\n')")
+    return lines
+
+
+def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
+    """The format by the file's extension, or by its first lines where the extension says nothing or is wrong."""
+    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
+    named = _SUFFIXES.get(stem.suffix.lower())
+    first = sample[0].lstrip()
+    if first.startswith("[") and named == "jsonl":
+        raise KnowledgeError(f"{path} is one JSON array; write one object a line (jq -c '.[]')")
+    if first.startswith("{") or named == "jsonl":
+        return "jsonl"
+    if named == "csv":
+        # Where the comma is the decimal sign, spreadsheets part the cells by semicolons.
+        commas, semicolons = (sum(line.count(sign) >= columns - 1 for line in sample) for sign in ",;")
+        return "semicolons" if semicolons > commas and first.count(";") >= columns - 1 else "csv"
+    widest = {sign: max(line.count(sign) for line in sample) for sign in "\t|,"}
+    if named == "tsv" or (named is None and widest["\t"] >= columns - 1):
+        if widest["\t"] < columns - 1 <= widest["|"]:
+            return "pipe"
+        quoted = sum(line.startswith('"') and '"\t"' in line for line in sample)
+        return "quoted-tsv" if quoted >= _QUOTED_SHARE * len(sample) else "tsv"
+    if named == "pipe" or widest["|"] >= columns - 1:
+        return "pipe"
+    if widest[","] >= columns - 1:
+        return "csv"
+    raise KnowledgeError(
+        f"{path} has no format that is known: write tab-separated lines, CSV, JSON Lines or subject|relation|object, "
+        "or name RDF by its kind (.nt, .ttl, .rdf, .nq)"
+    )
+
+
+def read_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row of a TSV, CSV or pipe file (JSON Lines: see `read_objects`)."""
+    return cells_of(read_lines(path, rejects), path, form, rejects)
+
+
+def cells_of(
+    lines: Iterable[tuple[int, str]], path: Path, form: Format, rejects: Rejects
+) -> Iterator[tuple[int, list[str]]]:
+    """Line number and cells of each row in lines of a TSV, CSV or pipe file."""
+    if form in ("tsv", "pipe"):
+        sign = "\t" if form == "tsv" else "|"
+        for number, line in lines:
+            yield number, line.split(sign)
+        return
+    first = last = 0
+    raw = ""
+
+    def feed() -> Iterator[str]:
+        nonlocal first, last, raw
+        for last, raw in lines:
+            first = first or last
+            yield raw + "\n"
+
+    reader = csv.reader(feed(), delimiter=_DELIMITERS[form])
+    while True:
+        first = 0
+        try:
+            cells = next(reader)
+        except StopIteration:
+            return
+        except csv.Error as error:
+            rejects.add(path, last, f"bad CSV: {error} (is a quote left open?)")
+            continue
+        # The reader ends a quote that the file leaves open, and takes all lines to the end for one cell.
+        if cells and last > first and cells[-1].endswith("\n") and not raw.rstrip().endswith('"'):
+            rejects.add(path, first, f"a quote is opened and not closed; lines {first} to {last} are not used")
+        elif cells:
+            yield last, cells
+
+
+def read_objects(path: Path, rejects: Rejects) -> Iterator[tuple[int, dict[str, object]]]:
+    """Line number and object of each line of a JSON Lines file."""
+    for number, line in read_lines(path, rejects):
+        try:
+            value = json.loads(line)
+        except (ValueError, RecursionError) as error:
+            rejects.add(path, number, f"bad JSON: {error}")
+            continue
+        if isinstance(value, dict):
+            yield number, value
+        else:
+            rejects.add(path, number, "not a JSON object")

@@ -1,0 +1,67 @@
+"""Ties passages to the entities of a graph, by the ids or labels they name, else by their title."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from hashlib import blake2b
+from itertools import islice
+from pathlib import Path
+
+from thinkgraph.ingest.readers.files import PassageRow
+from thinkgraph.ingest.readers.rejects import Rejects
+from thinkgraph.state.knowledge import Passage
+from thinkgraph.tools.protocols import GraphStore
+
+_BATCH = 500
+_NAMESAKES = 10
+
+
+@dataclass
+class LinkCounts:
+    """How many passages were tied to at least one entity, and how many to none."""
+
+    linked: int = 0
+    not_linked: int = 0
+
+
+def linked_passages(
+    graph: GraphStore, rows: Iterable[tuple[Path, PassageRow]], rejects: Rejects, counts: LinkCounts
+) -> Iterator[Passage]:
+    """The passages with the ids of their entities. A second passage under an id is reported and left out; a passage
+    about no known entity is kept.
+    """
+    seen: set[bytes] = set()  # digests, so that millions of long ids stay small
+    stream = iter(rows)
+    while batch := list(islice(stream, _BATCH)):
+        kept = []
+        for path, row in batch:
+            digest = blake2b(row.id.encode("utf-8", "replace"), digest_size=12).digest()
+            if digest in seen:
+                rejects.add(path, row.line, f"the id {row.id[:80]!r} was used before", kind="duplicate id")
+                continue
+            seen.add(digest)
+            kept.append(row)
+        named = [row.entities if row.entities is not None else [row.title] * bool(row.title) for row in kept]
+        found = resolve(graph, {name for names in named for name in names})
+        for row, names in zip(kept, named, strict=True):
+            entities = list(dict.fromkeys(entity for name in names for entity in found.get(name, ())))
+            counts.linked += bool(entities)
+            counts.not_linked += not entities
+            yield {"id": row.id, "entities": entities, "title": row.title, "section": row.section, "text": row.text}
+
+
+def resolve(graph: GraphStore, names: set[str]) -> dict[str, list[str]]:
+    """The entities that each name stands for: the one with that id; else all with that label; else with that alias."""
+    asked = sorted(names)
+    found: dict[str, list[str]] = {}
+    rest = []
+    for name, entity in zip(asked, graph.entities(asked), strict=True):
+        if entity is not None and not entity["literal"]:
+            found[name] = [name]
+        else:
+            rest.append(name)
+    for name, matches in zip(rest, graph.lookup(rest, limit=_NAMESAKES), strict=True):
+        labels = [match["entity"]["id"] for match in matches if match["method"] == "exact"]
+        found[name] = labels or [match["entity"]["id"] for match in matches]
+    return found

@@ -1,0 +1,239 @@
+"""Reads RDF: N-Triples line by line; Turtle, RDF/XML, N-Quads and TriG by the parser of `pyoxigraph`."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Literal, NamedTuple
+from urllib.parse import quote
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.readers.facts import Facts, Kind
+from thinkgraph.ingest.readers.files import TripleRow
+from thinkgraph.ingest.readers.lines import open_binary, read_lines
+from thinkgraph.ingest.readers.rejects import Rejects
+from thinkgraph.tools.sparql.profiles import ALIASES, DESCRIPTIONS, LABELS, RDF_TYPE
+
+RdfForm = Literal["N-Triples", "Turtle", "RDF/XML", "N-Quads", "TriG"]
+
+_FORMS: dict[str, RdfForm] = {
+    ".nt": "N-Triples",
+    ".ntriples": "N-Triples",
+    ".ttl": "Turtle",
+    ".turtle": "Turtle",
+    ".rdf": "RDF/XML",
+    ".owl": "RDF/XML",
+    ".nq": "N-Quads",
+    ".trig": "TriG",
+}
+_NAMING: dict[str, tuple[Kind, int]] = {
+    **{iri: ("label", rank) for rank, iri in enumerate(LABELS)},
+    **{iri: ("alias", rank) for rank, iri in enumerate(ALIASES)},
+    **{iri: ("description", rank) for rank, iri in enumerate(DESCRIPTIONS)},
+}
+LONGEST_VALUE = 2_000
+"""Characters of the longest literal that is a value; longer ones are texts."""
+
+_IRI = r'<([^\x00-\x20<>"{}|^`\\]*(?:\\[uU][0-9A-Fa-f]{4,8}[^\x00-\x20<>"{}|^`\\]*)*)>'
+_BLANK = r"_:([^\s<>\"\\]+?)"
+_STATEMENT = re.compile(
+    rf"\s*(?:{_IRI}|{_BLANK})\s*{_IRI}\s*(?:{_IRI}|{_BLANK}|"
+    r'"([^"\\\n\r]*(?:\\.[^"\\\n\r]*)*)"(?:\^\^' + _IRI + r"|@([A-Za-z]+(?:-[A-Za-z0-9]+)*))?)\s*\.\s*(?:\#.*)?"
+)
+_SUBJECT = re.compile(rf"\s*(?:{_IRI}|_:\S+)")
+_PREDICATE = re.compile(rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}")
+_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
+_PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
+_SURROGATES = range(0xD800, 0xE000)
+
+
+_LONGEST_HEAD = 1 << 20
+"""Bytes of an RDF/XML file within which its declarations must end."""
+_NESTED = re.compile(rb"""<!ENTITY\s+(?:%\s+)?(\S+)\s+(?:"[^"]*[&%]\w[^"]*"|'[^']*[&%]\w[^']*')""")
+
+
+class Statement(NamedTuple):
+    """One RDF statement; blank nodes start with `_:`."""
+
+    subject: str
+    predicate: str
+    object: str
+    datatype: str | None
+    """IRI of the object's datatype, "" for a plain string; None where the object is a node."""
+    language: str
+
+
+def rdf_form(path: Path) -> RdfForm | None:
+    """The kind of RDF a file is, by its name (`.nt`, `.ttl`, `.rdf` …, also with `.gz` or `.bz2`); None where it is none."""
+    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
+    return _FORMS.get(stem.suffix.lower())
+
+
+def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> Iterator[TripleRow]:
+    """The triples of one file. Labels, other names and descriptions go to `facts`; classes go there too.
+
+    Entities are known by their IRIs, blank nodes by the file's `number` and their label. Malformed lines of N-Triples
+    go to `rejects`. The graphs of N-Quads and TriG are taken together.
+
+    Raises:
+        KnowledgeError: the file cannot be read, what is not N-Triples is malformed, or its parser is not installed.
+    """
+    form = rdf_form(path)
+    found = _ntriples(path, rejects) if form in (None, "N-Triples") else _parsed(path, form, rejects)
+    for line, one in found:
+        naming = _NAMING.get(one.predicate)
+        if naming and one.datatype is not None:
+            kind, rank = naming
+            facts.add(_key(one.subject, number), kind, one.object, language=one.language, predicate=rank)
+            continue
+        if one.predicate == RDF_TYPE and one.datatype is None:
+            facts.add(_key(one.subject, number), "class", _key(one.object, number))
+        row = _row(one, number, facts, rejects, path, line)
+        if row is not None:
+            yield row
+
+
+def _row(one: Statement, number: int, facts: Facts, rejects: Rejects, path: Path, line: int) -> TripleRow | None:
+    subject = _key(one.subject, number)
+    if one.datatype is None:
+        return subject, one.predicate, _key(one.object, number), (), None
+    value = " ".join(one.object.split())
+    if not value:
+        rejects.add(path, line, "empty literal", kind="empty literal")
+    elif len(value) > LONGEST_VALUE:
+        rejects.add(path, line, f"{len(value):,} characters, more than a value has", kind="long text")
+    elif one.language and facts.languages.strict and not facts.languages.wanted(one.language):
+        rejects.count("value in another language")
+    else:
+        kind = one.language or re.split(r"[#/]", one.datatype)[-1]
+        return subject, one.predicate, value, (), "" if kind == "string" else kind
+    return None
+
+
+def _key(node: str, number: int) -> str:
+    return f"_:f{number}.{node[2:]}" if node.startswith("_:") else node
+
+
+def _ntriples(path: Path, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+    for line, text in read_lines(path, rejects):
+        found = _STATEMENT.fullmatch(text)
+        if found is None:
+            stripped = text.lstrip()
+            if not stripped.startswith("#"):
+                rejects.add(path, line, _reason(stripped))
+            continue
+        s, s_blank, p, o, o_blank, literal, datatype, language = found.groups()
+        try:
+            if "\\" in text:
+                s, p, o, literal, datatype = (
+                    part and (_unescaped(part) if "\\" in part else part) for part in (s, p, o, literal, datatype)
+                )
+            subject = f"_:{s_blank}" if s_blank else _absolute(s)
+            if literal is None:
+                yield line, Statement(subject, _absolute(p), f"_:{o_blank}" if o_blank else _absolute(o), None, "")
+            else:
+                yield line, Statement(subject, _absolute(p), literal, datatype or "", language or "")
+        except ValueError as error:
+            rejects.add(path, line, str(error))
+
+
+def _reason(text: str) -> str:
+    """What is wrong with a line that is no statement."""
+    if text.startswith("<<"):
+        return "triples about triples are not read"
+    if not _SUBJECT.match(text):
+        return "no subject (an IRI in angle brackets or a blank node)"
+    if not _PREDICATE.match(text):
+        return "no predicate (an IRI in angle brackets)"
+    if not text.split("#", maxsplit=1)[0].rstrip().endswith(".") and not text.rstrip().endswith("."):
+        return "no dot at the end"
+    return "no object (an IRI, a blank node or a quoted literal), or something after it"
+
+
+def _absolute(iri: str) -> str:
+    if ":" not in iri:
+        raise ValueError(f"the IRI <{iri[:60]}> is not absolute")
+    return iri
+
+
+def _unescaped(text: str) -> str:
+    def one(found: re.Match[str]) -> str:
+        if found[3]:
+            if found[3] not in _PLAIN:
+                raise ValueError(f"\\{found[3]} is no escape")
+            return _PLAIN[found[3]]
+        code = int(found[1] or found[2], 16)
+        if not code or code in _SURROGATES or code > 0x10FFFF:  # noqa: PLR2004 - the last code point
+            raise ValueError(f"{found[0]} is no character that can be stored")
+        return chr(code)
+
+    return _ESCAPE.sub(one, text)
+
+
+def _check_entities(path: Path, form: RdfForm) -> None:
+    """Refuse XML entities that stand for other entities: a few lines of them unfold to more than any memory holds.
+
+    Those that shorten IRIs in ontologies (`<!ENTITY owl "http://…">`) stay.
+
+    Raises:
+        KnowledgeError: there are such, or no end of the declarations in the first megabyte.
+    """
+    with open_binary(path) as stream:
+        head = stream.read(_LONGEST_HEAD)
+    if form != "RDF/XML" or b"<!ENTITY" not in head:
+        return
+    if b"]>" not in head and len(head) == _LONGEST_HEAD:
+        raise KnowledgeError(f"{path.name} declares XML entities without end; convert it to N-Triples or Turtle")
+    if nested := _NESTED.search(head):
+        name = nested[1].decode("utf-8", "replace")[:80]
+        raise KnowledgeError(
+            f"{path.name}: the XML entity '{name}' stands for other entities; write it out, or convert the file to N-Triples"
+        )
+
+
+def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+    try:
+        import pyoxigraph
+    except ImportError:
+        raise KnowledgeError(
+            f"reading {form} ({path.name}) needs a parser: pip install 'thinkgraph[rdf]', or convert it to N-Triples"
+        ) from None
+    syntax = {
+        "RDF/XML": pyoxigraph.RdfFormat.RDF_XML,
+        "N-Quads": pyoxigraph.RdfFormat.N_QUADS,
+        "TriG": pyoxigraph.RdfFormat.TRIG,
+    }.get(form, pyoxigraph.RdfFormat.TURTLE)
+    blanks: dict[str, int] = {}
+    reifiers: set[str] = set()
+
+    def text(node: pyoxigraph.NamedNode | pyoxigraph.BlankNode) -> str:
+        if isinstance(node, pyoxigraph.NamedNode):
+            return node.value
+        # The parser makes up names for nodes without one, other ones each time.
+        return f"_:b{blanks.setdefault(node.value, len(blanks))}"
+
+    _check_entities(path, form)
+    with open_binary(path) as stream:
+        try:
+            # Lenient: other people's IRIs are not always the standard's.
+            base = f"file:///{quote(path.name)}"
+            for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
+                subject, end = quad.subject, quad.object
+                if isinstance(subject, pyoxigraph.Triple) or isinstance(end, pyoxigraph.Triple):
+                    reifiers.update([] if isinstance(subject, pyoxigraph.Triple) else [subject.value])
+                    rejects.count("statement about a statement")
+                    continue
+                if subject.value in reifiers:
+                    rejects.count("statement about a statement")
+                    continue
+                if isinstance(end, pyoxigraph.Literal):
+                    if "\0" in end.value:
+                        raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
+                    language = end.language or ""
+                    yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, language)
+                else:
+                    yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
+        except SyntaxError as error:
+            where = f", line {error.lineno}" if error.lineno else ""
+            raise KnowledgeError(f"{path.name}{where}: {' '.join(str(error.msg).split())[:200]}") from None

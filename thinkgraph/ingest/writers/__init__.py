@@ -1,0 +1,1 @@
+"""What writes a knowledge base's graph."""

@@ -1,0 +1,1 @@
+"""LangChain classes: retriever, tool, knowledge tools."""

@@ -1,0 +1,160 @@
+"""What the MCP server's tools are called, take, do and give. Knows nothing of the protocol."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from pydantic import Field, ValidationError
+
+from thinkgraph.errors import SettingsError, UsageError
+from thinkgraph.graphs.build import Graph, build
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.integrations.langchain.interrupts import told
+from thinkgraph.integrations.langchain.lookups import LOOK_UPS, Arguments, LookUp, look_ups, shown
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.base import CEILINGS
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools.knowledge import Knowledge
+
+
+class Ask(Arguments):
+    """`ask`."""
+
+    about = (
+        "Answer a question in several hops over the knowledge graph and its documents. The answer comes with the triples "
+        "and passages it stands on; its status is grounded, partial, memory or unknown."
+    )
+    question: str = Field(description="The question, in full.")
+    method: str | None = Field(None, description="How to answer it; leave out for the server's own choice.")
+    settings: dict[str, Any] = Field(
+        default_factory=dict, description="Settings of the method, for example width; ceilings can only be lowered."
+    )
+
+
+ARGUMENTS: dict[str, type[Arguments]] = {"ask": Ask, **LOOK_UPS}
+"""The tools by name, in the order they are listed."""
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a tool gives: a text for the client's model, and the same as JSON."""
+
+    text: str
+    data: dict[str, Any]
+
+
+@dataclass
+class Tools:
+    """The tools over one knowledge base. Calls may run side by side, on one event loop."""
+
+    knowledge: Knowledge
+    models: Models
+    fixed: Mapping[str, Mapping[str, Any]]
+    """The methods that may be asked for, the default first, with the settings that nobody can change from outside."""
+    prompts: str | None = None
+    _graphs: dict[str, Graph] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def names(self) -> list[str]:
+        """The tools there are: without passages none that reads them."""
+        return ["ask", *look_ups(self.knowledge)]
+
+    def schema(self, name: str) -> dict[str, Any]:
+        """JSON schema of a tool's arguments."""
+        schema = ARGUMENTS[name].model_json_schema()
+        schema.pop("description", None)
+        if name == "ask":
+            schema["properties"]["method"] |= {"enum": [*self.fixed, None], "default": next(iter(self.fixed))}
+        return schema
+
+    async def call(self, name: str, given: Mapping[str, Any]) -> Result:
+        """Call a tool.
+
+        Raises:
+            UsageError: no such tool, or wrong arguments.
+            ThinkGraphError: the model, the store or the run failed.
+        """
+        if name not in self.names:
+            raise UsageError(f"there is no tool '{one_line(name)}'; known: {', '.join(self.names)}")
+        arguments = _checked(name, given)
+        if isinstance(arguments, LookUp):
+            # Stores block; and threads end with the calls, not with the client's patience.
+            return await asyncio.to_thread(self._look_up, arguments)
+        return await self._ask(cast("Ask", arguments))
+
+    def _look_up(self, arguments: LookUp) -> Result:
+        found = arguments.look_up(self.knowledge)
+        return Result(shown(found), dict(found))
+
+    async def _ask(self, arguments: Ask) -> Result:
+        method = arguments.method or next(iter(self.fixed))
+        if method not in self.fixed:
+            raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
+        settings = self._bounded(method, arguments.settings)
+        graph = await asyncio.to_thread(self._graph, method)
+        state = await graph.ainvoke({"question": arguments.question}, context=settings)
+        if (answer := cast("Answer | None", state.get("answer"))) is None:
+            raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
+        return Result(told(answer), dict(answer))
+
+    def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
+        """The client's settings, within what the server was started with."""
+        schema, fixed = find_method(method).settings, self.fixed[method]
+        ours, theirs = resolve_settings(schema, fixed), resolve_settings(schema, fixed, given)
+        for name in given:
+            here, wanted = getattr(ours, name), getattr(theirs, name)
+            if name in CEILINGS:  # which a client may lower and never raise
+                if here is not None and (wanted is None or wanted > here):
+                    raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
+            elif name in fixed and wanted != here:
+                raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
+        return {**fixed, **given}
+
+    def _graph(self, method: str) -> Graph:
+        with self._lock:
+            if method not in self._graphs:
+                self._graphs[method] = build(
+                    method,
+                    knowledge=self.knowledge,
+                    model=self.models,
+                    settings=self.fixed[method],
+                    prompts=self.prompts,
+                )
+            return self._graphs[method]
+
+
+def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
+    try:
+        return ARGUMENTS[name].model_validate(given)
+    except ValidationError as error:
+        fault = error.errors()[0]
+        place = one_line(".".join(str(part) for part in fault["loc"]))
+        known = ", ".join(ARGUMENTS[name].model_fields)
+        if fault["type"] == "extra_forbidden":
+            raise UsageError(f"{name} takes no '{place}'; known: {known}") from None
+        if fault["type"] == "missing":
+            raise UsageError(f"{name} needs '{place}'; known: {known}") from None
+        raise UsageError(f"{name}: '{place}': {one_line(str(fault['msg']))} (given: {fault['input']!r:.80})") from None
+
+
+def shared_out(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+    """The fixed settings by method: `name` for every method that has it, `method.name` for one.
+
+    Raises:
+        UsageError: no such method, or a setting that none has.
+        SettingsError: a value out of range.
+    """
+    from thinkgraph.eval.bench import settings_by_method
+
+    found = {name: find_method(name) for name in methods}
+    shared = settings_by_method(list(found), settings)
+    for name, chosen in found.items():
+        resolve_settings(chosen.settings, shared[name])
+    return shared

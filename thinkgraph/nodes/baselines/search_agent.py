@@ -1,0 +1,323 @@
+"""The search agent: LangChain's `create_agent` with one model and one tool, search(entity, direction, relations)."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, cast
+
+from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.language_models.chat_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import Runnable
+from langchain_core.tools import BaseTool, StructuredTool
+from langchain_core.utils.function_calling import convert_to_openai_tool
+from pydantic import BaseModel, ConfigDict, Field
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.calls import Ask
+from thinkgraph.models.client import pack
+from thinkgraph.nodes.common.evidence_lines import Shown
+from thinkgraph.nodes.tog2.reason import decide, nothing_found
+from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.prompts.library import Message
+from thinkgraph.prompts.lines import path_line, relation_line, safe_block
+from thinkgraph.prompts.reading import BadReplyError
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.requests import AsyncSay, Converse, Say, Steps
+from thinkgraph.state.baselines import AgentReply, SearchAgentSettings
+from thinkgraph.state.events import Reasoned, Retrieved
+from thinkgraph.state.evidence import EvidenceItem, Path
+from thinkgraph.state.knowledge import Step, Triple
+from thinkgraph.tools.linking.names import normal_name
+
+ROLE = "search_agent.search"
+NOTHING: dict[str, Any] = {"sufficient": False, "answers": [], "evidence": []}
+_LABELS = 40
+
+
+class SearchInput(BaseModel):
+    """What the model fills in."""
+
+    entity: str = Field(description="Name of an entity, exactly as a line or the question writes it.")
+    direction: Literal["out", "in", "both"] = Field(
+        "both", description="out: statements with the entity as subject; in: as object."
+    )
+    relations: list[str] = Field(
+        default_factory=list, description="Names of relations to follow; empty: list the entity's relations."
+    )
+
+
+@dataclass
+class SearchLog:
+    """What the searches of one run have shown: numbered lines and the evidence behind them."""
+
+    settings: SearchAgentSettings
+    lines: list[str] = field(default_factory=list)
+    items: list[EvidenceItem | None] = field(default_factory=list)
+    searches: int = 0
+    _ids: dict[str, list[str]] = field(default_factory=dict)
+    """Normal name to entity ids: those that lines have shown before those that a look-up finds."""
+
+    def number(self, line: str, item: EvidenceItem | None) -> str:
+        """Keep a line; gives it with its number."""
+        self.lines.append(line)
+        self.items.append(item)
+        return f"[{len(self.lines)}] {line}"
+
+    def search(self, deps: Deps, entity: str, direction: str, relations: Sequence[str]) -> str:
+        """Carry out one search; the tool's answer."""
+        self.searches += 1
+        ids = self._named(deps, entity)
+        if not ids:
+            return f"There is no entity called {safe_block(entity)[:200]!r}. Search for a name that stands in the question or a line."
+        edges = [edge for found in deps.call("graph.relations", ids) for edge in found]
+        edges = [edge for edge in edges if direction == "both" or edge["direction"] == direction]
+        labels = {one["id"]: one["label"] for one in deps.call("graph.entities", ids) if one is not None}
+        if not relations:
+            shown = [self.number(relation_line(edge, labels.get(edge["entity"], entity)), None) for edge in edges]
+            return "\n".join(shown) or "Nothing is known about it in that direction."
+        wanted = {normal_name(name) for name in relations}
+        steps = [
+            Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
+            for edge in edges
+            if wanted & {normal_name(edge["name"]), normal_name(edge["label"])}
+        ]
+        if not steps:
+            known = ", ".join(dict.fromkeys(edge["label"] for edge in edges[:_LABELS]))
+            return f"It has no such relation. Its relations: {known or 'none'}."
+        found = deps.call("graph.neighbours", steps, limit=self.settings.tails, seed=self.settings.seed)
+        said = [
+            self._statement(step, neighbours["triples"], neighbours["total"])
+            for step, neighbours in zip(steps, found, strict=True)
+            if neighbours["triples"]
+        ]
+        return "\n".join(said)
+
+    def _named(self, deps: Deps, name: str) -> list[str]:
+        key = normal_name(name)
+        if key not in self._ids:
+            matches = deps.call("graph.lookup", [name], limit=self.settings.namesakes)[0]
+            self._ids[key] = [match["entity"]["id"] for match in matches]
+        return self._ids[key][: self.settings.namesakes]
+
+    def _statement(self, step: Step, triples: Sequence[Triple], total: int) -> str:
+        for triple in triples:
+            for key, label in (("subject", "subject_label"), ("object", "object_label")):
+                if not (key == "object" and triple["literal"]):
+                    ids = self._ids.setdefault(normal_name(str(triple[label])), [])  # type: ignore[literal-required]
+                    if triple[key] not in ids:  # type: ignore[literal-required]
+                        ids.append(triple[key])  # type: ignore[literal-required]
+        place = "\n".join((step["entity"], step["relation"], step["direction"]))
+        item = EvidenceItem(
+            id="p" + hashlib.sha256(place.encode("utf-8", "replace")).hexdigest()[:16],
+            kind="path",
+            score=1.0,
+            round=self.searches,
+            path=Path(start=step["entity"], triples=[]),
+            tails=[triple["id"] for triple in triples],
+            total=total,
+        )
+        return self.number(path_line(step["entity"], [], triples, total=total), item)
+
+
+class TurnModel(BaseChatModel):
+    """What `create_agent` takes for its model: every turn goes through our journal, budget and usage."""
+
+    model_config = ConfigDict(arbitrary_types_allowed=True)
+
+    say: Any = None
+    asay: Any = None
+    request: Any = None
+    """Makes the request of a turn from the tools."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "thinkgraph-turn"
+
+    def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
+        """See BaseChatModel."""
+        del kwargs
+        return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
+
+    def _generate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: CallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        del stop, run_manager
+        message = self.say(self.request(kwargs.get("tools", ()), len(messages)), [pack(one) for one in messages])
+        return ChatResult(generations=[ChatGeneration(message=message)])
+
+    async def _agenerate(
+        self,
+        messages: list[BaseMessage],
+        stop: list[str] | None = None,
+        run_manager: AsyncCallbackManagerForLLMRun | None = None,
+        **kwargs: Any,
+    ) -> ChatResult:
+        del stop, run_manager
+        request = self.request(kwargs.get("tools", ()), len(messages))
+        return ChatResult(
+            generations=[ChatGeneration(message=await self.asay(request, [pack(one) for one in messages]))]
+        )
+
+
+@dataclass(frozen=True)
+class SearchAgent(Converse[AgentReply]):
+    """The whole conversation about one question."""
+
+    question: str
+    settings: SearchAgentSettings
+    log: SearchLog
+
+    def _request(self, tools: Sequence[Mapping[str, Any]], length: int) -> Ask:
+        settings = self.settings
+        return Ask(
+            role=ROLE,
+            inputs={},
+            shape=Shape(evidence=len(self.log.lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
+            fallback=NOTHING,
+            key=str(length),
+            tools=tuple(tools),
+        )
+
+    def _tool(self, deps: Deps) -> BaseTool:
+        turn = asyncio.Lock()
+
+        def search(entity: str, direction: str = "both", relations: Sequence[str] = ()) -> str:
+            return self.log.search(deps, entity, direction, relations)
+
+        async def asearch(entity: str, direction: str = "both", relations: Sequence[str] = ()) -> str:
+            # One after the other, in the order asked: line numbers must come out the same in a resumed run.
+            async with turn:
+                return await asyncio.to_thread(self.log.search, deps, entity, direction, relations)
+
+        return StructuredTool.from_function(
+            search,
+            asearch,
+            name="search",
+            description="Look at the knowledge graph around one entity: its relations, or the statements of some of them.",
+            args_schema=SearchInput,
+        )
+
+    def _agent(self, deps: Deps, **say: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+        from langchain.agents import create_agent
+        from langchain.agents.middleware import ModelCallLimitMiddleware
+
+        settings = self.settings
+        prompt = deps.prompts.get(ROLE)
+        inputs = {
+            "question": safe_block(self.question),
+            "task": TASK_WORDS[settings.task],
+            "else": otherwise(own=settings.own_knowledge),
+        }
+        messages = prompt.render(inputs, self._request((), 0).shape, shots=settings.shots)
+        model = TurnModel(request=self._request, **say)
+        limit = ModelCallLimitMiddleware(run_limit=settings.turns, exit_behavior="end")
+        # Without a checkpointer of its own or the run's: the journal brings the conversation back after a kill.
+        agent = create_agent(model, [self._tool(deps)], middleware=[limit], checkpointer=False)
+        config = {
+            # A turn is a model step, a tool step and what the middleware adds.
+            "recursion_limit": 8 * settings.turns + 20,
+            "max_concurrency": 1,
+            # A nested graph without checkpoints inherits the run's durability and fails on "sync" (langgraph 1.2).
+            "configurable": {"__pregel_durability": "async"},
+        }
+        return agent, {"messages": [_plain(one) for one in messages]}, config
+
+    def _reply(self, messages: Sequence[BaseMessage]) -> AgentReply:
+        own = [message for message in messages if isinstance(message, AIMessage)]
+        last = own[-1] if own else AIMessage(content="")
+        return AgentReply(
+            text="" if last.tool_calls else str(last.text),
+            lines=self.log.lines,
+            items=[item["id"] if item else "" for item in self.log.items],
+            turns=len(own),
+            searches=self.log.searches,
+        )
+
+    def run(self, say: Say, deps: Deps) -> AgentReply:
+        """See Converse."""
+        agent, start, config = self._agent(deps, say=say)
+        return self._reply(agent.invoke(start, config)["messages"])
+
+    async def arun(self, say: AsyncSay, deps: Deps) -> AgentReply:
+        """See Converse."""
+        agent, start, config = self._agent(deps, asay=say)
+        return self._reply((await agent.ainvoke(start, config))["messages"])
+
+
+def _plain(message: Message) -> dict[str, str]:
+    return {"role": message[0], "content": message[1]}
+
+
+def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[Update]:
+    """Let the agent search until it answers, or until its turns or a ceiling are spent."""
+    log = SearchLog(settings)
+    stopped = ""
+    try:
+        given = yield from ask.converse(SearchAgent(state["question"], settings, log))
+    except BudgetSpentError as spent:
+        stopped = spent.reason
+        given = AgentReply(text="", lines=log.lines, items=[], turns=0, searches=log.searches)
+    evidence = {item["id"]: item for item in log.items if item is not None}
+    yield from ask.emit(
+        Retrieved(
+            type="retrieved",
+            round=log.searches,
+            entities=0,
+            triples=sum(len(item["tails"]) for item in evidence.values()),
+            passages=0,
+            ranked=0,
+            best=[line for line, item in zip(log.lines, log.items, strict=True) if item is not None][-5:],
+        )
+    )
+    update: Update = {"given": given, "round": log.searches, "evidence": evidence}
+    return {**update, "stopped": stopped} if stopped else update
+
+
+def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[Update]:
+    """The agent's last message as an answer, held against the lines it was shown."""
+    given: AgentReply = state["given"]
+    if not given["text"] or state["stopped"]:
+        spent = f"the agent did not answer within {settings.turns} turns"
+        return {"draft": nothing_found({**state, "stopped": state["stopped"] or spent}, settings)}
+    try:
+        judgement = _read(given, settings)
+    except BadReplyError:
+        # The agent was cut off at its last turn: what stands there then is a word of the middleware's.
+        spent = f"the agent did not answer within {settings.turns} turns"
+        return {"draft": nothing_found({**state, "stopped": spent}, settings)}
+    # The evidence may have been capped: a line whose item is gone cannot be cited.
+    known = [place for place, name in enumerate(given["items"]) if name in state["evidence"]]
+    shown = Shown([state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known])
+    numbers = {place + 1: own for own, place in enumerate(known, start=1)}
+    cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
+    yield from ask.emit(
+        Reasoned(
+            type="reasoned",
+            round=state["round"],
+            sufficient=judgement["sufficient"],
+            answers=judgement["answers"],
+            clues="",
+            query="",
+        )
+    )
+    answers = judgement["answers"] if judgement["sufficient"] else []
+    return {"draft": decide({**judgement, "answers": answers, "evidence": cited}, shown, state, settings, final=True)}
+
+
+def _read(given: AgentReply, settings: SearchAgentSettings) -> Judgement:
+    from thinkgraph.prompts.kinds import KINDS
+
+    shape = Shape(evidence=len(given["lines"]), labels=TASK_LABELS[settings.task], explain=settings.explain)
+    return cast("Judgement", KINDS["judge"].parse(given["text"], shape))

@@ -1,0 +1,1 @@
+"""CogGRAG's transitions."""

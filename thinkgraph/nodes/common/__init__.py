@@ -1,0 +1,1 @@
+"""Transitions that several methods share."""

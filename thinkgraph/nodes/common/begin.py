@@ -1,0 +1,90 @@
+"""The entry transition of every method: check the question, reset what the thread still holds, write the manifest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from langgraph.types import Overwrite
+
+from thinkgraph.errors import UnfinishedRunError, UsageError
+from thinkgraph.nodes.common import conversation
+from thinkgraph.nodes.common.clarify import clarify
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.driver import NodeFunction, Update
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.events import Started
+from thinkgraph.state.settings import RunSettings
+
+
+def check_question(question: object, settings: RunSettings) -> str:
+    """The question, stripped.
+
+    Raises:
+        UsageError: no text, or too long.
+    """
+    if not isinstance(question, str) or not question.strip():
+        raise UsageError("the question is empty: ask something")
+    text = question.strip()
+    if len(text) > settings.max_question:
+        raise UsageError(
+            f"the question has {len(text):,} characters, more than the {settings.max_question:,} allowed (max_question)"
+        )
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def begin(
+    method: str,
+    roles: Callable[[Any], Sequence[str]],
+    fresh: Callable[[], Update],
+    *,
+    links: Callable[[Any], bool] = lambda _settings: True,
+) -> NodeFunction:
+    """The entry transition.
+
+    Args:
+        method: the method's registered name.
+        roles: the roles that a run with given settings may call.
+        fresh: the method's own channels as a new run finds them.
+        links: whether a run with given settings links names to entities, so that it matters which one is meant.
+    """
+
+    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+        old = state.get("manifest")
+        turn = conversation.asked(state)
+        question = check_question(turn.question, settings)
+        if old and not state.get("answer") and settings.on_unfinished == "refuse":
+            raise UnfinishedRunError(
+                "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
+            )
+        used = [*roles(settings), *([conversation.ROLE] if settings.history else ())]
+        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, used)
+        yield from ask.emit(
+            Started(
+                type="started",
+                method=method,
+                question=question,
+                models=sorted(set(manifest["models"].values())),
+                knowledge=manifest["knowledge"],
+            )
+        )
+        said, manifest["message"] = conversation.note(turn, question, settings)
+        if settings.history:
+            question = yield from conversation.in_full(question, turn.earlier, settings)
+        if settings.ask_user in {"ambiguity", "both"} and links(settings):
+            manifest["not_meant"] = yield from clarify(question)
+            yield from ask.leave_out(manifest["not_meant"])
+        return {
+            "question": question,
+            "messages": said,
+            "manifest": manifest,
+            "round": 0,
+            "evidence": Overwrite({}),
+            "pruned": Overwrite([]),
+            "stopped": Overwrite(""),
+            "draft": None,
+            "answer": None,
+            **fresh(),
+        }
+
+    return run

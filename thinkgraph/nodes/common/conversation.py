@@ -1,0 +1,105 @@
+"""Questions that come as messages: which one is asked, what was said before it, and how the answer joins them."""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import one_line, safe_block
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.events import Rephrased, Stopped
+from thinkgraph.state.settings import RunSettings
+
+ROLE = "history.rephrase"
+MAX_TURNS = 10
+"""Most earlier messages that are looked back at."""
+MAX_TURN = 600
+"""Most characters of each."""
+
+_WHO = {"human": "person", "ai": "assistant"}
+
+
+@dataclass(frozen=True)
+class Turn:
+    """What is asked now."""
+
+    question: object
+    message: str
+    """Id of the message that asks it; empty for a plain question."""
+    earlier: Sequence[AnyMessage]
+    """What was said before."""
+
+
+def asked(state: Mapping[str, Any]) -> Turn:
+    """The question: a person's message that ends the conversation and was not taken before, else the plain one.
+
+    Where something else was said since the last answer, the plain one that answer was for is not asked again.
+    """
+    messages: list[AnyMessage] = state.get("messages") or []
+    taken = (state.get("manifest") or {}).get("message", "")
+    if messages and messages[-1].type == "human" and messages[-1].id != taken:
+        last = messages[-1]
+        return Turn(str(last.text), last.id or "", messages[:-1])
+    question, answer = state.get("question"), state.get("answer")
+    said = bool(messages) and messages[-1].type != "human" and not _ours(messages[-1])
+    if said and answer and question == answer["question"]:
+        question = None
+    return Turn(question, "", messages)
+
+
+def _ours(message: AnyMessage) -> bool:
+    """Whether a message is one of our replies."""
+    return message.type == "ai" and {"status", "method"} <= message.response_metadata.keys()
+
+
+def note(turn: Turn, question: str, settings: RunSettings) -> tuple[list[AnyMessage], str]:
+    """What the conversation gains by a question, and the id of the message that asks it.
+
+    With `history` a plain question is part of the thread's conversation too, so that the next one can refer to it.
+    """
+    if turn.message or not settings.history:
+        return [], turn.message
+    message = HumanMessage(question, id=str(uuid.uuid4()))
+    return [message], str(message.id)
+
+
+def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings) -> Steps[str]:
+    """A follow-up question so that it is understood without what was said before; one call, none for a first question.
+
+    Where a ceiling leaves no room for the call, or its reply is no question, the question stays as it was asked.
+    """
+    said = [(_WHO[message.type], str(message.text).strip()) for message in earlier if message.type in _WHO]
+    lines = [f"{who}: {safe_block(text)[:MAX_TURN]}" for who, text in said if text][-MAX_TURNS:]
+    if not lines:
+        return question
+    try:
+        reply = yield from ask.text(
+            ROLE,
+            {"conversation": "\n".join(lines), "question": safe_block(question)},
+            shape=Shape(),
+            fallback=question,
+            spare=1,
+        )
+    except BudgetSpentError as spent:
+        yield from ask.emit(Stopped(type="stopped", reason=f"{spent.reason}: the question stays as it was asked"))
+        return question
+    full = one_line(reply)
+    if not full or len(full) > settings.max_question:
+        return question
+    if full != question:
+        yield from ask.emit(Rephrased(type="rephrased", question=question, full=full))
+    return full
+
+
+def reply(answer: Answer) -> AIMessage:
+    """The answer as the conversation's next message; the whole of it is in `answer`."""
+    about = {"status": answer["status"], "method": answer["method"], "model_name": answer["model"]}
+    return AIMessage(answer["text"], response_metadata=about)

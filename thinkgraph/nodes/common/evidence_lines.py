@@ -1,0 +1,112 @@
+"""Turning evidence items (ids) into the lines a prompt shows, and back into ids."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.prompts.communities import Place, community_line
+from thinkgraph.prompts.lines import passage_line, path_line
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import Passage, Triple
+
+
+@dataclass(frozen=True)
+class Shown:
+    """Evidence as it is shown: line `n` (from 1) renders item `items[n-1]`."""
+
+    items: Sequence[EvidenceItem]
+    lines: Sequence[str]
+
+    def ids(self, numbers: Iterable[int]) -> list[str]:
+        """Evidence ids behind line numbers."""
+        return [self.items[number - 1]["id"] for number in numbers if 1 <= number <= len(self.items)]
+
+
+@dataclass(frozen=True)
+class Texts:
+    """What evidence items refer to, fetched by id."""
+
+    triples: Mapping[str, Triple]
+    passages: Mapping[str, Passage]
+
+
+def triple_ids(item: EvidenceItem) -> list[str]:
+    """Ids of all triples an item refers to."""
+    path = item.get("path")
+    return [*(path["triples"] if path else ()), *item.get("tails", ()), *item.get("triples", ())]
+
+
+def totals_of(item: EvidenceItem) -> dict[Place, int]:
+    """How long the lists of a community really are, for its line."""
+    return {
+        (found["entity"], found["relation"], found["direction"]): found["total"] for found in item.get("totals", ())
+    }
+
+
+def fetch_texts(items: Sequence[EvidenceItem]) -> Steps[Texts]:
+    """Read the items' triples and passages: one round trip each."""
+    wanted = list(dict.fromkeys(key for item in items for key in triple_ids(item)))
+    documents = list(dict.fromkeys(item["passage"] for item in items if "passage" in item))
+    triples = yield from ask.triples(wanted)
+    passages = yield from ask.passages(documents)
+    return Texts(
+        {triple["id"]: triple for triple in triples if triple is not None},
+        {passage["id"]: passage for passage in passages if passage is not None},
+    )
+
+
+def evidence_line(item: EvidenceItem, texts: Texts) -> str:
+    """One item in the grammar of prompts/lines.py; empty where the store no longer has it."""
+    if item["kind"] == "chunk":
+        passage = texts.passages.get(item["passage"])
+        if passage is None:
+            return ""
+        return passage_line(passage["title"], passage["section"], passage["text"][item["start"] : item["end"]])
+    if item["kind"] == "community":
+        return community_line([texts.triples[key] for key in item["triples"] if key in texts.triples], totals_of(item))
+    path = item["path"]
+    hops = [texts.triples.get(key) for key in path["triples"]]
+    tails = [texts.triples[key] for key in item["tails"] if key in texts.triples]
+    if not tails or any(hop is None for hop in hops):
+        return ""
+    return path_line(path["start"], [hop for hop in hops if hop is not None], tails, total=item.get("total", 0))
+
+
+def show(items: Iterable[EvidenceItem], *, tokens: int) -> Steps[Shown]:
+    """Render evidence, best paths first and every path followed by its entities' chunks, within a bound on tokens.
+
+    Lines are taken by score until the bound is reached, then put in order (ToG-2 section 3.3: the paths of every entity
+    that owns a top-K chunk, each followed by its chunks).
+    """
+    every = sorted(items, key=lambda item: (-item["score"], item["id"]))
+    texts = yield from fetch_texts(every)
+    room = tokens
+    kept: list[tuple[EvidenceItem, str]] = []
+    for item in every:
+        line = evidence_line(item, texts)
+        cost = estimate_tokens(len(line)) + 2
+        if line and (cost <= room or not kept):
+            kept.append((item, line[: max(tokens, 1) * 4]))
+            room -= cost
+    ordered = _in_order(kept)
+    return Shown([item for item, _ in ordered], [line for _, line in ordered])
+
+
+def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:
+    paths = [pair for pair in kept if pair[0]["kind"] != "chunk"]
+    chunks = [pair for pair in kept if pair[0]["kind"] == "chunk"]
+    ordered: list[tuple[EvidenceItem, str]] = []
+    placed: set[str] = set()
+    for item, line in paths:
+        ordered.append((item, line))
+        tails = set(item.get("tails", ()))
+        for chunk, text in chunks:
+            via = chunk.get("path")
+            if chunk["id"] not in placed and via and via["triples"] and via["triples"][-1] in tails:
+                ordered.append((chunk, text))
+                placed.add(chunk["id"])
+    return ordered + [pair for pair in chunks if pair[0]["id"] not in placed]

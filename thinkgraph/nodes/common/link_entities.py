@@ -1,0 +1,31 @@
+"""Link the question's mentions to entities (ToG-2 section 3.1, named entity recognition and linking)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.events import Linked, Scored
+from thinkgraph.state.tog2 import Candidate, Tog2Settings
+
+
+def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+    """Candidates for topic entities, best first."""
+    links = yield from ask.link([state["question"]], limit=settings.link_candidates)
+    candidates = [
+        Candidate(
+            id=link["entity"]["id"],
+            label=link["entity"]["label"],
+            description=link["entity"]["description"] or link["entity"]["type"],
+            method=link["method"],
+            mention=link["mention"],
+            score=round(link["score"], 4),
+        )
+        for link in links[0]
+    ]
+    found = [Scored(label=candidate["label"], score=candidate["score"]) for candidate in candidates]
+    yield from ask.emit(Linked(type="linked", candidates=found))
+    return {"candidates": candidates}

@@ -1,0 +1,1 @@
+"""FastToG's transitions."""

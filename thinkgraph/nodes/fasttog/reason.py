@@ -1,0 +1,189 @@
+"""Reasoning over all chains (FastToG, section "Reasoning"): an answer, or unknown and the next round."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
+from thinkgraph.nodes.common.evidence_lines import Shown, totals_of
+from thinkgraph.nodes.fasttog.chains import (
+    by_rule,
+    counted,
+    evidence_of,
+    fetch_triples,
+    in_words,
+    start_lines,
+    triple_ids,
+)
+from thinkgraph.nodes.fasttog.community_prune import is_final
+from thinkgraph.nodes.fasttog.community_text import in_prose, tally
+from thinkgraph.nodes.fasttog.fallback import may_remember
+from thinkgraph.nodes.tog2.reason import NEXT_NONE, decide, nothing_found
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import one_line, safe_block
+from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.answer import Draft
+from thinkgraph.state.events import Reasoned
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.fasttog import Chain, Community, FastTogSettings
+from thinkgraph.state.knowledge import Triple
+
+NEXT_LAST = "There will be no further search."
+_AMONG_STARTS = "Between the starts:"
+
+
+@dataclass(frozen=True)
+class _Line:
+    """One community as Reason is shown it."""
+
+    head: str
+    """What it is part of: a chain, or the starts."""
+    community: Community
+    item: EvidenceItem
+    text: str
+    """As shown."""
+    rule: str
+    """T2T, against which an answer is checked whatever is shown."""
+
+
+def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+    """Judge what the chains hold: answer, go on, or give up."""
+    final = is_final(state, settings)
+    if not state.get("_grown", True) and not (settings.partial and state["evidence"]):
+        # The same evidence was judged a round ago, and only a sure answer counts.
+        return _without_answer(nothing_found(state, settings), settings)
+    chains: list[Chain] = state["chains"]
+    every = [community for _, community in _parts(state["start"], chains)]
+    new = [community for community in every if community["id"] not in state["evidence"]]
+    triples = yield from fetch_triples(every)
+    update: Update = {}
+    if not settings.prose_candidates:
+        grown = [community for community in new if community is not state["start"]]
+        prose = yield from in_prose([_of(community, triples) for community in grown], settings)
+        told = {community["id"]: text for community, text in zip(grown, prose, strict=True)}
+        chains = [_told(chain, told) for chain in chains]
+        every = [community for _, community in _parts(state["start"], chains)]
+        update = {"chains": chains, "texts": tally(state["texts"], prose, settings)}
+    ends = dict.fromkeys(end for c in new for t in _of(c, triples) for end in (t["subject"], t["object"]))
+    found = yield from ask.relations(list(ends))
+    places = counted(edge for edges in found for edge in edges)
+    items = {community["id"]: evidence_of(community, triples, places) for community in new}
+    known: dict[str, EvidenceItem] = {**state["evidence"], **items}
+    update["evidence"] = items
+    if not every and settings.skip_empty_reason and not settings.own_knowledge:
+        return {**update, **_without_answer(nothing_found(state, settings), settings)} if final else update
+    lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
+    try:
+        judgement = yield from ask.judge(
+            "fasttog.reason",
+            {
+                "question": safe_block(state["question"]),
+                "entities": start_lines(state["subjects"]),
+                "evidence": _under_heads(lines),
+                "task": TASK_WORDS[settings.task],
+                "next": NEXT_LAST if final and settings.partial else NEXT_NONE,
+            },
+            shape=Shape(
+                evidence=len(lines),
+                labels=TASK_LABELS[settings.task],
+                likely=final and settings.partial,
+                explain=settings.explain,
+            ),
+        )
+    except BudgetSpentError as spent:
+        stopped = {**state, "stopped": spent.reason}
+        return {**update, "draft": nothing_found(stopped, settings), "stopped": spent.reason}
+    yield from ask.emit(
+        Reasoned(
+            type="reasoned",
+            round=state["round"],
+            sufficient=judgement["sufficient"],
+            answers=judgement["answers"],
+            clues="",
+            query="",
+        )
+    )
+    if not (judgement["sufficient"] or settings.partial):
+        judgement = {**judgement, "answers": []}
+    shown = Shown([line.item for line in lines], [line.rule for line in lines])
+    draft = decide(judgement, shown, state, settings, final=final)
+    if draft is None:
+        return update
+    if draft["status"] == "unknown":
+        return {**update, **_without_answer(draft, settings)}
+    return {**update, "draft": {**draft, "cited": _with_predecessors(draft["cited"], chains)}}
+
+
+def _told(chain: Chain, prose: Mapping[str, str]) -> Chain:
+    """The chain with its new communities in prose."""
+    communities: list[Community] = []
+    for found in chain["communities"]:
+        communities.append({**found, "prose": prose.get(found["id"], found["prose"])})  # noqa: PERF401 - typed so
+    return {**chain, "communities": communities}
+
+
+def _without_answer(draft: Draft, settings: FastTogSettings) -> Update:
+    """The end of a run that the chains do not answer, unless memory may be asked."""
+    return {} if may_remember(settings) else {"draft": draft}
+
+
+def _parts(start: Community | None, chains: Sequence[Chain]) -> Iterator[tuple[str, Community]]:
+    """Every community once, with what it is part of."""
+    if start is not None:
+        yield _AMONG_STARTS, start
+    for chain in chains:
+        for community in chain["communities"]:
+            yield f"Chain {chain['number']}:", community
+
+
+def _of(community: Community, triples: Mapping[str, Triple]) -> list[Triple]:
+    return [triples[key] for key in triple_ids(community) if key in triples]
+
+
+def _lines(
+    start: Community | None, chains: Sequence[Chain], triples: Mapping[str, Triple], items: Mapping[str, EvidenceItem]
+) -> Iterator[_Line]:
+    for head, community in _parts(start, chains):
+        item = items[community["id"]]
+        rule = by_rule(community, triples, totals_of(item))
+        if rule:
+            yield _Line(head, community, item, in_words(community, triples, totals_of(item)), rule)
+
+
+def _fitting(lines: Sequence[_Line], tokens: int) -> list[_Line]:
+    """The lines that fit a bound on tokens, the newest first in line; in the order of the chains."""
+    room = tokens
+    kept: set[str] = set()
+    for line in sorted(lines, key=lambda line: -line.community["round"]):
+        cost = estimate_tokens(len(line.text)) + 2
+        if cost <= room or not kept:
+            kept.add(line.community["id"])
+            room -= cost
+    return [line for line in lines if line.community["id"] in kept]
+
+
+def _under_heads(lines: Sequence[_Line]) -> str:
+    """The lines, numbered through, each chain under its head."""
+    out: list[str] = []
+    head = ""
+    for number, line in enumerate(lines, start=1):
+        if line.head != head:
+            head = line.head
+            out.append(head)
+        out.append(f"[{number}] {one_line(line.text)}")
+    return "\n".join(out)
+
+
+def _with_predecessors(cited: Sequence[str], chains: Sequence[Chain]) -> list[str]:
+    """The cited communities with those that lead to them, in the order of the chains."""
+    wanted: dict[str, None] = {}
+    for chain in chains:
+        ids = [community["id"] for community in chain["communities"]]
+        last = max((place for place, key in enumerate(ids) if key in cited), default=-1)
+        wanted.update(dict.fromkeys(ids[: last + 1]))
+    return [*(key for key in cited if key not in wanted), *wanted]

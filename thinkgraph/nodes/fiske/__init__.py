@@ -1,0 +1,1 @@
+"""FiSKE's transitions."""

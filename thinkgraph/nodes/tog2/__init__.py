@@ -1,0 +1,1 @@
+"""ToG-2's transitions."""

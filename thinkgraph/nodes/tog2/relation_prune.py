@@ -1,0 +1,109 @@
+"""Relation discovery and relation prune (ToG-2 section 3.2.1, equations 1 and 2)."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import entity_line, numbered, relation_line, safe_block
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.answer import PrunedNote
+from thinkgraph.state.events import Pruned, Scored
+from thinkgraph.state.knowledge import Entity, Relation
+from thinkgraph.state.tog2 import KeptRelation, Tog2Settings, Topic
+from thinkgraph.tools.linking.lexical import overlap
+
+MAX_OPTIONS = 400
+"""Most relations offered in one call; those rarest at their entity come first, which are the most telling."""
+
+
+def _show(relation: Relation) -> str:
+    return relation["label"] if relation["direction"] == "out" else f"{relation['label']} (inverse)"
+
+
+def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple[int, float]]:
+    """The fallback: relations that share words with the question."""
+    likeness = [(number, overlap(edge["label"], question)) for number, edge in enumerate(edges, start=1)]
+    return [(number, 10 * value) for number, value in sorted(likeness, key=lambda pair: -pair[1])[:most]]
+
+
+def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+    """Find every relation of the given topic entities and keep at most R scored ones per entity.
+
+    The state is the payload of one Send: all topic entities in combined mode, one of them otherwise.
+    """
+    topics: list[Topic] = state["topics"]
+    discovered = yield from ask.relations([topic["id"] for topic in topics])
+    label = {topic["id"]: topic["label"] for topic in topics}
+    edges = [edge for found in discovered for edge in found]
+    if len(edges) > MAX_OPTIONS:
+        share = max(1, MAX_OPTIONS // len(topics))
+        edges = [edge for found in discovered for edge in sorted(found, key=lambda edge: edge["count"])[:share]]
+    if not edges:
+        return {"kept": {}}
+    options = numbered(relation_line(edge, label[edge["entity"]]) for edge in edges)
+    scored = yield from ask.score(
+        "tog2.relation_prune",
+        {
+            "question": safe_block(state["question"]),
+            "entities": numbered(entity_line(_entity(topic)) for topic in topics),
+            "options": options,
+            "most": str(settings.relations),
+        },
+        shape=Shape(options=len(edges), explain=settings.explain),
+        fallback=lambda: _by_words(state["question"], edges, settings.relations),
+        key=state["part"],
+    )
+    best: dict[str, list[tuple[float, Relation]]] = defaultdict(list)
+    for number, value in scored:
+        if value >= settings.min_relation_score:
+            best[edges[number - 1]["entity"]].append((value, edges[number - 1]))
+    kept: dict[str, KeptRelation] = {}
+    names = []
+    for entity, relations in best.items():
+        # Ties keep the model's order.
+        for value, edge in sorted(relations, key=lambda pair: -pair[0])[: settings.relations]:
+            key = f"{state['round']}|{entity}|{edge['direction']}|{edge['name']}"
+            kept[key] = KeptRelation(
+                round=state["round"],
+                entity=entity,
+                relation=edge["name"],
+                direction=edge["direction"],
+                score=value,
+            )
+            names.append(Scored(label=f"{label[entity]}: {_show(edge)}", score=value))
+    dropped = [
+        edge for edge in edges if f"{state['round']}|{edge['entity']}|{edge['direction']}|{edge['name']}" not in kept
+    ]
+    yield from ask.emit(
+        Pruned(
+            type="pruned",
+            what="relations",
+            round=state["round"],
+            kept=names,
+            dropped=[Scored(label=f"{label[edge['entity']]}: {_show(edge)}", score=0.0) for edge in dropped],
+            reason="scored too low for the question",
+        )
+    )
+    note = PrunedNote(
+        round=state["round"],
+        what="relations",
+        kept=len(kept),
+        dropped=len(dropped),
+        examples=[f"{label[edge['entity']]}: {_show(edge)}" for edge in dropped[:5]],
+    )
+    return {"kept": kept, "pruned": [note]}
+
+
+def _entity(topic: Topic) -> Entity:
+    return Entity(
+        id=topic["id"],
+        label=topic["label"],
+        type="",
+        description=topic["description"],
+        literal=False,
+    )

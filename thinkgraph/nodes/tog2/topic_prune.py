@@ -1,0 +1,92 @@
+"""Topic prune (ToG-2 section 3.1): which linked entities are fit to start from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.lines import entity_line, numbered, safe_block
+from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.requests import Steps
+from thinkgraph.state.answer import PrunedNote
+from thinkgraph.state.events import Pruned, Scored
+from thinkgraph.state.evidence import Path
+from thinkgraph.state.knowledge import Entity
+from thinkgraph.state.tog2 import Candidate, Tog2Settings, Topic
+
+SURE = frozenset({"exact", "alias"})
+
+
+def _named_alone(candidates: Sequence[Candidate]) -> bool:
+    return len(candidates) == 1 and candidates[0]["method"] == "exact"
+
+
+def _sure(candidates: Sequence[Candidate]) -> list[int]:
+    """Numbers of the candidates that a name of the question matches; else the best one."""
+    named = [number for number, candidate in enumerate(candidates, start=1) if candidate["method"] in SURE]
+    return named or ([1] if candidates else [])
+
+
+def _line(candidate: Candidate) -> str:
+    return entity_line(
+        Entity(
+            id=candidate["id"],
+            label=candidate["label"],
+            type="",
+            description=candidate["description"],
+            literal=False,
+        )
+    )
+
+
+def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+    """Choose at most W starting entities, best link score first; there may be none."""
+    candidates: list[Candidate] = state["candidates"]
+    if not candidates:
+        numbers: list[int] = []
+    elif not settings.topic_prune:
+        numbers = _sure(candidates)
+    elif settings.skip_exact_topic and _named_alone(candidates):
+        numbers = [1]
+    else:
+        numbers = yield from ask.pick(
+            "tog2.topic_prune",
+            {"question": safe_block(state["question"]), "options": numbered(map(_line, candidates))},
+            shape=Shape(options=len(candidates), explain=settings.explain),
+            fallback=_sure(candidates),
+            spare=1,
+        )
+    chosen = sorted((candidates[number - 1] for number in numbers), key=lambda found: -found["score"])[: settings.width]
+    kept = {candidate["id"] for candidate in chosen}
+    dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
+    yield from ask.emit(
+        Pruned(
+            type="pruned",
+            what="topics",
+            round=0,
+            kept=[Scored(label=candidate["label"], score=candidate["score"]) for candidate in chosen],
+            dropped=[Scored(label=candidate["label"], score=candidate["score"]) for candidate in dropped],
+            reason="not meant by the question, in the model's judgement, or beyond the width",
+        )
+    )
+    topics = [
+        Topic(
+            id=candidate["id"],
+            label=candidate["label"],
+            description=candidate["description"],
+            path=Path(start=candidate["id"], triples=[]),
+            on_path=[candidate["id"]],
+            score=candidate["score"],
+        )
+        for candidate in chosen
+    ]
+    note = PrunedNote(
+        round=0,
+        what="topics",
+        kept=len(chosen),
+        dropped=len(dropped),
+        examples=[candidate["label"] for candidate in dropped[:5]],
+    )
+    return {"topics": topics, "pruned": [note]}

@@ -1,0 +1,1 @@
+"""What carries nodes out: requests, the drivers, dependencies, the run's manifest and ceilings."""

@@ -1,0 +1,54 @@
+"""What nodes need and state never holds: knowledge, models, prompts, rankers, journal. Lazy, closed over by the graph."""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass, field
+from typing import Any
+
+from thinkgraph.models.journal import Journal
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.protocols import Ranker
+
+
+@dataclass
+class Deps:
+    """Made once per graph by `thinkgraph.build`; safe to share between threads and event loops."""
+
+    knowledge: Knowledge
+    models: Models
+    prompts: PromptLibrary
+    journal: Journal | None
+    """None: the journal of the LangGraph store the graph runs with, or none at all."""
+    own_ranker: Ranker | None = None
+    """A ranker object given by the user: it takes the place of the setting `ranker`."""
+    _rankers: dict[str, Ranker] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        """Call a method of the knowledge by name ("graph.relations"), counting a logical round trip.
+
+        The linker counts its own round trips; a knowledge base without text answers with nothing.
+        """
+        part, _, name = method.partition(".")
+        target = getattr(self.knowledge, part)
+        if target is None:
+            nothing: dict[str, Any] = {"passages_of": [], "search": [[] for _ in arguments[0]]}
+            return nothing.get(name, [None] * len(arguments[0]))
+        if part != "linker":
+            count_round_trip()
+        return getattr(target, name)(*arguments, **options)
+
+    def ranker(self, name: str) -> Ranker:
+        """The ranker of a setting, made on first use."""
+        if self.own_ranker is not None:
+            return self.own_ranker
+        with self._lock:
+            if name not in self._rankers:
+                from thinkgraph.tools.encoders.rankers import load_ranker
+
+                self._rankers[name] = load_ranker(name, self.knowledge.embedder)
+            return self._rankers[name]

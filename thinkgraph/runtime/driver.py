@@ -1,0 +1,409 @@
+"""The two drivers that carry out what nodes ask for, and everything that happens once for all nodes.
+
+A node is a generator function `node(state, settings)` that yields requests (runtime/requests.py) and returns its state
+update. Here it becomes a LangGraph node with a sync and an async path over the same core: manifest check, budget,
+journal, usage records, events.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import functools
+import time
+from collections.abc import Awaitable, Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
+
+from langchain_core.messages import AIMessage
+from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables.config import ensure_config, merge_configs
+from langgraph.runtime import get_runtime
+from langgraph.types import Overwrite
+
+from thinkgraph.errors import SettingsError, ThinkGraphError
+from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
+from thinkgraph.models.calls import Ask, CallScope, ask, turn
+from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
+from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep, Talk
+from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.runtime.manifest import settings_of
+from thinkgraph.runtime.requests import AskUser, Converse, Emit, Fetch, LeaveOut, Steps, Together
+from thinkgraph.runtime.state_errors import telling_of_edits
+from thinkgraph.state.events import Event, Stopped
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import WorkRecord
+from thinkgraph.tools.meter import Meter, current_meter
+
+T = TypeVar("T")
+Update = dict[str, Any]
+NodeFunction = Callable[[Any, Any], Steps[Update]]
+
+_WORKERS = 64
+"""Threads that carry out blocking requests under the async driver, for all runs of the process."""
+
+
+_KEPT = 10_000
+"""Replies kept in memory for runs that ask the person and have no journal: a node that waits starts again from its top."""
+
+
+@dataclass(kw_only=True)
+class NodeScope(CallScope):
+    """Where one node execution happens."""
+
+    ceilings: Ceilings
+    left_out: frozenset[str] = frozenset()
+    """Entities that links leave out."""
+
+
+@functools.cache
+def _pool() -> ThreadPoolExecutor:
+    return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
+
+
+def _carry_out(steps: Steps[T], scope: NodeScope, deps: Deps) -> Flow[T]:
+    """Turn a node's requests into operations; failures of a request are thrown into the node."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            request = steps.throw(failure) if failure is not None else steps.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            answer = yield from _answer(request, scope, deps)
+        except (BudgetSpentError, ThinkGraphError) as error:
+            failure = error
+
+
+def _answer(request: Any, scope: NodeScope, deps: Deps) -> Flow[Any]:  # noqa: PLR0911 - one return for each request
+    if isinstance(request, Ask):
+        return (yield from _with_room(functools.partial(ask, request, scope), scope))
+    if isinstance(request, Emit):
+        return scope.emit(request.event)
+    if isinstance(request, Together):
+        return (yield Gather([_carry_out(part, scope, deps) for part in request.parts]))
+    if isinstance(request, Converse):
+        return (yield _talk(request, scope, deps))
+    if isinstance(request, AskUser):
+        return from_user(request.question, request.read)
+    if isinstance(request, LeaveOut):
+        scope.left_out = frozenset(request.ids)
+        return None
+    found = yield Blocking(functools.partial(_fetch, request, deps))
+    if request.links and scope.left_out:
+        return [[link for link in links if link["entity"]["id"] not in scope.left_out] for links in found]
+    return found
+
+
+def _talk(request: Converse[Any], scope: NodeScope, deps: Deps) -> Talk:
+    def said(asked: Ask, messages: Any) -> Flow[AIMessage]:
+        return _with_room(functools.partial(turn, asked, messages, scope), scope)
+
+    return Talk(
+        run=lambda do: request.run(lambda asked, messages: do(said(asked, messages)), deps),
+        arun=lambda do: request.arun(lambda asked, messages: do(said(asked, messages)), deps),
+    )
+
+
+def _with_room(call: Callable[[], Flow[T]], scope: NodeScope) -> Flow[T]:
+    """Make a call; where a ceiling leaves no room for it, ask the person for more, if that is wanted."""
+    while True:
+        tried = scope.ceilings.version
+        try:
+            return (yield from call())
+        except BudgetSpentError as spent:
+            if not scope.ceilings.more(spent, scope.ledger, tried):
+                raise
+
+
+def _fetch(request: Fetch[T], deps: Deps) -> T:
+    return request.run(deps)
+
+
+def _node_flow(
+    function: NodeFunction, state: Mapping[str, Any], deps: Deps, scope: NodeScope, meter: Meter, *, entry: bool
+) -> Flow[Update]:
+    began = time.time()
+    try:
+        update = yield from _carry_out(function(state, scope.settings), scope, deps)
+    except BudgetSpentError as spent:
+        # The node did not handle it: the run goes to its closing node with what it has.
+        scope.emit(Stopped(type="stopped", reason=spent.reason))
+        update = {"stopped": spent.reason}
+    work = WorkRecord(
+        node=scope.node,
+        started=began,
+        ended=time.time(),
+        store_round_trips=meter.store_round_trips,
+        encoder_texts=meter.encoder_texts,
+        generated_texts=meter.generated_texts,
+    )
+    if changed := scope.ceilings.changes():
+        begun = update.get("manifest") or state["manifest"]
+        update = {**update, "manifest": changed_manifest(begun, changed)}
+    records, worked = scope.records, {scope.place: work}
+    if entry:
+        # A new question never inherits what the thread's last one used.
+        return {**update, "calls": Overwrite(records), "work": Overwrite(worked)}
+    return {**update, "calls": records, "work": worked}
+
+
+def _run_op(op: Op, config: RunnableConfig) -> Any:
+    if isinstance(op, Blocking):
+        return op.function()
+    if isinstance(op, CallModel):
+        return op.client.invoke(op.messages, op.options, _call_config(config, op.role))
+    if isinstance(op, Sleep):
+        time.sleep(op.seconds)
+        return None
+    if isinstance(op, Talk):
+        return op.run(lambda flow: drive(flow, config))
+    with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
+        futures = [
+            pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
+        ]
+    return [future.result() for future in futures]
+
+
+async def _arun_op(op: Op, config: RunnableConfig) -> Any:
+    if isinstance(op, Blocking):
+        context = contextvars.copy_context()
+        loop = asyncio.get_running_loop()
+        return await loop.run_in_executor(_pool(), functools.partial(context.run, op.function))
+    if isinstance(op, CallModel):
+        return await op.client.ainvoke(op.messages, op.options, _call_config(config, op.role))
+    if isinstance(op, Sleep):
+        await asyncio.sleep(op.seconds)
+        return None
+    if isinstance(op, Talk):
+        return await op.arun(lambda flow: adrive(flow, config))
+    results = await asyncio.gather(*(adrive(flow, config) for flow in op.flows), return_exceptions=True)
+    for result in results:
+        if isinstance(result, BaseException):
+            raise result
+    return list(results)
+
+
+def _call_config(config: RunnableConfig, role: str) -> RunnableConfig:
+    # "nostream" keeps the JSON of internal calls out of token streams.
+    return merge_configs(config, {"tags": ["nostream", role], "run_name": role})
+
+
+def drive(flow: Flow[T], config: RunnableConfig) -> T:
+    """Run a flow in this thread."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            op = flow.throw(failure) if failure is not None else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            answer = _run_op(op, config)
+        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+            failure = error
+
+
+async def adrive(flow: Flow[T], config: RunnableConfig) -> T:
+    """Run a flow on this event loop."""
+    answer: Any = None
+    failure: BaseException | None = None
+    while True:
+        try:
+            op = flow.throw(failure) if failure is not None else flow.send(answer)
+        except StopIteration as stop:
+            return stop.value  # type: ignore[no-any-return]
+        answer, failure = None, None
+        try:
+            answer = await _arun_op(op, config)
+        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+            failure = error
+
+
+class _Node(Runnable[Any, Update]):
+    """The two paths of a node. LangGraph already gives every node a traced run and its context: a `RunnableLambda` would open
+    a second one inside it, for a tenth of our time per question.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        run: Callable[[Mapping[str, Any], RunnableConfig], Update],
+        arun: Callable[[Mapping[str, Any], RunnableConfig], Awaitable[Update]],
+    ) -> None:
+        self.name = name
+        self._run = run
+        self._arun = arun
+
+    def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002 - Runnable's
+        """See Runnable."""
+        return self._run(input, ensure_config(config))
+
+    async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
+        """See Runnable."""
+        return await self._arun(input, ensure_config(config))
+
+
+class NodeRunner:
+    """Makes LangGraph nodes of one method out of node functions."""
+
+    def __init__(self, deps: Deps, schema: type[RunSettings], defaults: Mapping[str, Any]) -> None:
+        """Bind what all nodes of a graph share.
+
+        Args:
+            deps: knowledge, models, prompts.
+            schema: the method's settings class.
+            defaults: settings given when the graph was built.
+        """
+        self._deps = deps
+        self._schema = schema
+        self._defaults = dict(defaults)
+        self._kept = MemoryJournal(limit=_KEPT)
+        self.shapes: dict[str, type[Any]] = {}
+        """By node, the form of what it is given: known once the graph is wired."""
+
+    def node(self, name: str, function: NodeFunction, *, entry: bool = False) -> Runnable[Any, Update]:
+        """A LangGraph node that runs `function` in both modes.
+
+        Args:
+            name: the node's name, part of journal keys.
+            function: the transition.
+            entry: it starts a new run: whatever manifest and usage the thread still holds belong to an earlier one.
+        """
+
+        def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Flow[Update], Meter]:
+            runtime = get_runtime(self._schema)
+            manifest = None if entry else state["manifest"]
+            settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
+            meter = Meter()
+            known = {} if entry else state
+            # The entry node belongs to the run that it starts: its calls are not the last question's.
+            begun = (state.get("manifest") or {}).get("run", 0) + entry
+            scope = self._scope(name, known, begun, settings, config, runtime.stream_writer, runtime.store)
+            return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
+
+        def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
+            with telling_of_edits(state, self.shapes.get(name)):
+                flow, meter = start(state, config)
+                token = current_meter.set(meter)
+                try:
+                    return drive(flow, config)
+                finally:
+                    current_meter.reset(token)
+
+        async def arun(state: Mapping[str, Any], config: RunnableConfig) -> Update:
+            with telling_of_edits(state, self.shapes.get(name)):
+                flow, meter = start(state, config)
+                token = current_meter.set(meter)
+                try:
+                    return await adrive(flow, config)
+                finally:
+                    current_meter.reset(token)
+
+        return _Node(name, run, arun)
+
+    def _scope(
+        self,
+        name: str,
+        state: Mapping[str, Any],
+        number: int,
+        settings: RunSettings,
+        config: RunnableConfig,
+        writer: Callable[[Event], None],
+        store: Any,
+    ) -> NodeScope:
+        thread = str(config.get("configurable", {}).get("thread_id") or "")
+        journal: Journal | None = self._deps.journal
+        if journal is None and store is not None:
+            journal = StoreJournal(store)
+        manifest: Any = state.get("manifest") or {}
+        if settings.ask_user != "never":
+            # The checkpointer of the graph, or of the one around it, as LangGraph hands it to every node.
+            if config.get("configurable", {}).get("__pregel_checkpointer") is None:
+                raise SettingsError(
+                    f"ask_user={settings.ask_user} needs a checkpointer and a thread: a run that waits must be kept"
+                )
+            journal = journal or self._kept
+        asking = settings.ask_user in {"budget", "both"} and not manifest.get("enough")
+        around = str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
+        quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
+        part = state.get("part", "")
+        return NodeScope(
+            models=self._deps.models,
+            prompts=self._deps.prompts,
+            # Without a thread nothing can be resumed, and keys would collide between runs.
+            journal=journal if thread else None,
+            thread=thread,
+            run=number,
+            node=name,
+            place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
+            settings=settings,
+            ledger=Ledger(quota, settings),
+            emit=writer,
+            within=around,
+            ceilings=Ceilings(settings, ask=asking),
+            left_out=frozenset(manifest.get("not_meant", ())),
+        )
+
+
+def reducers_of(schema: type[Any]) -> dict[str, Callable[[Any, Any], Any]]:
+    """The reducers of a state's channels, by name."""
+    hints = get_type_hints(schema, include_extras=True)
+    found = {}
+    for name, hint in hints.items():
+        inner = hint
+        while get_origin(inner) in {NotRequired, Required}:
+            inner = get_args(inner)[0]
+        if get_origin(inner) is Annotated and callable(get_args(inner)[-1]):
+            found[name] = get_args(inner)[-1]
+    return found
+
+
+def _plain(value: Any) -> Any:
+    return value.value if isinstance(value, Overwrite) else value
+
+
+def chain(schema: type[Any], *functions: NodeFunction) -> NodeFunction:
+    """One node out of several transitions that need no checkpoint between them: each sees the updates of those before.
+
+    Keys that start with an underscore pass from one to the next and never reach state. A transition that sets `draft`
+    ends the chain: the run has its answer.
+
+    Args:
+        schema: the method's state; its reducers apply between the transitions as between nodes.
+        functions: the transitions, in order.
+    """
+    reducers = reducers_of(schema)
+
+    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+        view: Update = dict(state)
+        merged: Update = {}
+        for function in functions:
+            stopped = False
+            try:
+                update = yield from function(view, settings)
+            except BudgetSpentError as spent:
+                # What the transitions before it did stays.
+                yield Emit(Stopped(type="stopped", reason=spent.reason))
+                update, stopped = {"stopped": spent.reason}, True
+            for key, value in update.items():
+                reduce = reducers.get(key)
+                view[key] = (
+                    reduce(view.get(key), value) if reduce and not isinstance(value, Overwrite) else _plain(value)
+                )
+                known = merged.get(key)
+                if reduce and known is not None and not isinstance(value, Overwrite):
+                    both = reduce(_plain(known), value)
+                    merged[key] = Overwrite(both) if isinstance(known, Overwrite) else both
+                else:
+                    merged[key] = value
+            if merged.get("draft") or stopped:
+                break
+        return {key: value for key, value in merged.items() if not key.startswith("_")}
+
+    return run

@@ -1,0 +1,99 @@
+"""The run manifest: written by the entry node, checked by every later one (LangGraph does not checkpoint context)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any, TypeVar
+
+from thinkgraph.errors import ManifestMismatchError, SettingsError
+from thinkgraph.runtime.deps import Deps
+from thinkgraph.state.base import Manifest
+from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
+from thinkgraph.version import VERSION
+
+S = TypeVar("S", bound=RunSettings)
+
+
+def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[str], deps: Deps) -> Manifest:
+    """Describe a run that starts now."""
+    prompts = {role: deps.prompts.get(role) for role in sorted(roles)}
+    return Manifest(
+        version=VERSION,
+        method=method,
+        run=run,
+        settings=settings.model_dump(mode="json"),
+        models={role: deps.models.of(prompt).name for role, prompt in prompts.items()},
+        prompts={role: prompt.digest for role, prompt in prompts.items()},
+        ranker=deps.own_ranker.name if deps.own_ranker is not None else "",
+        knowledge=deps.knowledge.name,
+        fingerprint=deps.knowledge.fingerprint,
+    )
+
+
+def settings_of(
+    manifest: Manifest | None, schema: type[S], defaults: Mapping[str, Any], context: object, deps: Deps
+) -> S:
+    """The settings a node runs with.
+
+    Before the manifest is written (None): the build's defaults under the run's context. After: the manifest's, whatever
+    context a resume passes, provided that it does not contradict them.
+
+    Raises:
+        SettingsError: an unknown or out-of-range setting.
+        ManifestMismatchError: the run was started with other settings, models, prompts or knowledge.
+    """
+    given: RunSettings | Mapping[str, Any] | None = context if isinstance(context, RunSettings) else None
+    if isinstance(context, Mapping):
+        # LangGraph has made settings of a context of ours; this is the one of a graph around us, which has names of its own.
+        given = {name: value for name, value in context.items() if name in schema.model_fields}
+    if manifest is None:
+        settings = resolve_settings(schema, defaults, given)
+        unpriced = deps.models.unpriced()
+        if settings.max_cost is not None and unpriced:
+            raise SettingsError(
+                f"max_cost cannot be kept: no price is known for {', '.join(unpriced)}; give a price table"
+            )
+        return settings
+    check_manifest(manifest, deps)
+    settings = resolve_settings(schema, manifest["settings"])
+    wanted = explicit(given)
+    if not wanted:
+        return settings
+    # Through the schema, so that "3" and 3 are the same setting.
+    asked = resolve_settings(schema, {**manifest["settings"], **wanted})
+    for name in wanted:
+        started, now = getattr(settings, name), getattr(asked, name)
+        # A ceiling that was raised on the way may still be given as it was at the start.
+        if started != now and name != "preset" and now != manifest.get("raised", {}).get(name, started):
+            raise ManifestMismatchError(
+                f"this run was started with {name}={started!r}, not {now!r}: "
+                "resume it without that setting, or ask the question again on a new thread"
+            )
+    return settings
+
+
+def check_manifest(manifest: Manifest, deps: Deps) -> None:
+    """Refuse to go on with another model, prompt or knowledge base than the run was started with.
+
+    Raises:
+        ManifestMismatchError: naming what differs.
+    """
+    advice = "resume it with what it was started with, or ask the question again on a new thread"
+    if manifest["fingerprint"] != deps.knowledge.fingerprint:
+        raise ManifestMismatchError(
+            f"this run was started over knowledge base '{manifest['knowledge']}' (fingerprint {manifest['fingerprint']}), "
+            f"not '{deps.knowledge.name}' ({deps.knowledge.fingerprint}): {advice}"
+        )
+    ranker = deps.own_ranker.name if deps.own_ranker is not None else ""
+    # A run that an older release started says nothing of rankers.
+    if manifest.get("ranker", "") != ranker:
+        raise ManifestMismatchError(
+            f"this run was started with {manifest.get('ranker') or 'no'} ranker of its own, not {ranker or 'none'}: {advice}"
+        )
+    for role, name in manifest["models"].items():
+        prompt = deps.prompts.get(role)
+        now = deps.models.of(prompt).name
+        if now != name:
+            raise ManifestMismatchError(f"this run was started with model {name} for {role}, not {now}: {advice}")
+        if prompt.digest != manifest["prompts"][role]:
+            raise ManifestMismatchError(f"the prompt of {role} has changed since this run was started: {advice}")

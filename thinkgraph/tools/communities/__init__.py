@@ -1,0 +1,1 @@
+"""Community detection and community-to-text."""

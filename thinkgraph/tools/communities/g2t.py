@@ -1,0 +1,277 @@
+"""Graph-to-text (FastToG, section "Graph2Text"): a community's triples in the words of a sequence-to-sequence model.
+
+Any checkpoint that transformers opens with `AutoModelForSeq2SeqLM` serves, by folder or name. What it reads is the line that T2T
+writes (prompts/communities.py). Every text is checked against its triples (tools/communities/g2t_check.py): such models invent things.
+Importing this module loads no library; a checkpoint is loaded by the first community it has to write.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatch
+from functools import lru_cache, partial
+from pathlib import Path
+from threading import Lock, RLock
+from typing import Any, NamedTuple
+
+from thinkgraph.errors import KnowledgeError, ModelError
+from thinkgraph.prompts.communities import community_line
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.prose import Prose
+from thinkgraph.tools.communities.g2t_check import check
+from thinkgraph.tools.encoders.embeddings import load_from_hub, one_line, quiet_libraries
+from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.meter import count_generated
+
+MAX_INPUT = 512
+"""Most tokens of a community that are read (T5 was trained on so many); a checkpoint with fewer positions reads fewer."""
+MAX_OUTPUT = 512
+"""Most tokens that are written for one community."""
+
+_BATCH_TOKENS = 4096
+"""Padded input tokens of one batch."""
+_BATCH_TEXTS = 32
+_REMEMBERED = 4096
+_TRAIN = "train one with `thinkgraph g2t train`"
+_WEIGHTS = (".safetensors", ".bin")
+_TOKENISERS = ("tokenizer*", "*.model", "*.spm", "vocab*")
+"""Files of a tokeniser, at least one of which stands beside the weights."""
+
+
+class Written(NamedTuple):
+    """What the model made of one line."""
+
+    text: str
+    problem: str
+    """Empty, or why there is no text, or no whole one."""
+
+
+class Checkpoint(NamedTuple):
+    """A loaded model and its tokeniser."""
+
+    model: Any
+    tokenizer: Any
+    device: str
+    max_input: int
+    max_output: int
+
+
+class GraphToText:
+    """One checkpoint, shared by all runs of a process; safe to use from several threads, which take turns."""
+
+    def __init__(self, source: str, *, loaded: Checkpoint | None = None) -> None:
+        """Name the checkpoint (folder or hub name); nothing is loaded yet, unless it is given `loaded`."""
+        self.source = source
+        self._model_lock = RLock()
+        self._memory_lock = Lock()
+        self._memory: OrderedDict[str, Written] = OrderedDict()
+        self._loaded = loaded
+
+    def load(self) -> Checkpoint:
+        """The checkpoint, loaded on first use.
+
+        Raises:
+            ModelError: there is none, it cannot be read, is no sequence-to-sequence model or lacks its tokeniser.
+        """
+        with self._model_lock:
+            if self._loaded is None:
+                self._loaded = load_checkpoint(self.source)
+            return self._loaded
+
+    def write(self, communities: Sequence[Sequence[Triple]]) -> list[Prose]:
+        """One checked text per community, in order; all of them in one pass of length-sorted batches.
+
+        Args:
+            communities: the triples of each: its own and those that join it to its predecessor.
+
+        Raises:
+            ModelError: the checkpoint cannot be loaded or fails.
+        """
+        lines = [community_line(triples) for triples in communities]
+        written = self.texts(lines)
+        return [_checked(*pair) for pair in zip(written, communities, strict=True)]
+
+    def texts(self, lines: Sequence[str]) -> list[Written]:
+        """What the model writes for T2T lines, unchecked; nothing for an empty line. Deterministic: no sampling.
+
+        Raises:
+            ModelError: as `write`.
+        """
+        loaded = self.load()
+        wanted = [well_formed(line) for line in dict.fromkeys(lines) if line]
+        found = self._recall(wanted)
+        if len(found) < len(wanted):
+            with self._model_lock:
+                # Another thread may have written them while this one waited.
+                found |= self._recall(wanted)
+                fresh = dict(_generate(loaded, [line for line in wanted if line not in found], self.source))
+                self._remember(fresh)
+            found |= fresh
+        return [found[well_formed(line)] if line else Written("", "") for line in lines]
+
+    def _recall(self, lines: Sequence[str]) -> dict[str, Written]:
+        with self._memory_lock:
+            return {line: self._memory[line] for line in lines if line in self._memory}
+
+    def _remember(self, fresh: dict[str, Written]) -> None:
+        with self._memory_lock:
+            self._memory.update(fresh)
+            while len(self._memory) > _REMEMBERED:
+                self._memory.popitem(last=False)
+
+
+def writer(source: str) -> GraphToText:
+    """The process's writer for a checkpoint; a folder whose weights have changed since is loaded anew.
+
+    Raises:
+        ModelError: the name is empty, or a path where no checkpoint is.
+    """
+    name = source.strip()
+    folder = Path(name).expanduser()
+    if not name:
+        raise ModelError(f"no graph-to-text checkpoint is named: give a folder or a model's name, or {_TRAIN}")
+    if folder.is_dir():
+        stamp = tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir() if _is_weights(file)))
+        return _writer(str(folder.resolve()), stamp)
+    if folder.exists() or name.startswith((".", "/", "~")):
+        what = (
+            "a file, not a checkpoint's folder" if folder.exists() else "no graph-to-text checkpoint: nothing is there"
+        )
+        raise ModelError(f"{name} is {what}; give a folder or a model's name, or {_TRAIN}")
+    return _writer(name, ())
+
+
+@lru_cache(maxsize=2)
+def _writer(source: str, _stamp: tuple[tuple[str, int], ...]) -> GraphToText:
+    return GraphToText(source)
+
+
+def _is_weights(file: Path) -> bool:
+    return file.suffix in _WEIGHTS and file.is_file()
+
+
+def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
+    problems = [written.problem] if written.problem else []
+    if written.text:
+        problems += check(written.text, triples).faults
+    elif triples and not problems:
+        problems = ["unfinished: the model wrote nothing"]
+    return Prose(text=written.text, ok=not problems, problems=problems)
+
+
+def load_checkpoint(source: str) -> Checkpoint:
+    """Load a model and its tokeniser, on a GPU where torch finds one.
+
+    Raises:
+        ModelError: one line that says what is missing or wrong.
+    """
+    what = "graph-to-text checkpoint"
+    folder = Path(source)
+    if folder.is_dir():
+        _check_folder(folder)
+    try:
+        with quiet_libraries():
+            import torch
+            from safetensors import SafetensorError
+            from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
+
+        hub = partial(load_from_hub, model=source, otherwise=_TRAIN)
+        config = hub(AutoConfig.from_pretrained, what=what)
+        if not getattr(config, "is_encoder_decoder", False):
+            raise ModelError(
+                f"{source} is a model of type {config.model_type}, which is not sequence-to-sequence: "
+                "graph-to-text takes T5, BART and their like"
+            )
+        tokenizer = hub(AutoTokenizer.from_pretrained, what=f"tokeniser of the {what}")
+        # What does not fit is counted and refused below, in words of our own.
+        load = partial(AutoModelForSeq2SeqLM.from_pretrained, output_loading_info=True, ignore_mismatched_sizes=True)
+        try:
+            model, report = hub(load, what=what)
+        except SafetensorError as error:
+            raise ModelError(
+                f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
+            ) from error
+    except KnowledgeError as error:
+        raise ModelError(str(error)) from error
+    except ImportError as error:
+        raise ModelError(f"the {what} {source} needs a library that is missing: {one_line(error)}") from error
+    if wrong := len(report["missing_keys"]) + len(report["mismatched_keys"]):
+        raise ModelError(f"{source}: {wrong} weights that its config.json asks for are missing or of another size")
+    rows = model.get_input_embeddings().num_embeddings
+    if len(tokenizer) > rows:
+        raise ModelError(
+            f"{source}: its tokeniser has {len(tokenizer)} tokens, its weights only {rows}: they do not belong together"
+        )
+    if not _reads(tokenizer):
+        raise ModelError(_no_tokenizer(source))
+    device = "cuda" if torch.cuda.is_available() else "cpu"
+    positions = getattr(config, "max_position_embeddings", None) or MAX_INPUT
+    return Checkpoint(
+        model.float().to(device).eval(), tokenizer, device, min(MAX_INPUT, positions), min(MAX_OUTPUT, positions)
+    )
+
+
+def _check_folder(folder: Path) -> None:
+    names = [file.name for file in folder.iterdir()]
+    if "config.json" not in names:
+        raise ModelError(f"{folder} holds no checkpoint (there is no config.json in it); {_TRAIN}")
+    if not any(fnmatch(name, pattern) for name in names for pattern in _TOKENISERS):
+        raise ModelError(_no_tokenizer(str(folder)))
+
+
+def _no_tokenizer(source: str) -> str:
+    return f"{source} has no tokeniser: save the one it was trained with beside the weights"
+
+
+def _reads(tokenizer: Any) -> bool:
+    """Whether a tokeniser knows anything: one is made even where its files are missing, with next to no vocabulary."""
+    ids = tokenizer("Panama borders Colombia", add_special_tokens=False)["input_ids"]
+    return any(map(str.isalpha, tokenizer.decode(ids, skip_special_tokens=True)))
+
+
+def _generate(loaded: Checkpoint, lines: Sequence[str], source: str) -> Iterator[tuple[str, Written]]:
+    pieces = {line: loaded.tokenizer(line)["input_ids"] for line in lines}
+    for line, ids in list(pieces.items()):
+        if len(ids) > loaded.max_input:
+            # A line that is cut has lost triples: the text could not be true to them.
+            yield line, Written("", f"too long: {len(ids)} tokens, {loaded.max_input} are read")
+            del pieces[line]
+    order = sorted(pieces, key=lambda line: len(pieces[line]))
+    while order:
+        # From the longest on, so that too little memory shows at once.
+        width = len(pieces[order[-1]])
+        size = max(1, min(_BATCH_TEXTS, _BATCH_TOKENS // width))
+        batch, order = order[-size:], order[:-size]
+        yield from zip(batch, _batch(loaded, [pieces[line] for line in batch], source), strict=True)
+
+
+def _batch(loaded: Checkpoint, pieces: Sequence[list[int]], source: str) -> list[Written]:
+    import torch
+
+    width = max(map(len, pieces))
+    pad = loaded.tokenizer.pad_token_id or 0
+    ids = torch.tensor([row + [pad] * (width - len(row)) for row in pieces], device=loaded.device)
+    real = torch.arange(width, device=loaded.device) < torch.tensor(
+        [[len(row)] for row in pieces], device=loaded.device
+    )
+    # A text is about as long as its triples; a model that does not find an end must not write on for ever. Each text has room of
+    # its own, so that it does not hang on what else is in the batch.
+    rooms = [min(2 * len(row) + 32, loaded.max_output) for row in pieces]
+    try:
+        with quiet_libraries(), torch.inference_mode():
+            out = loaded.model.generate(
+                input_ids=ids, attention_mask=real.long(), max_length=None, max_new_tokens=max(rooms), do_sample=False
+            )
+    except (RuntimeError, ValueError, IndexError) as error:
+        raise ModelError(f"the graph-to-text checkpoint {source} failed: {one_line(error)}") from error
+    count_generated(len(pieces))
+    ends = loaded.model.generation_config.eos_token_id
+    known = set(ends) if isinstance(ends, list) else {ends}
+    # The first token is where every text starts.
+    rows = [row[1 : 1 + room].tolist() for row, room in zip(out, rooms, strict=True)]
+    texts = loaded.tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    return [
+        Written(" ".join(text.split()), "" if known & set(row) else f"unfinished: no end after {room} tokens")
+        for text, row, room in zip(texts, rows, rooms, strict=True)
+    ]

@@ -1,0 +1,333 @@
+"""Is a text true to its triples? The check behind graph-to-text (FastToG, appendix B2: both kinds of hallucination).
+
+Three faults are looked for, by form alone and without a model:
+
+- `invented`: a name, a number or a quotation that no triple holds (the paper's factual inconsistency);
+- `joined`: two of the triples' ends brought together in one sentence that no triple joins (its logical inconsistency);
+- `left out`: a triple one of whose ends the text does not name.
+
+Not every pair of a sentence is meant to be joined: "A is in B, whose leader is C" joins A with B and B with C, and a check of
+all pairs refuses three of four texts that people wrote. So each end named must be joined by a triple to the one before it, or to
+what that one hangs on, up to the start of the sentence (the right frontier of discourse grammar); where a sentence leans on an
+earlier one ("it", "which", "the country"), an end named there will do.
+
+What the form of a text cannot show is not found: a wrong relation between the right ends, and names in scripts without capitals
+unless they are quoted, in another script or written with a middle dot. Where all nouns have capitals (German) plain nouns look
+like names: such texts fail, which costs a fall back to T2T and no fact.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.tools.communities.g2t_words import Word, quotations, same_word, sentences, spelt_out, words_in
+from thinkgraph.tools.linking.names import folded
+
+ENOUGH = 0.5
+"""Share of a label's words that a mention of it holds at least: "Bean" is Alan Bean, "John" is not Elton Hercules John."""
+
+_ASIDE = re.compile(r"\s*\([^()]*\)\s*")
+_CONNECTORS = frozenset({"of", "the", "de", "la", "du", "von", "van", "di", "da", "del"})
+_MOST_BETWEEN = 2
+"""Function words that may stand between two words of one name."""
+_TITLES = frozenset({"mr", "mrs", "ms", "dr", "aka"})
+_LEANING = frozenset(
+    "it its he his him she her they their them there here this these that which who whom whose where both also".split()  # noqa: SIM905
+)
+"""Words by which a sentence speaks of what an earlier one named."""
+_LONGEST_QUOTATION = 12
+"""Words; a longer one is speech, not a name."""
+_SHOWN = 160
+
+
+@dataclass(frozen=True)
+class Check:
+    """What the check found."""
+
+    faults: tuple[str, ...]
+    """Each with its kind first ("invented: Texas"); empty where the text is true to its triples."""
+    covered: int
+    """How many of the triples have both ends named."""
+    triples: int
+
+
+@dataclass(frozen=True)
+class _Label:
+    key: str
+    variants: tuple[tuple[Word, ...], ...]
+    """Its words without function words; the same without what stands in brackets, and without what follows a comma."""
+    whole: bool
+    """A mention holds all of its words: in scripts without spaces half a name is another name."""
+
+
+@dataclass(frozen=True)
+class _Mention:
+    first: int
+    last: int
+    """Indices of its first and last word."""
+    labels: frozenset[str]
+    """The labels it may stand for: several where they share the words."""
+
+
+def check(text: str, triples: Sequence[Triple]) -> Check:
+    """Compare a text with the triples it was made from.
+
+    Args:
+        text: prose about the triples, in any language (English is understood best).
+        triples: everything the text may say.
+    """
+    return _Checker(text, triples).run()
+
+
+class _Checker:
+    """One text and its triples, read once."""
+
+    def __init__(self, text: str, triples: Sequence[Triple]) -> None:
+        self.text = text
+        self.triples = triples
+        self.words = words_in(text)
+        self.labels = _labels(triples)
+        self.vocabulary = _vocabulary(triples)
+        self.known = [self._is_known(word) for word in self.words]
+        self.strange = list(self._strange_names())
+        self.mentions = list(self._mentions())
+
+    def run(self) -> Check:
+        named = {label for mention in self.mentions for label in mention.labels} | set(self._nested())
+        missing = [triple for triple in self.triples if not set(_ends(triple)) <= named]
+        faults = [f"invented: {name}" for name in self._invented()]
+        faults += [f"joined: {one} and {other}" for one, other in self._joined()]
+        for triple in missing:
+            faults.append(f"left out: {triple['subject_label']}, {triple['relation_label']}, {triple['object_label']}")
+        shown = dict.fromkeys(one_line(fault)[:_SHOWN] for fault in faults)
+        return Check(tuple(shown), len(self.triples) - len(missing), len(self.triples))
+
+    # --- what no triple holds -------------------------------------------------------------------------------------
+
+    def _is_known(self, word: Word) -> bool:
+        if word.stop or word.form in _TITLES or any(same_word(held, word) for held in self.vocabulary):
+            return True
+        return any(spelt_out(word, variant) is not None for label in self.labels for variant in label.variants)
+
+    def _names(self) -> list[tuple[int, int]]:
+        """Runs of words with capitals as index spans [first, last]."""
+        found: list[tuple[int, int]] = []
+        for at, word in enumerate(self.words):
+            if not word.capital or word.stop:
+                continue
+            if found and self._one_name(found[-1][1], at):
+                found[-1] = (found[-1][0], at)
+            else:
+                found.append((at, at))
+        return found
+
+    def _one_name(self, last: int, at: int) -> bool:
+        between = self.words[last + 1 : at]
+        gap = self.text[self.words[last].end : self.words[at].start]
+        # A full stop inside a name belongs to a lone letter: "William M. O. Dawson".
+        ends = re.search(r"[.!?]\s", gap) and len(self.words[last].form) > 1 and not self.words[last].acronym
+        if ends or re.search(r"[,;:()\"\n]", gap) or len(between) > _MOST_BETWEEN:
+            return False
+        return all(self.text[word.start : word.end] in _CONNECTORS for word in between)
+
+    def _strange_names(self) -> Iterator[tuple[int, int]]:
+        """The names that hold a word no label has."""
+        for first, last in self._names():
+            odd = [at for at in range(first, last + 1) if self.words[at].capital and not self.known[at]]
+            # Any word has a capital at the start of a sentence.
+            opening = odd == [first] and self._opens(first) and not self._repeated(first)
+            if odd and not opening and not self._spells(first, last):
+                yield first, last
+
+    def _opens(self, at: int) -> bool:
+        before = self.text[: self.words[at].start].rstrip(" \"'\u201c\u2018(\u00ab\u300c")
+        return not before or before[-1] in ".!?:\u061f\u0964\u3002\uff01\uff1f\n"
+
+    def _repeated(self, at: int) -> bool:
+        """Whether the word has a capital inside a sentence too."""
+        return any(
+            word.form == self.words[at].form and word.capital and not self._opens(other)
+            for other, word in enumerate(self.words)
+        )
+
+    def _spells(self, first: int, last: int) -> bool:
+        """Whether a name spells out an acronym that the triples hold."""
+        words = [word for word in self.words[first : last + 1] if not word.stop]
+        return any(spelt_out(held, words) == (0, len(words)) for held in self.vocabulary)
+
+    def _invented(self) -> Iterator[str]:
+        for first, last in self.strange:
+            yield self.text[self.words[first].start : self.words[last].end]
+        for word, known in zip(self.words, self.known, strict=True):
+            if word.number is not None and not known:
+                yield self.text[word.start : word.end]
+        for start, end in quotations(self.text):
+            inside = [known for word, known in zip(self.words, self.known, strict=True) if start <= word.start < end]
+            if len(inside) <= _LONGEST_QUOTATION and not all(inside):
+                yield self.text[start:end]
+
+    # --- what is named where --------------------------------------------------------------------------------------
+
+    def _mentions(self) -> Iterator[_Mention]:
+        at = 0
+        while at < len(self.words):
+            found = self._longest(at)
+            if found is not None:
+                yield found
+            at = found.last + 1 if found else at + 1
+
+    def _longest(self, at: int) -> _Mention | None:
+        """The mention that starts at a word and holds most words of a label; labels it serves as well share it."""
+        if self.words[at].stop and not self.words[at].capital:
+            return None
+        strange = any(first <= at <= last for first, last in self.strange)
+        best, last = (0, 0.0), at
+        labels: set[str] = set()
+        for label in self.labels:
+            for variant in filter(None, label.variants):
+                matched, end = self._reach(at, variant)
+                share = matched / len(variant)
+                # "United Kingdom" is no mention of the United States.
+                if share < (1.0 if label.whole or strange else ENOUGH) or (matched, share) < best:
+                    continue
+                if (matched, share) > best:
+                    best, last, labels = (matched, share), at, set()
+                labels.add(label.key)
+                last = max(last, end)
+        return _Mention(at, last, frozenset(labels)) if labels else None
+
+    def _reach(self, at: int, variant: Sequence[Word]) -> tuple[int, int]:
+        """How many words of a label stand together from a word on, in any order, and the last of them."""
+        left = list(variant)
+        last, skip = at, 0
+        for place in range(at, len(self.words)):
+            word = self.words[place]
+            if skip:
+                skip -= 1
+                continue
+            hit = next((number for number, held in enumerate(left) if same_word(held, word)), None)
+            run = spelt_out(word, left) if hit is None else (hit, hit + 1)
+            if run is None and (spelling := self._spelling(place, left)) is not None:
+                # The label has the acronym, the text its words.
+                run, skip = spelling
+            if run is not None:
+                del left[run[0] : run[1]]
+                last = place + skip
+            elif not word.stop or place - last > _MOST_BETWEEN:
+                break
+        return len(variant) - len(left), last
+
+    def _spelling(self, place: int, left: Sequence[Word]) -> tuple[tuple[int, int], int] | None:
+        """Which acronym of a label the words from `place` on spell out, and how many words follow the first of them."""
+        if not self.words[place].capital:
+            return None
+        for number, held in enumerate(left):
+            if held.acronym:
+                span = range(place, min(place + 2 * len(held.form), len(self.words)))
+                told = [at for at in span if not self.words[at].stop][: len(held.form)]
+                if len(told) > 1 and spelt_out(held, [self.words[at] for at in told]) == (0, len(told)):
+                    return (number, number + 1), told[-1] - place
+        return None
+
+    def _nested(self) -> Iterator[str]:
+        """Labels that stand whole inside a longer name: Denmark in "Aarhus, Denmark"."""
+        for label in self.labels:
+            size = len(label.variants[0])
+            for at in range(len(self.words)):
+                matched, last = self._reach(at, label.variants[0])
+                if matched == size and last - at <= size + _MOST_BETWEEN:
+                    yield label.key
+                    break
+
+    # --- what a sentence joins ------------------------------------------------------------------------------------
+
+    def _joined(self) -> Iterator[tuple[str, str]]:
+        edges = {frozenset(_ends(triple)) for triple in self.triples}
+        spans = [(self.words[mention.first].start, self.words[mention.last].end) for mention in self.mentions]
+        earlier: list[_Mention] = []
+        for start, end in sentences(self.text, self.words, spans):
+            said = [mention for mention in self.mentions if start <= self.words[mention.first].start < end]
+            if said:
+                yield from self._unjoined(said, earlier if self._leans(start, end) else [], edges)
+            earlier += said
+
+    def _leans(self, start: int, end: int) -> bool:
+        """Whether a sentence speaks of something an earlier one named."""
+        inside = [at for at, word in enumerate(self.words) if start <= word.start < end]
+        raw = {self.text[self.words[at].start : self.words[at].end].casefold() for at in inside}
+        if raw & _LEANING or not any(self.words[at].stop for at in inside):
+            # Only English is known well enough to tell.
+            return True
+        named = {at for mention in self.mentions for at in range(mention.first, mention.last + 1)}
+        return any(
+            self.words[at].form == "the" and at + 1 not in named and not self.words[at + 1].capital
+            for at in inside[:-1]
+        )
+
+    def _unjoined(
+        self, said: Sequence[_Mention], earlier: Sequence[_Mention], edges: set[frozenset[str]]
+    ) -> list[tuple[str, str]]:
+        frontier = [said[0]]
+        loose: list[_Mention] = []
+        for mention in said[1:]:
+            # What a later end joins need not hang on an earlier one: "A and B are C".
+            resolved = [other for other in loose if _joins(other, mention, edges)]
+            hangs = next((at for at in reversed(range(len(frontier))) if _joins(frontier[at], mention, edges)), None)
+            if hangs is not None:
+                loose = [other for other in loose if other not in resolved]
+                frontier = [*frontier[: hangs + 1], mention]
+            elif any(_joins(other, mention, edges) for other in earlier):
+                frontier = [frontier[0], mention]
+            else:
+                loose.append(mention)
+        start = min(frontier[0].labels)
+        return [(start, min(mention.labels)) for mention in loose]
+
+
+def _joins(one: _Mention, other: _Mention, edges: set[frozenset[str]]) -> bool:
+    if one.labels & other.labels:
+        return True
+    return any(frozenset((a, b)) in edges for a in one.labels for b in other.labels)
+
+
+def _ends(triple: Triple) -> tuple[str, str]:
+    return folded(triple["subject_label"]), folded(triple["object_label"])
+
+
+def _labels(triples: Sequence[Triple]) -> list[_Label]:
+    found: dict[str, _Label] = {}
+    for triple in triples:
+        for name, literal in ((triple["subject_label"], False), (triple["object_label"], triple["literal"])):
+            if folded(name) in found:
+                continue
+            forms = [name, _ASIDE.sub(" ", name)]
+            # What stands before a comma names a place, but is only the first of a list of values.
+            forms += [] if literal else [name.partition(", ")[0]]
+            variants = [tuple(words) for words in dict.fromkeys(map(_content, forms)) if words]
+            if variants:
+                whole = any(word.unspaced for word in variants[0])
+                found[folded(name)] = _Label(folded(name), tuple(variants), whole)
+            else:
+                # A name without words or digits ("+", "…") cannot be looked for.
+                found[folded(name)] = _Label(folded(name), ((),), whole=True)
+    return list(found.values())
+
+
+def _content(name: str) -> tuple[Word, ...]:
+    words = words_in(name)
+    return tuple(word for word in words if not word.stop) or words
+
+
+def _vocabulary(triples: Sequence[Triple]) -> list[Word]:
+    """Every word that a text may use for what the triples hold, relations and qualifiers included."""
+    found: dict[tuple[object, ...], Word] = {}
+    for triple in triples:
+        pairs = [part for pair in triple["qualifiers"] for part in pair]
+        for name in (triple["subject_label"], triple["relation_label"], triple["object_label"], *pairs):
+            for word in words_in(name):
+                found.setdefault((word.form, word.month, word.acronym), word)
+    return list(found.values())

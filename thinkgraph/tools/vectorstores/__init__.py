@@ -1,0 +1,1 @@
+"""Vector stores: the index over everything, Chroma collections, LangChain vector stores."""

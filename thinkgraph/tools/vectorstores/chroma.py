@@ -1,0 +1,233 @@
+"""A text store over a Chroma collection that somebody already has."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from threading import Lock
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thinkgraph.closing import Closing
+from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.tools.encoders.embeddings import embed_array, one_line
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
+    from thinkgraph.tools.protocols import Embedder
+
+_PAGE = 2000
+_ENTITIES_AT_ONCE = 200
+
+
+class ChromaTextStore(Closing):
+    """Reads a Chroma collection whose metadata say which entity each document is about. Implements `TextStore`.
+
+    Chroma's filtered search is approximate and its recall falls with large filters; to keep the promise of
+    `passages_of`, the vectors of the entities' documents are fetched and scored here. Chroma writes in its folder even
+    when it only reads: a folder that must stay as it is has to be copied first.
+    """
+
+    def __init__(
+        self,
+        client: Any,
+        collection: str,
+        *,
+        entity_key: str = "entity",
+        title_key: str = "title",
+        section_key: str = "section",
+        embedder: Embedder | None = None,
+    ) -> None:
+        """Open a collection.
+
+        Args:
+            client: A Chroma client, or the folder of a persistent one.
+            collection: The collection's name.
+            entity_key: The metadata that hold the entity's id: a string, or a list of strings.
+            title_key: The metadata that hold the document's title; may be absent.
+            section_key: The metadata that hold the part of the document; may be absent.
+            embedder: Embeds queries; by default the collection's own embedding function does.
+
+        Raises:
+            KnowledgeError: There is no such folder or collection.
+        """
+        try:
+            import chromadb
+            from chromadb.config import Settings
+            from chromadb.errors import ChromaError
+        except (ImportError, RuntimeError) as error:
+            raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
+
+        self._owned = isinstance(client, str | Path)
+        if self._owned and not (Path(client) / "chroma.sqlite3").is_file():
+            raise KnowledgeError(f"there is no Chroma database in {client}: give the folder that holds chroma.sqlite3")
+        self._name = collection
+        self._keys = (entity_key, title_key, section_key)
+        self._embedder = embedder
+        self._errors: tuple[type[Exception], ...] = (ChromaError, OSError, ValueError, RuntimeError)
+        self._client: Any = None
+        self._lock = Lock()
+        self._scanned: TextInfo | None = None
+        try:
+            self._client = (
+                chromadb.PersistentClient(path=str(client), settings=Settings(anonymized_telemetry=False))
+                if self._owned
+                else client
+            )
+            self._collection = self._client.get_collection(collection)
+        except self._errors as error:
+            self.close()
+            raise KnowledgeError(f"cannot open the Chroma collection {collection!r}: {one_line(error)}") from error
+
+    def close(self) -> None:
+        """Close the client, if this store opened it."""
+        client, self._client = self._client, None
+        if self._owned and client is not None:
+            client.close()
+
+    def _ask(self, call: Callable[[], Any]) -> Any:
+        if self._client is None:
+            raise StoreError(f"the Chroma collection {self._name!r} is closed")
+        try:
+            return call()
+        except self._errors as error:
+            raise StoreError(f"the Chroma collection {self._name!r} failed: {one_line(error)}") from error
+
+    def info(self) -> TextInfo:
+        """Name, fingerprint and counts; the first call, and each after the number of documents changed, reads them all.
+
+        The fingerprint covers ids, documents and metadata. A change that keeps the number of documents is seen when the
+        collection is opened again.
+        """
+        count = int(self._ask(self._collection.count))
+        with self._lock:
+            if self._scanned is None or self._scanned["passages"] != count:
+                self._scanned = self._scan()
+            return self._scanned.copy()
+
+    def _scan(self) -> TextInfo:
+        combined, entities, count, offset = 0, set(), 0, 0
+        while page := self._read(limit=_PAGE, offset=offset):
+            for passage in page:
+                text = json.dumps([passage[key] for key in ("id", "entities", "title", "section", "text")])
+                # A sum, for Chroma promises no order.
+                combined += int.from_bytes(hashlib.sha256(text.encode("utf-8", "surrogatepass")).digest()[:16])
+                entities.update(passage["entities"])
+            count += len(page)
+            offset += len(page)
+        fingerprint = f"{combined % (1 << 128):032x}"
+        return {"name": self._name, "fingerprint": fingerprint, "passages": count, "entities": len(entities)}
+
+    def passages(self, ids: Sequence[str]) -> list[Passage | None]:
+        """The passages with these ids; None for an id the collection does not have."""
+        if not ids:
+            return []
+        wanted = list(dict.fromkeys(ids))
+        found = {
+            passage["id"]: passage
+            for start in range(0, len(wanted), _PAGE)
+            for passage in self._read(ids=wanted[start : start + _PAGE])
+        }
+        out: list[Passage | None] = []
+        for id_ in ids:
+            passage = found.get(id_)
+            out.append(None if passage is None else {**passage, "entities": [*passage["entities"]]})
+        return out
+
+    def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
+        """The `limit` passages nearest to `query` among those of `entities`, best first, by cosine; exact.
+
+        All vectors of the entities' documents are fetched: time and memory grow with their number.
+        """
+        wanted = sorted(set(entities))
+        if not wanted or limit < 1:
+            return []
+        vector = self._embed([query])[0]
+        scores: dict[str, float] = {}
+        for start in range(0, len(wanted), _ENTITIES_AT_ONCE):
+            some = wanted[start : start + _ENTITIES_AT_ONCE]
+            key = self._keys[0]
+            # `$in` sees metadata that are one string, `$contains` those that are a list.
+            where: dict[str, Any] = {"$or": [{key: {"$in": some}}, *({key: {"$contains": id_}} for id_ in some)]}
+            found = self._get(where=where, include=["embeddings"])
+            scores.update(zip(found["ids"], _cosines(found["embeddings"], vector), strict=True))
+        best = sorted(scores, key=lambda id_: (-scores[id_], id_))[:limit]
+        passages = {passage["id"]: passage for passage in self._read(ids=best)} if best else {}
+        return [{"passage": passages[id_], "score": scores[id_]} for id_ in best if id_ in passages]
+
+    def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
+        """The `limit` passages nearest to each query by the collection's own index, best first, scored by cosine."""
+        if not queries:
+            return []
+        if limit < 1:
+            return [[] for _ in queries]
+        vectors = self._embed(queries)
+        found = self._ask(
+            lambda: self._collection.query(
+                query_embeddings=vectors, n_results=limit, include=["documents", "metadatas", "embeddings"]
+            )
+        )
+        out: list[list[PassageHit]] = []
+        for row, vector in enumerate(vectors):
+            hits: list[PassageHit] = [
+                {"passage": self._passage(*parts), "score": score}
+                for *parts, score in zip(
+                    found["ids"][row],
+                    found["documents"][row],
+                    found["metadatas"][row],
+                    _cosines(found["embeddings"][row], vector),
+                    strict=True,
+                )
+            ]
+            out.append(sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"])))
+        return out
+
+    def _embed(self, queries: Sequence[str]) -> NDArray[np.float32]:
+        if self._embedder is not None:
+            return embed_array(self._embedder, queries)
+        # The collection's own embedding function has no public way in; this one has been there since Chroma 0.4.
+        try:
+            vectors = self._ask(lambda: self._collection._embed(list(queries), is_query=True))  # noqa: SLF001
+        except StoreError:
+            raise
+        except Exception as error:
+            # Whatever somebody's embedding function raises: Chroma's own, for one, downloads its model.
+            raise StoreError(
+                f"the Chroma collection {self._name!r} cannot encode a query ({one_line(error)}): name the encoder its "
+                "vectors were made with (embedder=bundled is Chroma's default model, all-MiniLM-L6-v2)"
+            ) from error
+        return np.asarray(vectors, np.float32)
+
+    def _get(self, **arguments: Any) -> Any:
+        return self._ask(lambda: self._collection.get(**arguments))
+
+    def _read(self, **arguments: Any) -> list[Passage]:
+        found = self._get(include=["documents", "metadatas"], **arguments)
+        parts = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
+        return [self._passage(*part) for part in parts]
+
+    def _passage(self, id_: str, document: str | None, metadata: Mapping[str, Any] | None) -> Passage:
+        entity, title, section = ((metadata or {}).get(key) for key in self._keys)
+        entities = [] if entity is None else [str(id_) for id_ in entity] if isinstance(entity, list) else [str(entity)]
+        return {
+            "id": id_,
+            "entities": entities,
+            "title": str(title or ""),
+            "section": str(section or ""),
+            "text": document or "",
+        }
+
+
+def _cosines(embeddings: Any, vector: NDArray[np.float32]) -> list[float]:
+    if not len(embeddings):
+        return []
+    rows = np.asarray(embeddings, np.float32)
+    lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
+    scores = (rows @ vector) / np.maximum(lengths, np.finfo(np.float32).tiny)
+    return [float(score) for score in np.round(scores.astype(np.float64), 6)]
