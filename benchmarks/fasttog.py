@@ -38,12 +38,13 @@ from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.perfect.prompt_reading import fact_key, key
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import build
+from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.models.roles import Models
 from thinkgraph.nodes.fasttog.community_search import Found, local_search, stands_of, start_history, start_stands
 from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.requests import Emit, Fetch, Steps
+from thinkgraph.runtime.requests import Emit, Fetch
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.tools.communities.detectors import DETECTORS
@@ -137,7 +138,7 @@ def _one_path(group: set[str], near: Mapping[str, set[str]], starts: set[str]) -
     return any(walk(node, frozenset(group - {node})) for node in group if near[node] & starts)
 
 
-def carry_out(steps: Steps[Any], deps: Deps) -> Any:
+def carry_out(steps: Flow[Any], deps: Deps) -> Any:
     """Run a node part that asks stores alone."""
     reply: Any = None
     while True:
@@ -145,9 +146,15 @@ def carry_out(steps: Steps[Any], deps: Deps) -> Any:
             request = steps.send(reply)
         except StopIteration as stop:
             return stop.value
-        if not isinstance(request, Emit | Fetch):
-            raise TypeError(f"not a store request: {request}")
-        reply = None if isinstance(request, Emit) else request.run(deps)
+        match request:
+            case Emit():
+                reply = None
+            case Blocking():
+                reply = request.function()
+            case Fetch():
+                reply = request.function(deps)
+            case _:
+                raise TypeError(f"not a store request: {request}")
 
 
 @dataclass

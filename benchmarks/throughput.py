@@ -31,12 +31,13 @@ from openai import AsyncOpenAI
 from thinkgraph.eval.bench import load_questions
 from thinkgraph.eval.workers import Work, Workers
 from thinkgraph.models.budget import Ledger, remaining
-from thinkgraph.models.calls import Ask, CallScope, ask
+from thinkgraph.models.calls import CallScope, ModelCall, call_model
 from thinkgraph.models.client import CallOptions, ChatClient
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
+from thinkgraph.prompts.kinds import TEXT
 from thinkgraph.prompts.library import PromptLibrary
-from thinkgraph.runtime.driver import adrive
+from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.settings import RunSettings
 
 GOAL = 0.9
@@ -72,7 +73,7 @@ def ways(url: str) -> tuple[dict[str, Call], ChatClient]:
     models = Models("openai:test", offline=OfflineChatModel)
     prompt = prompts.get(ROLE)
     client = models.of(prompt)
-    request = Ask(role=ROLE, inputs=INPUTS, fallback="")
+    request = ModelCall(kind=TEXT, role=ROLE, inputs=INPUTS, fallback="")
     messages = prompt.render(INPUTS, request.shape, shots=settings.shots)
     options = CallOptions(temperature=0.0, schema=None, max_output_tokens=None, timeout=60)
     bare = AsyncOpenAI(base_url=url, api_key="none", max_retries=0)
@@ -97,7 +98,7 @@ def ways(url: str) -> tuple[dict[str, Call], ChatClient]:
             ledger=Ledger(remaining(settings, {}, {}), settings),
             emit=lambda _event: None,
         )
-        return await adrive(ask(request, scope), {})
+        return await Driver({}).adrive(call_model(request, scope))
 
     return {"bare client": plain, "our client": ours, "a whole call": whole}, client
 

@@ -15,8 +15,7 @@ from thinkgraph.nodes.fasttog.community_prune import NONE_FITS
 from thinkgraph.nodes.fasttog.community_search import NOTHING_NEAR
 from thinkgraph.prompts.lines import ParsedPrompt
 from thinkgraph.state.fasttog import FastTogSettings
-from thinkgraph.state.knowledge import Triple
-from thinkgraph.state.prose import Prose
+from thinkgraph.state.knowledge import Prose, Triple
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge

@@ -12,7 +12,7 @@ from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope
 from thinkgraph.models.client import Reply
 from thinkgraph.models.journal import Journal, MemoryJournal
-from thinkgraph.models.ops import Blocking, CallModel, Sleep
+from thinkgraph.models.ops import Blocking, SendRequest, Sleep
 from thinkgraph.models.roles import Models, ModelSpec
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.settings import RunSettings
@@ -55,7 +55,7 @@ class Hand:
 
     def __init__(self, *script: str | Reply | Exception) -> None:
         self.script = list(script)
-        self.calls: list[CallModel] = []
+        self.calls: list[SendRequest] = []
         self.slept: list[float] = []
         self.order: list[str] = []
 
@@ -81,7 +81,7 @@ class Hand:
         if isinstance(op, Sleep):
             self.slept.append(op.seconds)
             return None
-        assert isinstance(op, CallModel)
+        assert isinstance(op, SendRequest)
         self.calls.append(op)
         assert self.script, "a call that nobody expected"
         said = self.script.pop(0)

@@ -11,19 +11,21 @@ from fakes import FakeModel
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.calls import Ask, Asked, CallScope, ask
+from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model
 from thinkgraph.models.client import Reply
 from thinkgraph.models.journal import MemoryJournal, RawReply
-from thinkgraph.prompts.kinds import Shape
-from thinkgraph.runtime.driver import adrive, drive
+from thinkgraph.prompts.kinds import PICK, Shape
+from thinkgraph.runtime.driver import Driver
 
 ROLE = "tog2.topic_prune"
 GOOD, BAD = '{"numbers": [2]}', "I would take the second."
 
 
-def a_question(**options: Any) -> Ask:
+def a_question(**options: Any) -> ModelCall[Any]:
     inputs = {"question": "Which?", "options": "[1] a\n[2] b"}
-    return Ask(**{"role": ROLE, "inputs": inputs, "shape": Shape(options=2), "fallback": [1], **options})
+    return ModelCall(
+        **{"kind": PICK, "role": ROLE, "inputs": inputs, "shape": Shape(options=2), "fallback": [1], **options}
+    )
 
 
 class Failed(Exception):  # noqa: N818
@@ -42,7 +44,7 @@ def only(scope: CallScope) -> Any:
 
 def test_a_good_reply_is_parsed_recorded_and_told() -> None:
     scope, hand = a_scope(), Hand(GOOD)
-    assert hand.run(ask(a_question(), scope)) == Asked([2], fell_back=False)
+    assert hand.run(call_model(a_question(), scope)) == CallResult([2], fell_back=False)
     record = only(scope)
     assert (record["role"], record["model"], record["attempts"], record["node"]) == (ROLE, "fake", 1, "node")
     assert (record["input_tokens"], record["output_tokens"], record["repair"], record["fallback"]) == (
@@ -59,49 +61,49 @@ def test_a_good_reply_is_parsed_recorded_and_told() -> None:
 def test_the_request_carries_stage_temperature_schema_and_limits() -> None:
     hand = Hand(GOOD, GOOD, GOOD)
     settings = {"temperature_explore": 0.3, "temperature_reason": 0.1, "max_output_tokens": 64, "call_timeout": 7}
-    hand.run(ask(a_question(), a_scope(**settings)))
-    hand.run(ask(a_question(temperature=0.9), a_scope(**settings)))
+    hand.run(call_model(a_question(), a_scope(**settings)))
+    hand.run(call_model(a_question(temperature=0.9), a_scope(**settings)))
     options = hand.calls[0].options
     assert (options.temperature, options.max_output_tokens, options.timeout) == (0.3, 64, 7)
     assert options.schema is not None
     assert hand.calls[1].options.temperature == 0.9
     hand.script = ["words"]
     words = a_question(role="tog2.query_reform", inputs={"question": "q", "clues": "c"}, fallback="")
-    hand.run(ask(words, a_scope(**settings)))
+    hand.run(call_model(words, a_scope(**settings)))
     assert (hand.calls[2].options.temperature, hand.calls[2].options.schema) == (0.1, None)
 
 
 def test_no_call_waits_longer_than_the_time_that_is_left() -> None:
     hand = Hand(GOOD)
-    hand.run(ask(a_question(), a_scope(max_seconds=3, call_timeout=100)))
+    hand.run(call_model(a_question(), a_scope(max_seconds=3, call_timeout=100)))
     assert 2 < hand.calls[0].options.timeout <= 3
 
 
 def test_a_reply_is_journalled_before_it_is_parsed() -> None:
     journal = MemoryJournal()
     scope, hand = a_scope(journal=journal), Hand(BAD)
-    flow = ask(a_question(), scope)
+    flow = call_model(a_question(), scope)
     answer = None
     for _ in range(3):  # look it up, call, keep it
         answer = hand._carry_out(flow.send(answer))
     flow.close()  # killed before anything was parsed
-    assert hand.order == ["Blocking", "CallModel", "Blocking"]
+    assert hand.order == ["Blocking", "SendRequest", "Blocking"]
     assert [raw["text"] for raw in journal._replies.values()] == [BAD]
 
 
 def test_a_replay_makes_no_call_and_counts_once() -> None:
     journal = MemoryJournal()
     first = a_scope(journal=journal, max_calls=2)
-    Hand(GOOD).run(ask(a_question(), first))
+    Hand(GOOD).run(call_model(a_question(), first))
     again = a_scope(journal=journal, max_calls=2)
     hand = Hand()
-    assert hand.run(ask(a_question(), again)) == Asked([2], fell_back=False)
+    assert hand.run(call_model(a_question(), again)) == CallResult([2], fell_back=False)
     assert hand.calls == []
     assert again.records == first.records
     assert events_of(again)[0]["replayed"] is True
-    Hand(GOOD).run(ask(a_question(key="other"), again))
+    Hand(GOOD).run(call_model(a_question(key="other"), again))
     with pytest.raises(BudgetSpentError):
-        Hand(GOOD).run(ask(a_question(key="third"), again))
+        Hand(GOOD).run(call_model(a_question(key="third"), again))
 
 
 @pytest.mark.parametrize(
@@ -120,15 +122,15 @@ def test_a_replay_makes_no_call_and_counts_once() -> None:
 )
 def test_whatever_differs_is_asked_anew(change: dict[str, Any], settings: dict[str, Any]) -> None:
     journal = MemoryJournal()
-    Hand(GOOD).run(ask(a_question(), a_scope(journal=journal)))
+    Hand(GOOD).run(call_model(a_question(), a_scope(journal=journal)))
     hand = Hand(GOOD)
-    hand.run(ask(a_question(**change), a_scope(journal=journal, **settings)))
+    hand.run(call_model(a_question(**change), a_scope(journal=journal, **settings)))
     assert len(hand.calls) == 1
 
 
 def test_an_unreadable_reply_is_repaired_once() -> None:
     scope, hand = a_scope(), Hand(BAD, GOOD)
-    assert hand.run(ask(a_question(), scope)) == Asked([2], fell_back=False)
+    assert hand.run(call_model(a_question(), scope)) == CallResult([2], fell_back=False)
     assert [record["repair"] for record in scope.records.values()] == [False, True]
     assert not any(record["fallback"] for record in scope.records.values())
     before, after = (call.messages for call in hand.calls)
@@ -140,7 +142,7 @@ def test_an_unreadable_reply_is_repaired_once() -> None:
 
 def test_two_unreadable_replies_end_in_the_fallback() -> None:
     scope, hand = a_scope(), Hand(BAD, "")
-    assert hand.run(ask(a_question(), scope)) == Asked([1], fell_back=True)
+    assert hand.run(call_model(a_question(), scope)) == CallResult([1], fell_back=True)
     assert [(r["repair"], r["fallback"]) for r in scope.records.values()] == [(False, False), (True, True)]
     problems = [event["problem"] for event in events_of(scope)]
     assert "no JSON object" in problems[0]
@@ -154,42 +156,42 @@ def test_a_fallback_that_must_be_made_is_made_only_when_it_is_needed() -> None:
         made.append(1)
         return [1]
 
-    assert Hand(GOOD).run(ask(a_question(fallback=fallback), a_scope())) == Asked([2], fell_back=False)
+    assert Hand(GOOD).run(call_model(a_question(fallback=fallback), a_scope())) == CallResult([2], fell_back=False)
     assert made == []
-    assert Hand(BAD, BAD).run(ask(a_question(fallback=fallback), a_scope())) == Asked([1], fell_back=True)
+    assert Hand(BAD, BAD).run(call_model(a_question(fallback=fallback), a_scope())) == CallResult([1], fell_back=True)
     assert made == [1]
 
 
 def test_an_empty_reply_can_be_sent_back() -> None:
     hand = Hand("", GOOD)
-    hand.run(ask(a_question(), a_scope()))
+    hand.run(call_model(a_question(), a_scope()))
     assert ("assistant", "(empty)") in hand.calls[1].messages
 
 
 def test_both_replies_are_replayed_after_a_kill() -> None:
     journal = MemoryJournal()
     first = a_scope(journal=journal)
-    Hand(BAD, BAD).run(ask(a_question(), first))
+    Hand(BAD, BAD).run(call_model(a_question(), first))
     again = a_scope(journal=journal)
-    assert Hand().run(ask(a_question(), again)) == Asked([1], fell_back=True)
+    assert Hand().run(call_model(a_question(), again)) == CallResult([1], fell_back=True)
     assert again.records == first.records
 
 
 def test_without_room_for_a_repair_the_fallback_stands() -> None:
     scope, hand = a_scope(max_calls=1), Hand(BAD)
-    assert hand.run(ask(a_question(), scope)) == Asked([1], fell_back=True)
+    assert hand.run(call_model(a_question(), scope)) == CallResult([1], fell_back=True)
     assert only(scope)["fallback"] is True
 
 
 def test_a_fallback_is_marked_on_its_own_call() -> None:
     scope = a_scope(max_calls=2)
-    slow = ask(a_question(key="slow"), scope)
+    slow = call_model(a_question(key="slow"), scope)
     hand = Hand(BAD)
     answer = None
     for _ in range(4):  # look it up, call, keep it; look up the repair's reply
         answer = hand._carry_out(slow.send(answer))
     # Before its repair is asked for, another call of the same node takes the last room.
-    Hand(GOOD).run(ask(a_question(key="quick"), scope))
+    Hand(GOOD).run(call_model(a_question(key="quick"), scope))
     with pytest.raises(StopIteration) as stop:
         slow.send(answer)
     assert stop.value.value.fell_back
@@ -199,20 +201,20 @@ def test_a_fallback_is_marked_on_its_own_call() -> None:
 
 def test_what_can_pass_is_tried_again_and_every_attempt_counts() -> None:
     scope, hand = a_scope(call_retries=3), Hand(Failed(500), TimeoutError(), Failed(429), GOOD)
-    hand.run(ask(a_question(), scope))
+    hand.run(call_model(a_question(), scope))
     assert only(scope)["attempts"] == 4
     assert hand.slept == [0.5, 1.0, 2.0]
 
 
 def test_the_servers_own_wait_is_kept_to() -> None:
     hand = Hand(Failed(429, headers={"Retry-After": "7"}), Failed(503, headers={"retry-after": "0"}), GOOD)
-    hand.run(ask(a_question(), a_scope()))
+    hand.run(call_model(a_question(), a_scope()))
     assert hand.slept == [7.0, 0.0]
 
 
 def test_no_wait_passes_the_ceiling_on_time() -> None:
     hand = Hand(Failed(429, headers={"Retry-After": "50"}), GOOD)
-    hand.run(ask(a_question(), a_scope(max_seconds=2)))
+    hand.run(call_model(a_question(), a_scope(max_seconds=2)))
     assert hand.slept == [pytest.approx(2, abs=0.5)]
 
 
@@ -227,7 +229,7 @@ def test_no_wait_passes_the_ceiling_on_time() -> None:
 def test_what_cannot_pass_is_said_in_one_line(failure: Failed, message: str) -> None:
     hand = Hand(failure)
     with pytest.raises(ModelError) as raised:
-        hand.run(ask(a_question(), a_scope()))
+        hand.run(call_model(a_question(), a_scope()))
     assert str(raised.value) == message
     assert len(hand.calls) == 1
 
@@ -235,35 +237,35 @@ def test_what_cannot_pass_is_said_in_one_line(failure: Failed, message: str) -> 
 def test_what_keeps_failing_is_given_up() -> None:
     hand = Hand(*[Failed(500, "down")] * 3)
     with pytest.raises(ModelError, match="failed after 3 attempts: HTTP 500: down"):
-        hand.run(ask(a_question(), a_scope(call_retries=2)))
+        hand.run(call_model(a_question(), a_scope(call_retries=2)))
     assert len(hand.calls) == 3
 
 
 def test_a_bug_rises_as_it_is() -> None:
     with pytest.raises(ZeroDivisionError):
-        Hand(ZeroDivisionError()).run(ask(a_question(), a_scope()))
+        Hand(ZeroDivisionError()).run(call_model(a_question(), a_scope()))
 
 
 def test_retries_stop_at_the_ceiling_on_calls() -> None:
     hand = Hand(*[Failed(500)] * 2)
     with pytest.raises(BudgetSpentError, match="ceiling of 2 calls"):
-        hand.run(ask(a_question(), a_scope(max_calls=2, call_retries=9)))
+        hand.run(call_model(a_question(), a_scope(max_calls=2, call_retries=9)))
     assert len(hand.calls) == 2
 
 
 def test_spare_calls_are_left() -> None:
     scope = a_scope(max_calls=2)
     with pytest.raises(BudgetSpentError):
-        Hand().run(ask(a_question(spare=2), scope))
-    Hand(GOOD).run(ask(a_question(spare=1), scope))
-    Hand(GOOD).run(ask(a_question(key="closing"), scope))
+        Hand().run(call_model(a_question(spare=2), scope))
+    Hand(GOOD).run(call_model(a_question(spare=1), scope))
+    Hand(GOOD).run(call_model(a_question(key="closing"), scope))
 
 
 def test_refused_parameters_are_dropped_and_the_request_made_again() -> None:
     scope = a_scope()
     refusals = [Failed(400, "Unsupported value: 'temperature'"), Failed(422, "unknown field response_format")]
     hand = Hand(*refusals, Failed(400, "use max_completion_tokens, not max_tokens"), GOOD)
-    hand.run(ask(a_question(), scope))
+    hand.run(call_model(a_question(), scope))
     assert scope.models.of(scope.prompts.get(ROLE)).taken == (False, False, False)
     assert only(scope)["attempts"] == 4, "each may be billed"
     assert hand.slept == []
@@ -272,7 +274,7 @@ def test_refused_parameters_are_dropped_and_the_request_made_again() -> None:
 def test_requests_refused_side_by_side_are_all_made_again() -> None:
     scope = a_scope()
     hands = [Hand(Failed(400, "no temperature"), GOOD) for _ in range(3)]
-    flows = [ask(a_question(key=str(n)), scope) for n in range(3)]
+    flows = [call_model(a_question(key=str(n)), scope) for n in range(3)]
     ops = [(flow, hand, flow.send(hand._carry_out(next(flow)))) for flow, hand in zip(flows, hands, strict=True)]
     # All three requests are under way before the first refusal comes back.
     for flow, hand, op in ops:
@@ -281,35 +283,35 @@ def test_requests_refused_side_by_side_are_all_made_again() -> None:
         answer = hand._carry_out(again)
         with pytest.raises(StopIteration) as stop:
             flow.send(hand._carry_out(flow.send(answer)))
-        assert stop.value.value == Asked([2], fell_back=False)
+        assert stop.value.value == CallResult([2], fell_back=False)
 
 
 def test_a_request_refused_for_good_is_not_made_again() -> None:
     refusal = Failed(400, "no temperature")
     hand = Hand(refusal, refusal)
     with pytest.raises(ModelError):
-        hand.run(ask(a_question(), a_scope()))
+        hand.run(call_model(a_question(), a_scope()))
     assert len(hand.calls) == 2
 
 
 def test_room_is_taken_for_scripts_that_use_more_tokens() -> None:
     inputs = {"question": "問" * 3000, "options": "[1] a"}
     with pytest.raises(BudgetSpentError, match="2000 tokens"):
-        Hand().run(ask(a_question(inputs=inputs), a_scope(max_tokens=2000)))
+        Hand().run(call_model(a_question(inputs=inputs), a_scope(max_tokens=2000)))
 
 
 def test_what_a_reply_really_used_is_what_counts() -> None:
     scope = a_scope(max_tokens=5000)
-    Hand(Reply(GOOD, 4900, 10)).run(ask(a_question(), scope))
+    Hand(Reply(GOOD, 4900, 10)).run(call_model(a_question(), scope))
     with pytest.raises(BudgetSpentError, match="5000 tokens"):
-        Hand().run(ask(a_question(key="b"), scope))
+        Hand().run(call_model(a_question(key="b"), scope))
 
 
 def test_without_a_journal_the_call_is_made_at_once() -> None:
     scope, hand = a_scope(), Hand(GOOD)
     scope.journal = None
-    hand.run(ask(a_question(), scope))
-    assert hand.order == ["CallModel"]
+    hand.run(call_model(a_question(), scope))
+    assert hand.order == ["SendRequest"]
 
 
 async def test_both_drivers_carry_a_call_out_alike() -> None:
@@ -317,18 +319,18 @@ async def test_both_drivers_carry_a_call_out_alike() -> None:
     for mode in ("sync", "async"):
         model = FakeModel({ROLE: lambda prompt: {"numbers": [2]} if prompt.lines("options") else BAD})
         scope = a_scope(model)
-        flow = ask(a_question(), scope)
-        value = drive(flow, {}) if mode == "sync" else await adrive(flow, {})
+        flow = call_model(a_question(), scope)
+        value = Driver({}).drive(flow) if mode == "sync" else await Driver({}).adrive(flow)
         results.append((value, list(scope.records), model.roles))
     assert results[0] == results[1]
-    assert results[0][0] == Asked([2], fell_back=False)
+    assert results[0][0] == CallResult([2], fell_back=False)
 
 
 def test_a_kept_reply_of_any_text_is_read_back() -> None:
     journal = MemoryJournal()
     kept = RawReply(text=GOOD, model="m", input_tokens=1, output_tokens=1, attempts=3, seconds=0.0)
     scope = a_scope(journal=journal)
-    flow = ask(a_question(), scope)
+    flow = call_model(a_question(), scope)
     flow.send(None)
     with pytest.raises(StopIteration) as stop:
         flow.send(kept)

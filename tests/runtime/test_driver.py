@@ -15,15 +15,15 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import StoreError
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.calls import Ask
+from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.journal import Journal, MemoryJournal
+from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import Models
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.library import PromptLibrary
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update, adrive, chain, drive
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime.driver import Driver, NodeFunction, NodeRunner, Update, chain
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
@@ -52,9 +52,9 @@ class State(RunState):
     each: Annotated[dict[str, Any], merge_records]
 
 
-def pick(key: str, **options: Any) -> Steps[list[int]]:
+def pick(key: str, **options: Any) -> Flow[list[int]]:
     inputs = {"question": "Which?", "options": "[1] a\n[2] b"}
-    return ask.pick(ROLE, inputs, shape=Shape(options=2), fallback=[1], key=key, **options)
+    return requests.call(PICK, ROLE, inputs, shape=Shape(options=2), fallback=[1], key=key, **options)
 
 
 def deps_of(model: FakeModel | None = None, journal: Journal | None = None) -> Deps:
@@ -64,9 +64,9 @@ def deps_of(model: FakeModel | None = None, journal: Journal | None = None) -> D
     return Deps(knowledge=World(), models=models, prompts=PromptLibrary(), journal=journal)  # type: ignore[arg-type]
 
 
-def entry(state: Mapping[str, Any], settings: RunSettings) -> Steps[Update]:
+def entry(state: Mapping[str, Any], settings: RunSettings) -> Flow[Update]:
     old = state.get("manifest")
-    manifest = yield from ask.start_run("toy", (old["run"] if old else 0) + 1, settings, [ROLE])
+    manifest = yield from requests.start_run("toy", (old["run"] if old else 0) + 1, settings, [ROLE])
     nothing: Update = {"evidence": Overwrite({}), "pruned": Overwrite([]), "stopped": Overwrite(""), "draft": None}
     return {"manifest": manifest, "round": 0, **nothing}
 
@@ -99,22 +99,24 @@ class Toy:
         return [value for kind, value in chunks if kind == "values"][-1]
 
 
-def everything(_state: Mapping[str, Any], _settings: RunSettings) -> Steps[Update]:
+def everything(_state: Mapping[str, Any], _settings: RunSettings) -> Flow[Update]:
     """One of each request."""
 
-    def part(name: str) -> Steps[Any]:
+    def part(name: str) -> Flow[Any]:
         numbers = yield from pick(name)
-        found = yield from ask.entities([name])
+        found = yield from requests.entities([name])
         return [numbers, found[0]["label"] if found[0] else None]
 
-    edges = yield from ask.relations(["panama"])
-    yield from ask.emit(Answered(type="answered", status="grounded", text="so far"))
-    both = yield from ask.together([part("panama"), part("atlantis")])
-    alone = yield from ask.together([part("colombia")])
-    none: list[Any] = yield from ask.together([])
-    passages = yield from ask.passages_of(["panama"], "q", limit=3)
-    missing = yield from ask.passages(["p1", "p2"])
-    asked = yield Ask(role=ROLE, inputs={"question": "q", "options": "[1] x"}, shape=Shape(options=2), fallback=[])
+    edges = yield from requests.relations(["panama"])
+    yield from requests.emit(Answered(type="answered", status="grounded", text="so far"))
+    both = yield from requests.together([part("panama"), part("atlantis")])
+    alone = yield from requests.together([part("colombia")])
+    none: list[Any] = yield from requests.together([])
+    passages = yield from requests.passages_of(["panama"], "q", limit=3)
+    missing = yield from requests.passages(["p1", "p2"])
+    asked = yield ModelCall(
+        kind=PICK, role=ROLE, inputs={"question": "q", "options": "[1] x"}, shape=Shape(options=2), fallback=[]
+    )
     names = sorted(edge["name"] for edge in edges[0])
     return {"out": [names, both, alone, none, passages, missing, asked.value]}
 
@@ -150,8 +152,8 @@ async def test_both_drivers_agree_on_every_request(caplog: pytest.LogCaptureFixt
 async def test_parts_run_side_by_side(mode: str) -> None:
     model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.5)
 
-    def many(_state: Any, _settings: Any) -> Steps[Update]:
-        found = yield from ask.together([pick(str(number)) for number in range(12)])
+    def many(_state: Any, _settings: Any) -> Flow[Update]:
+        found = yield from requests.together([pick(str(number)) for number in range(12)])
         return {"out": len(found)}
 
     assert (await Toy(many, deps_of(model)).run(mode))["out"] == 12
@@ -160,26 +162,26 @@ async def test_parts_run_side_by_side(mode: str) -> None:
 
 @MODES
 async def test_results_keep_the_order_of_their_parts(mode: str) -> None:
-    def part(number: int) -> Steps[int]:
+    def part(number: int) -> Flow[int]:
         for _ in range(5 - number):
-            yield from ask.entities(["panama"])
+            yield from requests.entities(["panama"])
         return number
 
-    def many(_state: Any, _settings: Any) -> Steps[Update]:
-        return {"out": (yield from ask.together([part(number) for number in range(5)]))}
+    def many(_state: Any, _settings: Any) -> Flow[Update]:
+        return {"out": (yield from requests.together([part(number) for number in range(5)]))}
 
     assert (await Toy(many).run(mode))["out"] == [0, 1, 2, 3, 4]
 
 
 @MODES
 async def test_parts_may_have_parts(mode: str) -> None:
-    def part(depth: int) -> Steps[int]:
+    def part(depth: int) -> Flow[int]:
         if depth == 0:
-            yield from ask.entities(["panama"])
+            yield from requests.entities(["panama"])
             return 1
-        return sum((yield from ask.together([part(depth - 1), part(depth - 1)])))
+        return sum((yield from requests.together([part(depth - 1), part(depth - 1)])))
 
-    def deep(_state: Any, _settings: Any) -> Steps[Update]:
+    def deep(_state: Any, _settings: Any) -> Flow[Update]:
         return {"out": (yield from part(5))}
 
     state = await Toy(deep).run(mode)
@@ -197,26 +199,26 @@ async def test_a_failed_request_is_thrown_into_the_node(mode: str) -> None:
     deps = deps_of()
     deps.knowledge.graph = Broken([("a", "r", "b")])
 
-    def part() -> Steps[Any]:
-        return (yield from ask.entities(["a"]))
+    def part() -> Flow[Any]:
+        return (yield from requests.entities(["a"]))
 
-    def handles(_state: Any, _settings: Any) -> Steps[Update]:
+    def handles(_state: Any, _settings: Any) -> Flow[Update]:
         said = []
         try:
-            yield from ask.entities(["a"])
+            yield from requests.entities(["a"])
         except StoreError as error:
             said.append(str(error))
         try:
-            yield from ask.together([part(), part()])
+            yield from requests.together([part(), part()])
         except StoreError as error:
             said.append(str(error))
-        after = yield from ask.relations(["a"])
+        after = yield from requests.relations(["a"])
         return {"out": [said, len(after[0])]}
 
     assert (await Toy(handles, deps).run(mode))["out"] == [["the server is gone"] * 2, 1]
 
-    def does_not(_state: Any, _settings: Any) -> Steps[Update]:
-        yield from ask.entities(["a"])
+    def does_not(_state: Any, _settings: Any) -> Flow[Update]:
+        yield from requests.entities(["a"])
         return {}
 
     with pytest.raises(StoreError, match="the server is gone"):
@@ -227,17 +229,17 @@ async def test_a_failed_request_is_thrown_into_the_node(mode: str) -> None:
 async def test_the_other_parts_end_before_a_failure_is_thrown(mode: str) -> None:
     ended = threading.Event()
 
-    def fails() -> Steps[Any]:
-        yield from ask.entities(["a"])
+    def fails() -> Flow[Any]:
+        yield from requests.entities(["a"])
         raise StoreError("first")
 
-    def goes_on() -> Steps[Any]:
+    def goes_on() -> Flow[Any]:
         yield from pick("slow")
         ended.set()
 
-    def node(_state: Any, _settings: Any) -> Steps[Update]:
+    def node(_state: Any, _settings: Any) -> Flow[Update]:
         try:
-            yield from ask.together([fails(), goes_on()])
+            yield from requests.together([fails(), goes_on()])
         except StoreError:
             return {"out": ended.is_set()}
         return {}
@@ -248,8 +250,8 @@ async def test_the_other_parts_end_before_a_failure_is_thrown(mode: str) -> None
 
 @MODES
 async def test_a_bug_in_a_node_rises(mode: str) -> None:
-    def bug(_state: Any, _settings: Any) -> Steps[Update]:
-        yield from ask.entities(["panama"])
+    def bug(_state: Any, _settings: Any) -> Flow[Update]:
+        yield from requests.entities(["panama"])
         return {"out": 1 // 0}
 
     with pytest.raises(ZeroDivisionError):
@@ -258,7 +260,7 @@ async def test_a_bug_in_a_node_rises(mode: str) -> None:
 
 @MODES
 async def test_a_spent_ceiling_stops_the_run_and_keeps_the_calls(mode: str) -> None:
-    def greedy(_state: Any, _settings: Any) -> Steps[Update]:
+    def greedy(_state: Any, _settings: Any) -> Flow[Update]:
         for number in range(9):
             yield from pick(str(number))
         return {"out": "never"}
@@ -273,7 +275,7 @@ async def test_a_spent_ceiling_stops_the_run_and_keeps_the_calls(mode: str) -> N
 
 @MODES
 async def test_a_node_may_handle_a_spent_ceiling(mode: str) -> None:
-    def careful(_state: Any, _settings: Any) -> Steps[Update]:
+    def careful(_state: Any, _settings: Any) -> Flow[Update]:
         numbers = yield from pick("first")
         try:
             yield from pick("second", spare=1)
@@ -290,8 +292,8 @@ async def test_a_node_may_handle_a_spent_ceiling(mode: str) -> None:
 async def test_a_ceiling_holds_for_parts_side_by_side(mode: str) -> None:
     model = FakeModel({ROLE: {"numbers": [2]}}, latency=0.01)
 
-    def greedy(_state: Any, _settings: Any) -> Steps[Update]:
-        yield from ask.together([pick(str(number)) for number in range(20)])
+    def greedy(_state: Any, _settings: Any) -> Flow[Update]:
+        yield from requests.together([pick(str(number)) for number in range(20)])
         return {}
 
     await Toy(greedy, deps_of(model), max_calls=7).run(mode)
@@ -302,11 +304,11 @@ async def test_a_ceiling_holds_for_parts_side_by_side(mode: str) -> None:
 async def test_a_question_asked_again_on_its_thread_is_asked_anew(mode: str) -> None:
     model = FakeModel({ROLE: {"numbers": [2]}})
 
-    def first(state: Mapping[str, Any], settings: RunSettings) -> Steps[Update]:
+    def first(state: Mapping[str, Any], settings: RunSettings) -> Flow[Update]:
         yield from pick("of the entry")
         return (yield from entry(state, settings))
 
-    def once(_state: Any, _settings: Any) -> Steps[Update]:
+    def once(_state: Any, _settings: Any) -> Flow[Update]:
         return {"out": (yield from pick("of a node"))}
 
     toy = Toy(once, deps_of(model, MemoryJournal()), first)
@@ -317,12 +319,12 @@ async def test_a_question_asked_again_on_its_thread_is_asked_anew(mode: str) -> 
 
 
 async def test_flows_without_requests_just_return() -> None:
-    def nothing() -> Steps[Any]:
+    def nothing() -> Flow[Any]:
         yield from ()
         return 7
 
-    assert drive(nothing(), {}) == 7  # type: ignore[arg-type]
-    assert await adrive(nothing(), {}) == 7  # type: ignore[arg-type]
+    assert Driver({}).drive(nothing()) == 7  # type: ignore[arg-type]
+    assert await Driver({}).adrive(nothing()) == 7  # type: ignore[arg-type]
 
 
 # --- chain ----------------------------------------------------------------------------------------------------------
@@ -331,7 +333,7 @@ async def test_flows_without_requests_just_return() -> None:
 def step(update: Update | None = None, seen: list[Any] | None = None, spend: str = "") -> NodeFunction:
     """A transition that notes what it sees and returns an update."""
 
-    def run(state: Mapping[str, Any], _settings: Any) -> Steps[Update]:
+    def run(state: Mapping[str, Any], _settings: Any) -> Flow[Update]:
         if seen is not None:
             seen.append(dict(state))
         yield from ()
@@ -344,7 +346,7 @@ def step(update: Update | None = None, seen: list[Any] | None = None, spend: str
 
 def chained(*functions: NodeFunction, state: Mapping[str, Any] | None = None) -> Update:
     """What a chain returns, driven by hand; events are dropped."""
-    return drive(chain(RunState, *functions)(state or {}, None), {})  # type: ignore[arg-type]
+    return Driver({}).drive(chain(RunState, *functions)(state or {}, None))  # type: ignore[arg-type]
 
 
 def item(key: str, score: float) -> EvidenceItem:

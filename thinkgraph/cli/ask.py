@@ -19,8 +19,7 @@ from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
     from thinkgraph.state.answer import Answer
-    from thinkgraph.state.asking import UserQuestion
-    from thinkgraph.state.events import Event
+    from thinkgraph.state.events import Event, UserQuestion
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

@@ -16,7 +16,7 @@ from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.readers.rejects import Rejects
-    from thinkgraph.state.prose import Prose
+    from thinkgraph.state.knowledge import Prose
     from thinkgraph.training.pairs import Pair, Split
     from thinkgraph.training.train import EpochRow, TrainReport
 

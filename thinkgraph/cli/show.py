@@ -11,8 +11,7 @@ from collections.abc import Callable, Sequence
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, TraceLine
-from thinkgraph.state.asking import UserQuestion
-from thinkgraph.state.events import Event, Scored
+from thinkgraph.state.events import Event, Scored, UserQuestion
 
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters that JSON leaves as they are. They stand inside strings only."""

@@ -11,7 +11,7 @@ from langgraph.graph import END, START, StateGraph
 
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.state_errors import telling_of_edits
+from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, TaskState
 from thinkgraph.state.settings import RunSettings
 
@@ -31,7 +31,7 @@ def tasks(
         ahead: 1 where the tasks belong to the round to come.
     """
     every = list(parts)
-    with telling_of_edits(state, RunState):
+    with explain_edits(state, RunState):
         left = remaining(settings, state["calls"], state["work"])
         number = state["round"] + ahead
     for (part, about), share in zip(every, shares(left, len(every), keep=keep), strict=True):

@@ -7,7 +7,7 @@ import json
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage, ToolCall
 
@@ -16,25 +16,40 @@ from thinkgraph.models.budget import BudgetSpentError, Ledger
 from thinkgraph.models.client import CallOptions, ChatClient, Reply
 from thinkgraph.models.failures import MAX_WAIT, classify
 from thinkgraph.models.journal import Journal, RawReply
-from thinkgraph.models.ops import Blocking, CallModel, Flow, Sleep
+from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
 from thinkgraph.models.roles import Models
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.state.events import Called, Event
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
 
+T = TypeVar("T")
+
+Fallback: TypeAlias = T | Callable[[], T]
+"""A value, or a function that makes it when it is needed: few calls ever do."""
+
+
+@dataclass(frozen=True)
+class CallResult(Generic[T]):
+    """What a call came to."""
+
+    value: T
+    fell_back: bool
+
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
-    """A model call that a node wants made. The driver sends back `Asked`."""
+class ModelCall(Op[CallResult[T]]):
+    """A call that a flow wants made: asked, journalled, read, repaired once. The driver sends back a `CallResult`."""
 
+    kind: Kind[T]
+    """The kind of reply; the role's prompt has the same."""
     role: str
     inputs: Mapping[str, str]
     """What the prompt's places are filled with."""
     shape: Shape = field(default_factory=Shape)
-    fallback: Any
+    fallback: Fallback[T]
     """The reply's value when even the repaired reply cannot be read, or a function that makes it then (most calls never
     need it): must not depend on a model.
     """
@@ -48,14 +63,6 @@ class Ask:
     """Overrides the stage's temperature."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools the model may call instead of replying; see `turn`."""
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What a call came to."""
-
-    value: Any
-    fell_back: bool
 
 
 @dataclass
@@ -84,7 +91,7 @@ def _digest(value: object) -> str:
     ]
 
 
-def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
+def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     """Make one call.
 
     Raises:
@@ -106,33 +113,33 @@ def ask(request: Ask, scope: CallScope) -> Flow[Asked]:
             break
         last = record
         try:
-            value = prompt.kind.parse(raw["text"], request.shape)
+            value = request.kind.parse(raw["text"], request.shape)
         except BadReplyError as error:
             problem = str(error)
             scope.emit(_called(record, replayed=replayed, problem=problem))
             messages = [
                 *messages,
                 ("assistant", raw["text"][:4000] or "(empty)"),
-                ("user", f"That reply cannot be used: {problem}. {prompt.kind.instruction(request.shape)}"),
+                ("user", f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"),
             ]
             continue
         scope.emit(_called(record, replayed=replayed, problem=""))
-        return Asked(value, fell_back=False)
+        return CallResult(value, fell_back=False)
     if last is None:
         raise AssertionError("the first call either replies or raises")
     last["fallback"] = True
     scope.emit(_called(last, replayed=False, problem=f"fallback taken: {problem}"))
-    return Asked(_fallback(request), fell_back=True)
+    return CallResult(_fallback(request), fell_back=True)
 
 
-def _fallback(request: Ask) -> Any:
+def _fallback(request: ModelCall[T]) -> T:
     return request.fallback() if callable(request.fallback) else request.fallback
 
 
-def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
+def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
     """One turn of a conversation with tools: the tools the model wants called, or its reply in the role's kind.
 
-    As `ask`, with one repair; a reply that cannot be read even then becomes the fallback, as JSON.
+    As `call_model`, with one repair; a reply that cannot be read even then becomes the fallback, as JSON.
 
     Args:
         request: role, shape, fallback (a dict in the form of the kind) and tools; its inputs are not used.
@@ -153,7 +160,7 @@ def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AI
                 content=raw["text"], tool_calls=[cast("ToolCall", dict(call)) for call in raw["tool_calls"]]
             )
         try:
-            prompt.kind.parse(raw["text"], request.shape)
+            request.kind.parse(raw["text"], request.shape)
         except BadReplyError as error:
             problem = str(error)
         else:
@@ -162,7 +169,7 @@ def turn(request: Ask, messages: Sequence[Message], scope: CallScope) -> Flow[AI
         scope.emit(_called(record, replayed=replayed, problem=problem))
         if repaired:
             break
-        words = f"That reply cannot be used: {problem}. {prompt.kind.instruction(request.shape)}"
+        words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
         again: list[Message] = [*messages, ("assistant", raw["text"][:4000] or "(empty)"), ("user", words)]
         try:
             raw, record, replayed = yield from _reply(request, scope, prompt, client, again, repair=True)
@@ -187,7 +194,7 @@ def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
     )
 
 
-def _options(request: Ask, scope: CallScope, prompt: Prompt) -> CallOptions:
+def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt) -> CallOptions:
     settings = scope.settings
     temperature = request.temperature
     if temperature is None:
@@ -197,7 +204,7 @@ def _options(request: Ask, scope: CallScope, prompt: Prompt) -> CallOptions:
     return CallOptions(
         temperature=temperature,
         # With tools the form is asked for in words: a schema would forbid calling them.
-        schema=None if request.tools else prompt.kind.schema(request.shape),
+        schema=None if request.tools else request.kind.schema(request.shape),
         max_output_tokens=settings.max_output_tokens,
         timeout=settings.call_timeout if left is None else max(0.1, min(settings.call_timeout, left)),
         tools=request.tools,
@@ -205,7 +212,7 @@ def _options(request: Ask, scope: CallScope, prompt: Prompt) -> CallOptions:
 
 
 def _reply(
-    request: Ask,
+    request: ModelCall[Any],
     scope: CallScope,
     prompt: Prompt,
     client: ChatClient,
@@ -253,7 +260,7 @@ def _reply(
 
 
 def _request(
-    request: Ask,
+    request: ModelCall[Any],
     scope: CallScope,
     client: ChatClient,
     messages: Sequence[Message],
@@ -273,7 +280,7 @@ def _request(
         attempts += 1
         sent = client.taken
         try:
-            reply: Reply = yield CallModel(client, messages, options, request.role)
+            reply: Reply = yield SendRequest(client, messages, options, request.role)
         except Exception as error:
             # Only failures of the request itself are handled; anything else is a bug and rises.
             failure = classify(error)

@@ -1,10 +1,14 @@
-"""The few things that flows ask their driver to carry out. Flows are generators; only drivers do I/O."""
+"""The one language of flows: generators that yield operations and are sent their results. Only a driver does I/O.
+
+Nodes and model calls are both flows. `thinkgraph.runtime.driver.Driver` carries their operations out, in a thread or on an
+event loop.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from thinkgraph.models.client import CallOptions, ChatClient
 from thinkgraph.prompts.library import Message
@@ -12,16 +16,24 @@ from thinkgraph.prompts.library import Message
 T = TypeVar("T")
 
 
+class Op(Generic[T]):
+    """An operation; the driver sends back a `T`, or throws the failure into the flow."""
+
+
+Flow = Generator[Op[Any], Any, T]
+"""A generator that yields operations and returns a `T`."""
+
+
 @dataclass(frozen=True)
-class Blocking:
-    """Run a blocking function: here in the sync driver, in a thread in the async one. Sends back its result."""
+class Blocking(Op[T]):
+    """Run a blocking function: in this thread, or in a pool's beside an event loop."""
 
-    function: Callable[[], Any]
+    function: Callable[[], T]
 
 
 @dataclass(frozen=True)
-class CallModel:
-    """Send one request to a model. Sends back a `Reply`; failures are thrown into the flow."""
+class SendRequest(Op[Any]):
+    """Send one request to a model. Sends back a `Reply`."""
 
     client: ChatClient
     messages: Sequence[Message]
@@ -30,29 +42,14 @@ class CallModel:
 
 
 @dataclass(frozen=True)
-class Sleep:
+class Sleep(Op[None]):
     """Wait."""
 
     seconds: float
 
 
 @dataclass(frozen=True)
-class Gather:
+class Gather(Op[list[Any]]):
     """Run flows side by side. Sends back their results in order; the first failure is thrown when all have ended."""
 
-    flows: Sequence[Generator[Any, Any, Any]]
-
-
-@dataclass(frozen=True)
-class Talk:
-    """Run something that makes model calls of its own accord, as an agent does. Sends back its result.
-
-    Both functions are given what carries a flow out, in the driver's own way, and call it for each of their calls.
-    """
-
-    run: Callable[[Callable[[Generator[Any, Any, Any]], Any]], Any]
-    arun: Callable[[Callable[[Generator[Any, Any, Any]], Awaitable[Any]]], Awaitable[Any]]
-
-
-Op = Blocking | CallModel | Sleep | Gather | Talk
-Flow = Generator[Op, Any, T]
+    flows: Sequence[Flow[Any]]

@@ -11,7 +11,7 @@ import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any, Generic, Literal, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -30,6 +30,8 @@ from thinkgraph.prompts.reading import (
     truth,
     whole,
 )
+
+T = TypeVar("T")
 
 KindName = Literal[
     "pick",
@@ -62,6 +64,10 @@ class Judgement(TypedDict):
     """What is known so far, for the next round; empty where sufficient."""
     query: str
     """What to search for next (fused query reform); empty where not asked for."""
+
+
+NOT_SUFFICIENT = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
+"""What stands for a judgement that cannot be read."""
 
 
 class SubQuestion(TypedDict):
@@ -125,7 +131,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Kind:
+class Kind(Generic[T]):
     """One kind of reply."""
 
     name: KindName
@@ -133,7 +139,7 @@ class Kind:
     """JSON schema for providers that enforce one; None for plain text."""
     instruction: Callable[[Shape], str]
     """The words that ask for this form, appended to the system message."""
-    parse: Callable[[str, Shape], Any]
+    parse: Callable[[str, Shape], T]
     """Read a reply. Raises BadReplyError."""
 
 
@@ -371,91 +377,90 @@ _KEY = {
 _NESTED = {"type": "array", "items": _INTEGERS}
 _TEXTS = {"type": "array", "items": _STRINGS}
 
-KINDS: Mapping[str, Kind] = {
+PICK: Kind[list[int]] = Kind(
+    "pick",
+    lambda shape: _schema({"numbers": _INTEGERS}, shape),
+    lambda shape: _say('{"numbers": [2, 5]}', shape, "An empty list means that none fits."),
+    _parse_pick,
+)
+SCORE: Kind[list[tuple[int, float]]] = Kind(
+    "score",
+    lambda shape: _schema({"scores": _NESTED}, shape),
+    lambda shape: _say(
+        '{"scores": [[2, 9], [5, 4]]}',
+        shape,
+        "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
+        "Leave out options that score 0.",
+    ),
+    _parse_score,
+)
+PAIRS: Kind[list[tuple[int, int]]] = Kind(
+    "pairs",
+    lambda shape: _schema({"pairs": _NESTED}, shape),
+    lambda shape: _say(
+        '{"pairs": [[1, 3], [2, 7]]}',
+        shape,
+        "Each pair is a clue's number and an option's number. An empty list means that nothing matches.",
+    ),
+    _parse_pairs,
+)
+JUDGE: Kind[Judgement] = Kind("judge", _judge_schema, _judge_instruction, _parse_judge)
+KEYWORDS: Kind[list[str]] = Kind(
+    "keywords",
+    lambda shape: _schema({"keywords": _STRINGS}, shape),
+    lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
+    _parse_keywords,
+)
+NAMES: Kind[list[str]] = Kind(
+    "names",
+    lambda shape: _schema({"names": _STRINGS}, shape),
+    lambda shape: _say(
+        '{"names": ["...", "..."]}',
+        shape,
+        "Copy each name as it is written. An empty list means there is none.",
+    ),
+    _parse_names,
+)
+TEXTS: Kind[list[str]] = Kind(
+    "texts",
+    lambda shape: _schema({"texts": _STRINGS}, shape),
+    lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
+    _parse_texts,
+)
+KEYS: Kind[list[LookUp]] = Kind(
+    "keys",
+    lambda shape: _schema({"keys": {"type": "array", "items": _KEY}}, shape),
+    _keys_instruction,
+    _parse_keys,
+)
+SUBQUESTIONS: Kind[list[SubQuestion]] = Kind(
+    "subquestions",
+    lambda shape: _schema({"questions": {"type": "array", "items": _QUESTION}}, shape),
+    lambda shape: _say(
+        '{"questions": [{"question": "...", "open": false, "refers": []}]}',
+        shape,
+        '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
+        "the questions in this list whose answers it needs.",
+    ),
+    _parse_subquestions,
+)
+VERDICT: Kind[Verdict] = Kind(
+    "verdict",
+    lambda shape: _schema({"right": {"type": "boolean"}}, shape),
+    lambda shape: _say('{"right": true}', shape, ""),
+    _parse_verdict,
+)
+TRIPLES: Kind[Statements] = Kind(
+    "triples",
+    lambda shape: _schema(
+        {"triples": _TEXTS} | ({"types": _TEXTS} if "types" in shape.fields else {}),
+        shape,
+    ),
+    _triples_instruction,
+    _parse_triples,
+)
+TEXT: Kind[str] = Kind("text", lambda _: None, lambda _: "Reply with plain text only.", _parse_text)
+KINDS: Mapping[str, Kind[Any]] = {
     kind.name: kind
-    for kind in (
-        Kind(
-            "pick",
-            lambda shape: _schema({"numbers": _INTEGERS}, shape),
-            lambda shape: _say('{"numbers": [2, 5]}', shape, "An empty list means that none fits."),
-            _parse_pick,
-        ),
-        Kind(
-            "score",
-            lambda shape: _schema({"scores": _NESTED}, shape),
-            lambda shape: _say(
-                '{"scores": [[2, 9], [5, 4]]}',
-                shape,
-                "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
-                "Leave out options that score 0.",
-            ),
-            _parse_score,
-        ),
-        Kind(
-            "pairs",
-            lambda shape: _schema({"pairs": _NESTED}, shape),
-            lambda shape: _say(
-                '{"pairs": [[1, 3], [2, 7]]}',
-                shape,
-                "Each pair is a clue's number and an option's number. An empty list means that nothing matches.",
-            ),
-            _parse_pairs,
-        ),
-        Kind("judge", _judge_schema, _judge_instruction, _parse_judge),
-        Kind(
-            "keywords",
-            lambda shape: _schema({"keywords": _STRINGS}, shape),
-            lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
-            _parse_keywords,
-        ),
-        Kind(
-            "names",
-            lambda shape: _schema({"names": _STRINGS}, shape),
-            lambda shape: _say(
-                '{"names": ["...", "..."]}',
-                shape,
-                "Copy each name as it is written. An empty list means there is none.",
-            ),
-            _parse_names,
-        ),
-        Kind(
-            "texts",
-            lambda shape: _schema({"texts": _STRINGS}, shape),
-            lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
-            _parse_texts,
-        ),
-        Kind(
-            "keys",
-            lambda shape: _schema({"keys": {"type": "array", "items": _KEY}}, shape),
-            _keys_instruction,
-            _parse_keys,
-        ),
-        Kind(
-            "subquestions",
-            lambda shape: _schema({"questions": {"type": "array", "items": _QUESTION}}, shape),
-            lambda shape: _say(
-                '{"questions": [{"question": "...", "open": false, "refers": []}]}',
-                shape,
-                '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
-                "the questions in this list whose answers it needs.",
-            ),
-            _parse_subquestions,
-        ),
-        Kind(
-            "verdict",
-            lambda shape: _schema({"right": {"type": "boolean"}}, shape),
-            lambda shape: _say('{"right": true}', shape, ""),
-            _parse_verdict,
-        ),
-        Kind(
-            "triples",
-            lambda shape: _schema(
-                {"triples": _TEXTS} | ({"types": _TEXTS} if "types" in shape.fields else {}),
-                shape,
-            ),
-            _triples_instruction,
-            _parse_triples,
-        ),
-        Kind("text", lambda _: None, lambda _: "Reply with plain text only.", _parse_text),
-    )
+    for kind in (PICK, SCORE, PAIRS, JUDGE, KEYWORDS, NAMES, TEXTS, KEYS, SUBQUESTIONS, VERDICT, TRIPLES, TEXT)
 }

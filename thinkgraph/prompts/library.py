@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
 import yaml
 
@@ -52,7 +52,7 @@ class Prompt:
     """One role's prompt, checked."""
 
     role: str
-    kind: Kind
+    kind: Kind[Any]
     stage: Stage
     system: str
     user: str

@@ -12,8 +12,8 @@ from langgraph.types import interrupt
 from thinkgraph.errors import UsageError
 from thinkgraph.models.budget import BudgetSpentError, CeilingName, Ledger
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.asking import UserQuestion
 from thinkgraph.state.base import Manifest
+from thinkgraph.state.events import UserQuestion
 from thinkgraph.state.settings import RunSettings, resolve_settings
 
 T = TypeVar("T")

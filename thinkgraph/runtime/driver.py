@@ -11,7 +11,7 @@ import asyncio
 import contextvars
 import functools
 import time
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
@@ -22,24 +22,25 @@ from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
-from thinkgraph.errors import SettingsError, ThinkGraphError
+from thinkgraph.errors import SettingsError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
-from thinkgraph.models.calls import Ask, CallScope, ask, turn
+from thinkgraph.models.calls import CallScope, ModelCall, call_model, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
-from thinkgraph.models.ops import Blocking, CallModel, Flow, Gather, Op, Sleep, Talk
+from thinkgraph.models.ops import Blocking, Flow, Gather, Op, SendRequest, Sleep
+from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import settings_of
-from thinkgraph.runtime.requests import AskUser, Converse, Emit, Fetch, LeaveOut, Steps, Together
-from thinkgraph.runtime.state_errors import telling_of_edits
+from thinkgraph.runtime.requests import Converse, Emit, Fetch, Interrupt, LeaveOut
+from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import WorkRecord
-from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.meter import Meter, counting
 
 T = TypeVar("T")
 Update = dict[str, Any]
-NodeFunction = Callable[[Any, Any], Steps[Update]]
+NodeFunction = Callable[[Any, Any], Flow[Update]]
 
 _WORKERS = 64
 """Threads that carry out blocking requests under the async driver, for all runs of the process."""
@@ -63,73 +64,150 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
 
 
-def _carry_out(steps: Steps[T], scope: NodeScope, deps: Deps) -> Flow[T]:
-    """Turn a node's requests into operations; failures of a request are thrown into the node."""
-    answer: Any = None
-    failure: BaseException | None = None
-    while True:
-        try:
-            request = steps.throw(failure) if failure is not None else steps.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer, failure = None, None
-        try:
-            answer = yield from _answer(request, scope, deps)
-        except (BudgetSpentError, ThinkGraphError) as error:
-            failure = error
+class Driver:
+    """Carries out the operations of flows, in this thread (`drive`) or on an event loop (`adrive`)."""
 
+    def __init__(self, config: RunnableConfig, deps: Deps | None = None, scope: NodeScope | None = None) -> None:
+        """Bind what operations need.
 
-def _answer(request: Any, scope: NodeScope, deps: Deps) -> Flow[Any]:  # noqa: PLR0911 - one return for each request
-    if isinstance(request, Ask):
-        return (yield from _with_room(functools.partial(ask, request, scope), scope))
-    if isinstance(request, Emit):
-        return scope.emit(request.event)
-    if isinstance(request, Together):
-        return (yield Gather([_carry_out(part, scope, deps) for part in request.parts]))
-    if isinstance(request, Converse):
-        return (yield _talk(request, scope, deps))
-    if isinstance(request, AskUser):
-        return from_user(request.question, request.read)
-    if isinstance(request, LeaveOut):
-        scope.left_out = frozenset(request.ids)
-        return None
-    found = yield Blocking(functools.partial(_fetch, request, deps))
-    if request.links and scope.left_out:
-        return [[link for link in links if link["entity"]["id"] not in scope.left_out] for links in found]
-    return found
+        Args:
+            config: of the LangGraph run, for model calls.
+            deps: the knowledge; without it a flow may not ask for any.
+            scope: the node execution; without it a flow may neither call models by role nor emit.
+        """
+        self._config = config
+        self._deps = deps
+        self._scope = scope
 
+    def drive(self, flow: Flow[T]) -> T:
+        """Carry a flow out in this thread."""
+        resume: Callable[[], Op[Any]] = functools.partial(next, flow)
+        while True:
+            try:
+                op = resume()
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            try:
+                resume = functools.partial(flow.send, self._do(op))
+            except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+                resume = functools.partial(flow.throw, error)
 
-def _talk(request: Converse[Any], scope: NodeScope, deps: Deps) -> Talk:
-    def said(asked: Ask, messages: Any) -> Flow[AIMessage]:
-        return _with_room(functools.partial(turn, asked, messages, scope), scope)
+    async def adrive(self, flow: Flow[T]) -> T:
+        """Carry a flow out on this event loop."""
+        resume: Callable[[], Op[Any]] = functools.partial(next, flow)
+        while True:
+            try:
+                op = resume()
+            except StopIteration as stop:
+                return stop.value  # type: ignore[no-any-return]
+            try:
+                resume = functools.partial(flow.send, await self._ado(op))
+            except Exception as error:  # noqa: BLE001 - as above
+                resume = functools.partial(flow.throw, error)
 
-    return Talk(
-        run=lambda do: request.run(lambda asked, messages: do(said(asked, messages)), deps),
-        arun=lambda do: request.arun(lambda asked, messages: do(said(asked, messages)), deps),
-    )
+    def _do(self, op: Op[Any]) -> Any:  # noqa: PLR0911 - a return for each operation
+        match op:
+            case Blocking() | Fetch():
+                return self._blocking(op)
+            case ModelCall():
+                return self.drive(self._with_room(functools.partial(call_model, op, self._in_node)))
+            case SendRequest():
+                return op.client.invoke(op.messages, op.options, self._call_config(op.role))
+            case Sleep():
+                time.sleep(op.seconds)
+                return None
+            case Gather():
+                with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
+                    run = [functools.partial(contextvars.copy_context().run, self.drive, flow) for flow in op.flows]
+                    futures = [pool.submit(one) for one in run]
+                return [future.result() for future in futures]
+            case Converse():
+                return op.run(lambda call, messages: self.drive(self._turn(call, messages)), self._knowing)
+            case _:
+                return self._at_once(op)
 
+    async def _ado(self, op: Op[Any]) -> Any:  # noqa: PLR0911 - as above
+        match op:
+            case Blocking() | Fetch():
+                context = contextvars.copy_context()
+                work = functools.partial(context.run, self._blocking, op)
+                return await asyncio.get_running_loop().run_in_executor(_pool(), work)
+            case ModelCall():
+                return await self.adrive(self._with_room(functools.partial(call_model, op, self._in_node)))
+            case SendRequest():
+                return await op.client.ainvoke(op.messages, op.options, self._call_config(op.role))
+            case Sleep():
+                await asyncio.sleep(op.seconds)
+                return None
+            case Gather():
+                results = await asyncio.gather(*map(self.adrive, op.flows), return_exceptions=True)
+                for result in results:
+                    if isinstance(result, BaseException):
+                        raise result
+                return results
+            case Converse():
+                return await op.arun(lambda call, messages: self.adrive(self._turn(call, messages)), self._knowing)
+            case _:
+                return self._at_once(op)
 
-def _with_room(call: Callable[[], Flow[T]], scope: NodeScope) -> Flow[T]:
-    """Make a call; where a ceiling leaves no room for it, ask the person for more, if that is wanted."""
-    while True:
-        tried = scope.ceilings.version
-        try:
-            return (yield from call())
-        except BudgetSpentError as spent:
-            if not scope.ceilings.more(spent, scope.ledger, tried):
-                raise
+    def _blocking(self, op: Blocking[Any] | Fetch[Any]) -> Any:
+        if isinstance(op, Blocking):
+            return op.function()
+        found = op.function(self._knowing)
+        left_out = self._scope.left_out if self._scope else ()
+        if op.links and left_out:
+            return [[link for link in links if link["entity"]["id"] not in left_out] for links in found]
+        return found
 
+    def _at_once(self, op: Op[Any]) -> Any:
+        match op:
+            case Emit():
+                return self._in_node.emit(op.event)
+            case Interrupt():
+                return from_user(op.question, op.read)
+            case LeaveOut():
+                self._in_node.left_out = frozenset(op.ids)
+                return None
+            case _:
+                raise TypeError(f"a flow yields operations, not {type(op).__name__}")
 
-def _fetch(request: Fetch[T], deps: Deps) -> T:
-    return request.run(deps)
+    def _with_room(self, call: Callable[[], Flow[T]]) -> Flow[T]:
+        """Make a call; where a ceiling leaves no room for it, ask the person for more, if that is wanted."""
+        scope = self._in_node
+        while True:
+            tried = scope.ceilings.version
+            try:
+                return (yield from call())
+            except BudgetSpentError as spent:
+                if not scope.ceilings.more(spent, scope.ledger, tried):
+                    raise
+
+    def _turn(self, call: ModelCall[Any], messages: Sequence[Message]) -> Flow[AIMessage]:
+        return self._with_room(functools.partial(turn, call, messages, self._in_node))
+
+    def _call_config(self, role: str) -> RunnableConfig:
+        # "nostream" keeps the JSON of internal calls out of token streams.
+        return merge_configs(self._config, {"tags": ["nostream", role], "run_name": role})
+
+    @property
+    def _in_node(self) -> NodeScope:
+        if self._scope is None:
+            raise TypeError("models are called by role, and events emitted, within a graph only")
+        return self._scope
+
+    @property
+    def _knowing(self) -> Deps:
+        if self._deps is None:
+            raise TypeError("this flow has no knowledge to ask")
+        return self._deps
 
 
 def _node_flow(
-    function: NodeFunction, state: Mapping[str, Any], deps: Deps, scope: NodeScope, meter: Meter, *, entry: bool
+    function: NodeFunction, state: Mapping[str, Any], scope: NodeScope, meter: Meter, *, entry: bool
 ) -> Flow[Update]:
     began = time.time()
     try:
-        update = yield from _carry_out(function(state, scope.settings), scope, deps)
+        update = yield from function(state, scope.settings)
     except BudgetSpentError as spent:
         # The node did not handle it: the run goes to its closing node with what it has.
         scope.emit(Stopped(type="stopped", reason=spent.reason))
@@ -150,79 +228,6 @@ def _node_flow(
         # A new question never inherits what the thread's last one used.
         return {**update, "calls": Overwrite(records), "work": Overwrite(worked)}
     return {**update, "calls": records, "work": worked}
-
-
-def _run_op(op: Op, config: RunnableConfig) -> Any:
-    if isinstance(op, Blocking):
-        return op.function()
-    if isinstance(op, CallModel):
-        return op.client.invoke(op.messages, op.options, _call_config(config, op.role))
-    if isinstance(op, Sleep):
-        time.sleep(op.seconds)
-        return None
-    if isinstance(op, Talk):
-        return op.run(lambda flow: drive(flow, config))
-    with ThreadPoolExecutor(max(1, min(len(op.flows), _WORKERS))) as pool:
-        futures = [
-            pool.submit(contextvars.copy_context().run, functools.partial(drive, flow, config)) for flow in op.flows
-        ]
-    return [future.result() for future in futures]
-
-
-async def _arun_op(op: Op, config: RunnableConfig) -> Any:
-    if isinstance(op, Blocking):
-        context = contextvars.copy_context()
-        loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_pool(), functools.partial(context.run, op.function))
-    if isinstance(op, CallModel):
-        return await op.client.ainvoke(op.messages, op.options, _call_config(config, op.role))
-    if isinstance(op, Sleep):
-        await asyncio.sleep(op.seconds)
-        return None
-    if isinstance(op, Talk):
-        return await op.arun(lambda flow: adrive(flow, config))
-    results = await asyncio.gather(*(adrive(flow, config) for flow in op.flows), return_exceptions=True)
-    for result in results:
-        if isinstance(result, BaseException):
-            raise result
-    return list(results)
-
-
-def _call_config(config: RunnableConfig, role: str) -> RunnableConfig:
-    # "nostream" keeps the JSON of internal calls out of token streams.
-    return merge_configs(config, {"tags": ["nostream", role], "run_name": role})
-
-
-def drive(flow: Flow[T], config: RunnableConfig) -> T:
-    """Run a flow in this thread."""
-    answer: Any = None
-    failure: BaseException | None = None
-    while True:
-        try:
-            op = flow.throw(failure) if failure is not None else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer, failure = None, None
-        try:
-            answer = _run_op(op, config)
-        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
-            failure = error
-
-
-async def adrive(flow: Flow[T], config: RunnableConfig) -> T:
-    """Run a flow on this event loop."""
-    answer: Any = None
-    failure: BaseException | None = None
-    while True:
-        try:
-            op = flow.throw(failure) if failure is not None else flow.send(answer)
-        except StopIteration as stop:
-            return stop.value  # type: ignore[no-any-return]
-        answer, failure = None, None
-        try:
-            answer = await _arun_op(op, config)
-        except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
-            failure = error
 
 
 class _Node(Runnable[Any, Update]):
@@ -276,7 +281,7 @@ class NodeRunner:
             entry: it starts a new run: whatever manifest and usage the thread still holds belong to an earlier one.
         """
 
-        def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Flow[Update], Meter]:
+        def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Driver, Flow[Update], Meter]:
             runtime = get_runtime(self._schema)
             manifest = None if entry else state["manifest"]
             settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
@@ -285,25 +290,20 @@ class NodeRunner:
             # The entry node belongs to the run that it starts: its calls are not the last question's.
             begun = (state.get("manifest") or {}).get("run", 0) + entry
             scope = self._scope(name, known, begun, settings, config, runtime.stream_writer, runtime.store)
-            return _node_flow(function, state, self._deps, scope, meter, entry=entry), meter
+            flow = _node_flow(function, state, scope, meter, entry=entry)
+            return Driver(config, self._deps, scope), flow, meter
 
         def run(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            with telling_of_edits(state, self.shapes.get(name)):
-                flow, meter = start(state, config)
-                token = current_meter.set(meter)
-                try:
-                    return drive(flow, config)
-                finally:
-                    current_meter.reset(token)
+            with explain_edits(state, self.shapes.get(name)):
+                driver, flow, meter = start(state, config)
+                with counting(meter):
+                    return driver.drive(flow)
 
         async def arun(state: Mapping[str, Any], config: RunnableConfig) -> Update:
-            with telling_of_edits(state, self.shapes.get(name)):
-                flow, meter = start(state, config)
-                token = current_meter.set(meter)
-                try:
-                    return await adrive(flow, config)
-                finally:
-                    current_meter.reset(token)
+            with explain_edits(state, self.shapes.get(name)):
+                driver, flow, meter = start(state, config)
+                with counting(meter):
+                    return await driver.adrive(flow)
 
         return _Node(name, run, arun)
 
@@ -380,7 +380,7 @@ def chain(schema: type[Any], *functions: NodeFunction) -> NodeFunction:
     """
     reducers = reducers_of(schema)
 
-    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
         view: Update = dict(state)
         merged: Update = {}
         for function in functions:

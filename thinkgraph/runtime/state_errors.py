@@ -22,7 +22,7 @@ _UNCHECKED = frozenset({"messages"})
 
 
 @contextmanager
-def telling_of_edits(state: Mapping[str, Any], schema: type[Any] | None) -> Iterator[None]:
+def explain_edits(state: Mapping[str, Any], schema: type[Any] | None) -> Iterator[None]:
     """Run a node; where it fails over a channel that does not have its form, say which one.
 
     Args:

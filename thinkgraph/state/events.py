@@ -1,4 +1,4 @@
-"""Progress as a stream of typed events (`stream_mode="custom"`)."""
+"""Progress as a stream of typed events (`stream_mode="custom"`), and what a run asks the person who started it."""
 
 from __future__ import annotations
 
@@ -135,3 +135,27 @@ class Answered(TypedDict):
 
 
 Event = Started | Rephrased | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered
+
+
+class UserOption(TypedDict):
+    """One entity that may be meant."""
+
+    number: int
+    """From 1: what the reply names it by."""
+    id: str
+    label: str
+    description: str
+
+
+class UserQuestion(TypedDict):
+    """One question to the person (`ask_user`): the value of LangGraph's interrupt. The run waits for `Command(resume=…)`."""
+
+    kind: Literal["ambiguity", "budget"]
+    text: str
+    """The question, in one line."""
+    options: list[UserOption]
+    """Ambiguity: the entities of that name."""
+    reply: str
+    """How to reply, in one line."""
+    problem: str
+    """Why the last reply could not be used; empty at first."""

@@ -137,3 +137,14 @@ class TextInfo(TypedDict):
 def other_end(triple: Triple, entity: str) -> str:
     """The id of the triple's end that is not `entity` (the same id for a self-loop)."""
     return triple["object"] if triple["subject"] == entity else triple["subject"]
+
+
+class Prose(TypedDict):
+    """A community in the words of a sequence-to-sequence model."""
+
+    text: str
+    """Empty where nothing was written."""
+    ok: bool
+    """Whether the text may stand for the triples; where not, T2T has to."""
+    problems: list[str]
+    """Why not, the kind first: "invented: Texas", "joined: A and B", "left out: s, r, o", "too long: …", "unfinished: …"."""

@@ -8,6 +8,8 @@ context variable reaches threads only if the caller runs them in a copy of its c
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass, field
 from threading import Lock
@@ -35,6 +37,16 @@ class Meter:
 
 current_meter: ContextVar[Meter | None] = ContextVar("thinkgraph_meter", default=None)
 """The meter of the work at hand; None where nobody counts."""
+
+
+@contextmanager
+def counting(meter: Meter) -> Iterator[None]:
+    """Count the work of this context in `meter`."""
+    token = current_meter.set(meter)
+    try:
+        yield
+    finally:
+        current_meter.reset(token)
 
 
 def count_encoded(n: int) -> None:

@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from thinkgraph.ingest.writers.graph import GraphWriter
+from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.nodes.fasttog.community_search import Found, Stand, local_search
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.communities.local_search import Cell, coarse_prune, draw, membership
@@ -33,6 +33,7 @@ class Counting:
         self.triples = 0
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
+        method = method.removeprefix("graph.")
         self.calls.append(method)
         result = getattr(self.store, method)(*arguments, **options)
         found = [t for one in result for t in one["triples"]] if method == "neighbourhood" else result
@@ -40,17 +41,14 @@ class Counting:
         return result
 
 
-def carry_out(steps: Steps[Any], store: Counting) -> Any:
+def carry_out(steps: Flow[Any], store: Counting) -> Any:
     reply: Any = None
     while True:
         try:
             request = steps.send(reply)
         except StopIteration as stop:
             return stop.value
-        if not hasattr(request, "method"):  # a computation
-            reply = request.work()
-            continue
-        reply = store.call(request.method.removeprefix("graph."), *request.arguments, **request.options)
+        reply = request.function() if isinstance(request, Blocking) else request.function(store)
 
 
 def search(

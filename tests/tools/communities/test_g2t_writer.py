@@ -16,10 +16,10 @@ import torch
 from runtime.test_driver import MODES, Toy
 
 from thinkgraph.errors import ModelError
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import community_line
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import summarise
@@ -261,10 +261,10 @@ def test_an_encoder_is_no_graph_to_text_model() -> None:
 
 @MODES
 async def test_nodes_ask_for_prose_and_it_is_counted(raw: Path, mode: str) -> None:
-    def node(_state: Mapping[str, Any], _settings: RunSettings) -> Steps[Update]:
-        yield from ask.prose(str(raw), [])
-        made = yield from ask.prose(str(raw), [community(f"{name} {mode}") for name in COUNTRIES[:3]])
-        again = yield from ask.prose(str(raw), [community(f"Peru {mode}")])
+    def node(_state: Mapping[str, Any], _settings: RunSettings) -> Flow[Update]:
+        yield from requests.prose(str(raw), [])
+        made = yield from requests.prose(str(raw), [community(f"{name} {mode}") for name in COUNTRIES[:3]])
+        again = yield from requests.prose(str(raw), [community(f"Peru {mode}")])
         return {"out": [made[2] == again[0], [sorted(prose) for prose in made]]}
 
     state = await Toy(node).run(mode)
@@ -275,9 +275,9 @@ async def test_nodes_ask_for_prose_and_it_is_counted(raw: Path, mode: str) -> No
 
 @MODES
 async def test_a_missing_checkpoint_is_thrown_into_the_node(mode: str) -> None:
-    def node(_state: Mapping[str, Any], _settings: RunSettings) -> Steps[Update]:
+    def node(_state: Mapping[str, Any], _settings: RunSettings) -> Flow[Update]:
         try:
-            yield from ask.prose("/nowhere", [])
+            yield from requests.prose("/nowhere", [])
         except ModelError as error:
             return {"out": str(error)}
         return {"out": ""}

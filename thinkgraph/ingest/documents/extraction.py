@@ -20,9 +20,9 @@ from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.store import DocumentStore, Extracted
 from thinkgraph.ingest.documents.words import key_of_name
 from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
-from thinkgraph.models.calls import Ask, CallScope, ask
+from thinkgraph.models.calls import CallScope, ModelCall, call_model
 from thinkgraph.models.journal import Journal, SqliteJournal
-from thinkgraph.prompts.kinds import Shape, Statements
+from thinkgraph.prompts.kinds import TRIPLES, Shape, Statements
 from thinkgraph.prompts.lines import numbered, passage_line, safe_label
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.linking.lexical import UNSPACED
@@ -228,7 +228,7 @@ class _Work:
 
     def _answer(self, task: _Task) -> _Answer:
         """Ask; runs in a thread of the pool."""
-        from thinkgraph.runtime.driver import drive
+        from thinkgraph.runtime.driver import Driver
 
         answer = _Answer(task)
         events: list[Event] = []
@@ -245,7 +245,8 @@ class _Work:
             emit=events.append,
         )
         nothing = Statements(triples=[], types={})
-        request = Ask(
+        request = ModelCall(
+            kind=TRIPLES,
             role=ROLE,
             inputs=self._how.inputs(task.chunk),
             shape=self._how.shape(),
@@ -254,11 +255,11 @@ class _Work:
             sample=task.tries,
         )
         try:
-            asked = drive(ask(request, scope), {})
-            if asked.fell_back:
+            result = Driver({}).drive(call_model(request, scope))
+            if result.fell_back:
                 answer.problem, answer.unreadable = "the model's reply could not be read", True
             else:
-                answer.found = asked.value
+                answer.found = result.value
         except BudgetSpentError as spent:
             answer.problem, answer.spent = spent.reason, True
         except ModelError as error:

@@ -12,15 +12,16 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.build import Graph
-from thinkgraph.integrations.langchain.fetching import afetch, fetch, only
+from thinkgraph.graphs.build import Graph, offline_model
 from thinkgraph.integrations.langchain.interrupts import asking, opened
 from thinkgraph.models.journal import Journal
-from thinkgraph.models.roles import OFFLINE
+from thinkgraph.models.ops import Flow
+from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
+from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple
@@ -84,7 +85,8 @@ class ThinkGraphRetriever(BaseRetriever):
         found = opened(self.knowledge)
         self.knowledge = found
         self._graph, self._context = asking(self.method, found, self.model, self.settings, self.prompts, self.journal)
-        self._deps = only(found)
+        models = Models(OFFLINE, offline=offline_model(found))
+        self._deps = Deps(knowledge=found, models=models, prompts=PromptLibrary(), journal=None)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
@@ -96,7 +98,7 @@ class ThinkGraphRetriever(BaseRetriever):
             context=self._context,
             output_keys=_WANTED,
         )
-        return fetch(self._documents(found, most), self._deps)
+        return Driver({}, self._deps).drive(self._documents(found, most))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
@@ -108,7 +110,7 @@ class ThinkGraphRetriever(BaseRetriever):
             context=self._context,
             output_keys=_WANTED,
         )
-        return await afetch(self._documents(found, most), self._deps)
+        return await Driver({}, self._deps).adrive(self._documents(found, most))
 
     def _most(self, k: object) -> int:
         """How many documents, checked before the run is paid for.
@@ -121,7 +123,7 @@ class ThinkGraphRetriever(BaseRetriever):
             raise UsageError(f"k is {most!r:.80}: ask for at least one document, as a whole number")
         return most
 
-    def _documents(self, found: Mapping[str, Any], most: int) -> Steps[list[Document]]:
+    def _documents(self, found: Mapping[str, Any], most: int) -> Flow[list[Document]]:
         answer: Answer = found["answer"]
         items: dict[str, EvidenceItem] = found["evidence"]
         texts = yield from fetch_texts(list(items.values()))

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thinkgraph.prompts.kinds import MAX_SCORE, Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
 from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.baselines import Beam, BeamScore, TogSettings
 from thinkgraph.state.events import Pruned, Scored
@@ -21,13 +21,13 @@ from thinkgraph.tools.linking.lexical import overlap
 ENTITY_PRUNE = "tog.entity_prune"
 
 
-def next_round(state: Mapping[str, Any], _settings: TogSettings) -> Steps[Update]:
+def next_round(state: Mapping[str, Any], _settings: TogSettings) -> Flow[Update]:
     """A round begins once its relations are chosen."""
     yield from ()
     return {"round": state["round"] + 1}
 
 
-def walk(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
+def walk(state: Mapping[str, Any], settings: TogSettings) -> Flow[Update]:
     """Cut the scored relations to the beam's width and walk them, in one round trip."""
     topics: dict[str, Topic] = {topic["id"]: topic for topic in state["topics"]}
     kept: list[KeptRelation] = [
@@ -38,7 +38,7 @@ def walk(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
     kept.sort(key=lambda relation: -relation["score"] * max(topics[relation["entity"]]["score"], 1e-6))
     kept = kept[: settings.width]
     steps = [Step(entity=r["entity"], relation=r["relation"], direction=r["direction"]) for r in kept]
-    found = yield from ask.neighbours(steps, limit=settings.tails, seed=settings.seed)
+    found = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     beams: dict[str, Beam] = {}
     for number, (relation, tails) in enumerate(zip(kept, found, strict=True), start=1):
         topic = topics[relation["entity"]]
@@ -52,19 +52,20 @@ def walk(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
     return {"beams": beams}
 
 
-def entity_prune(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
+def entity_prune(state: Mapping[str, Any], settings: TogSettings) -> Flow[Update]:
     """Score the statements of one beam. A single one is not asked about: nothing could be chosen."""
     beam: Beam = state["beam"]
     name: str = state["name"]
     if len(beam["triples"]) == 1:
         return {"scores": _scores(state["round"], name, [(beam["triples"][0], 1.0)])}
-    known = [triple for triple in (yield from ask.triples(beam["triples"])) if triple is not None]
+    known = [triple for triple in (yield from requests.triples(beam["triples"])) if triple is not None]
     if len(known) > settings.options:
         # More than a prompt can hold: those that share the question's words, then the store's order.
         known.sort(key=lambda triple: -overlap(triple_sentence(triple), state["question"]))
         known = known[: settings.options]
     start = beam["topic"]["id"]
-    scored = yield from ask.score(
+    scored = yield from requests.call(
+        SCORE,
         ENTITY_PRUNE,
         {
             "question": safe_block(state["question"]),
@@ -85,11 +86,11 @@ def _scores(number: int, beam: str, values: list[tuple[str, float]]) -> dict[str
     }
 
 
-def keep_best(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
+def keep_best(state: Mapping[str, Any], settings: TogSettings) -> Flow[Update]:
     """The W best entities (relation's score times statement's) seed the next round; every beam's paths are evidence."""
     beams: dict[str, Beam] = state["beams"]
     scores = [score for score in state["scores"].values() if score["beam"].startswith(f"{state['round']}|")]
-    found = yield from ask.triples([score["triple"] for score in scores])
+    found = yield from requests.triples([score["triple"] for score in scores])
     triples: dict[str, Triple] = {triple["id"]: triple for triple in found if triple is not None}
     items: dict[str, EvidenceItem] = {}
     best: dict[str, tuple[float, Beam, Triple]] = {}
@@ -120,7 +121,7 @@ def keep_best(state: Mapping[str, Any], settings: TogSettings) -> Steps[Update]:
     kept = sorted(best, key=lambda end: (-best[end][0], end))[: settings.width]
     topics = [_topic(end, *best[end]) for end in kept]
     dropped = [_label(best[end][2], end) for end in best if end not in kept]
-    yield from ask.emit(
+    yield from requests.emit(
         Pruned(
             type="pruned",
             what="entities",

@@ -18,19 +18,20 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.calls import Ask
+from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.client import pack
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown
 from thinkgraph.nodes.tog2.reason import decide, nothing_found
-from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
 from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import AsyncSay, Converse, Say, Steps
+from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
 from thinkgraph.state.baselines import AgentReply, SearchAgentSettings
 from thinkgraph.state.events import Reasoned, Retrieved
 from thinkgraph.state.evidence import EvidenceItem, Path
@@ -38,7 +39,6 @@ from thinkgraph.state.knowledge import Step, Triple
 from thinkgraph.tools.linking.names import normal_name
 
 ROLE = "search_agent.search"
-NOTHING: dict[str, Any] = {"sufficient": False, "answers": [], "evidence": []}
 _LABELS = 40
 
 
@@ -132,8 +132,8 @@ class TurnModel(BaseChatModel):
 
     model_config = ConfigDict(arbitrary_types_allowed=True)
 
-    say: Any = None
-    asay: Any = None
+    turn: Any = None
+    aturn: Any = None
     request: Any = None
     """Makes the request of a turn from the tools."""
 
@@ -154,7 +154,7 @@ class TurnModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         del stop, run_manager
-        message = self.say(self.request(kwargs.get("tools", ()), len(messages)), [pack(one) for one in messages])
+        message = self.turn(self.request(kwargs.get("tools", ()), len(messages)), [pack(one) for one in messages])
         return ChatResult(generations=[ChatGeneration(message=message)])
 
     async def _agenerate(
@@ -167,7 +167,7 @@ class TurnModel(BaseChatModel):
         del stop, run_manager
         request = self.request(kwargs.get("tools", ()), len(messages))
         return ChatResult(
-            generations=[ChatGeneration(message=await self.asay(request, [pack(one) for one in messages]))]
+            generations=[ChatGeneration(message=await self.aturn(request, [pack(one) for one in messages]))]
         )
 
 
@@ -179,26 +179,27 @@ class SearchAgent(Converse[AgentReply]):
     settings: SearchAgentSettings
     log: SearchLog
 
-    def _request(self, tools: Sequence[Mapping[str, Any]], length: int) -> Ask:
+    def _request(self, tools: Sequence[Mapping[str, Any]], length: int) -> ModelCall[Judgement]:
         settings = self.settings
-        return Ask(
+        return ModelCall(
+            kind=JUDGE,
             role=ROLE,
             inputs={},
             shape=Shape(evidence=len(self.log.lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
-            fallback=NOTHING,
+            fallback=NOT_SUFFICIENT,
             key=str(length),
             tools=tuple(tools),
         )
 
     def _tool(self, deps: Deps) -> BaseTool:
-        turn = asyncio.Lock()
+        in_order = asyncio.Lock()
 
         def search(entity: str, direction: str = "both", relations: Sequence[str] = ()) -> str:
             return self.log.search(deps, entity, direction, relations)
 
         async def asearch(entity: str, direction: str = "both", relations: Sequence[str] = ()) -> str:
             # One after the other, in the order asked: line numbers must come out the same in a resumed run.
-            async with turn:
+            async with in_order:
                 return await asyncio.to_thread(self.log.search, deps, entity, direction, relations)
 
         return StructuredTool.from_function(
@@ -209,7 +210,7 @@ class SearchAgent(Converse[AgentReply]):
             args_schema=SearchInput,
         )
 
-    def _agent(self, deps: Deps, **say: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
+    def _agent(self, deps: Deps, **turn: Any) -> tuple[Any, dict[str, Any], dict[str, Any]]:
         from langchain.agents import create_agent
         from langchain.agents.middleware import ModelCallLimitMiddleware
 
@@ -221,7 +222,7 @@ class SearchAgent(Converse[AgentReply]):
             "else": otherwise(own=settings.own_knowledge),
         }
         messages = prompt.render(inputs, self._request((), 0).shape, shots=settings.shots)
-        model = TurnModel(request=self._request, **say)
+        model = TurnModel(request=self._request, **turn)
         limit = ModelCallLimitMiddleware(run_limit=settings.turns, exit_behavior="end")
         # Without a checkpointer of its own or the run's: the journal brings the conversation back after a kill.
         agent = create_agent(model, [self._tool(deps)], middleware=[limit], checkpointer=False)
@@ -245,14 +246,14 @@ class SearchAgent(Converse[AgentReply]):
             searches=self.log.searches,
         )
 
-    def run(self, say: Say, deps: Deps) -> AgentReply:
+    def run(self, turn: Turn, deps: Deps) -> AgentReply:
         """See Converse."""
-        agent, start, config = self._agent(deps, say=say)
+        agent, start, config = self._agent(deps, turn=turn)
         return self._reply(agent.invoke(start, config)["messages"])
 
-    async def arun(self, say: AsyncSay, deps: Deps) -> AgentReply:
+    async def arun(self, turn: AsyncTurn, deps: Deps) -> AgentReply:
         """See Converse."""
-        agent, start, config = self._agent(deps, asay=say)
+        agent, start, config = self._agent(deps, aturn=turn)
         return self._reply((await agent.ainvoke(start, config))["messages"])
 
 
@@ -260,17 +261,17 @@ def _plain(message: Message) -> dict[str, str]:
     return {"role": message[0], "content": message[1]}
 
 
-def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[Update]:
+def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Flow[Update]:
     """Let the agent search until it answers, or until its turns or a ceiling are spent."""
     log = SearchLog(settings)
     stopped = ""
     try:
-        given = yield from ask.converse(SearchAgent(state["question"], settings, log))
+        given = yield from requests.converse(SearchAgent(state["question"], settings, log))
     except BudgetSpentError as spent:
         stopped = spent.reason
         given = AgentReply(text="", lines=log.lines, items=[], turns=0, searches=log.searches)
     evidence = {item["id"]: item for item in log.items if item is not None}
-    yield from ask.emit(
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=log.searches,
@@ -285,7 +286,7 @@ def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Ste
     return {**update, "stopped": stopped} if stopped else update
 
 
-def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[Update]:
+def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Flow[Update]:
     """The agent's last message as an answer, held against the lines it was shown."""
     given: AgentReply = state["given"]
     if not given["text"] or state["stopped"]:
@@ -302,7 +303,7 @@ def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Steps[U
     shown = Shown([state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known])
     numbers = {place + 1: own for own, place in enumerate(known, start=1)}
     cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
-    yield from ask.emit(
+    yield from requests.emit(
         Reasoned(
             type="reasoned",
             round=state["round"],

@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import show
 from thinkgraph.nodes.common.ranking import Rankable, rank
 from thinkgraph.nodes.tog2.reason import decide, nothing_found
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Shape
 from thinkgraph.prompts.lines import numbered, passage_line, path_line, safe_block, triple_sentence
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.baselines import KgRagSettings, RagSettings
 from thinkgraph.state.events import Linked, Reasoned, Retrieved, Scored
 from thinkgraph.state.evidence import EvidenceItem, Path
@@ -24,24 +24,24 @@ from thinkgraph.tools.linking.lexical import overlap
 _SURE = frozenset({"exact", "alias"})
 
 
-def _linked(question: str, limit: int) -> Steps[list[str]]:
+def _linked(question: str, limit: int) -> Flow[list[str]]:
     """Ids of the entities that the question names; where it names none, of the best matches."""
-    links = (yield from ask.link([question], limit=limit))[0]
+    links = (yield from requests.link([question], limit=limit))[0]
     found = [Scored(label=link["entity"]["label"], score=round(link["score"], 4)) for link in links]
-    yield from ask.emit(Linked(type="linked", candidates=found))
+    yield from requests.emit(Linked(type="linked", candidates=found))
     named = [link for link in links if link["method"] in _SURE]
     return list(dict.fromkeys(link["entity"]["id"] for link in named or links))
 
 
-def passage_search(state: Mapping[str, Any], settings: RagSettings) -> Steps[Update]:
+def passage_search(state: Mapping[str, Any], settings: RagSettings) -> Flow[Update]:
     """The top K chunks for the question, of the linked entities' documents or of the whole corpus."""
     question = state["question"]
     if settings.scope == "corpus":
-        hits = (yield from ask.search_passages([question], limit=settings.rank_texts))[0]
+        hits = (yield from requests.search_passages([question], limit=settings.rank_texts))[0]
         ids: list[str] = []
     else:
         ids = yield from _linked(question, settings.link_candidates)
-        hits = yield from ask.passages_of(ids, question, limit=settings.rank_texts)
+        hits = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
     spans = [
         (hit["passage"], start, end)
         for hit in hits
@@ -71,11 +71,11 @@ def passage_search(state: Mapping[str, Any], settings: RagSettings) -> Steps[Upd
     return {"evidence": items}
 
 
-def triple_search(state: Mapping[str, Any], settings: KgRagSettings) -> Steps[Update]:
+def triple_search(state: Mapping[str, Any], settings: KgRagSettings) -> Flow[Update]:
     """The top K triples around the linked entities."""
     question = state["question"]
     ids = yield from _linked(question, settings.link_candidates)
-    around = yield from ask.neighbourhood(ids, limit=settings.neighbours, seed=settings.seed)
+    around = yield from requests.neighbourhood(ids, limit=settings.neighbours, seed=settings.seed)
     triples = {triple["id"]: triple for found in around for triple in found["triples"]}
     # Cheap words first where there are too many to encode.
     order = sorted(triples.values(), key=lambda triple: -overlap(triple_sentence(triple), question))
@@ -99,8 +99,8 @@ def triple_search(state: Mapping[str, Any], settings: KgRagSettings) -> Steps[Up
     return {"evidence": items}
 
 
-def _report(entities: int, triples: int, passages: int, ranked: int, best: list[str]) -> Steps[None]:
-    yield from ask.emit(
+def _report(entities: int, triples: int, passages: int, ranked: int, best: list[str]) -> Flow[None]:
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=0,
@@ -120,14 +120,15 @@ def one_answer(role: str) -> NodeFunction:
         role: whose prompt is used.
     """
 
-    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
         items = list(state["evidence"].values())
         if not items and not settings.own_knowledge:
             return {"draft": nothing_found(state, settings)}
         shown = yield from show(items, tokens=settings.evidence_tokens)
         likely = settings.partial and not settings.own_knowledge
         try:
-            judgement = yield from ask.judge(
+            judgement = yield from requests.call(
+                JUDGE,
                 role,
                 {
                     "question": safe_block(state["question"]),
@@ -142,10 +143,11 @@ def one_answer(role: str) -> NodeFunction:
                     explain=settings.explain,
                     steps=settings.cot,
                 ),
+                fallback=NOT_SUFFICIENT,
             )
         except BudgetSpentError as spent:
             return {"draft": nothing_found({**state, "stopped": spent.reason}, settings), "stopped": spent.reason}
-        yield from ask.emit(
+        yield from requests.emit(
             Reasoned(
                 type="reasoned",
                 round=0,

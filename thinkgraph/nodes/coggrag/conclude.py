@@ -7,12 +7,12 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.mind_map import ROOT, draw, in_order, plan, references
 from thinkgraph.nodes.coggrag.retrieve import bounded
 from thinkgraph.nodes.tog2.reason import UNDECIDED, no_answer
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft, Trace
 from thinkgraph.state.coggrag import CogGragSettings, MindNode, Solution
 from thinkgraph.state.events import Traced, Verified
@@ -23,7 +23,7 @@ def trace(state: Mapping[str, Any]) -> Trace:
     return draw(state["mind_map"], state["solved"], state["keys"])
 
 
-def take_in(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
+def take_in(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
     """Tell of the wave's answers, and keep the chunks they cite as evidence.
 
     Told here and not by the tasks themselves, which end in any order.
@@ -34,7 +34,7 @@ def take_in(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update
         return {}
     for key in new:
         solution = solved[key]
-        yield from ask.emit(
+        yield from requests.emit(
             Verified(
                 type="verified",
                 round=state["round"],
@@ -49,14 +49,14 @@ def take_in(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update
     if ROOT not in solved:
         # With the root's answer the whole map comes with the answer.
         lines = draw(state["mind_map"], solved, {})["lines"]
-        yield from ask.emit(Traced(type="traced", round=state["round"], title="mind map", lines=lines))
+        yield from requests.emit(Traced(type="traced", round=state["round"], title="mind map", lines=lines))
     chunks = {item["id"]: item for key in new for item in solved[key]["chunks"]}
     if not chunks:
         return {}
     return {"evidence": Overwrite(bounded({**state["evidence"], **chunks}, solved, settings))}
 
 
-def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
+def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
     """Once the root is answered: the answer, and its status.
 
     `grounded` where lines hold it that are triples, passages or verified answers with evidence of their own, and where no

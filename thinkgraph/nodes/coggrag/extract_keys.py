@@ -7,12 +7,12 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.mind_map import plan
-from thinkgraph.prompts.kinds import LookUp, Shape
+from thinkgraph.prompts.kinds import KEYS, LookUp, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.coggrag import CogGragSettings, Key, MindNode
 from thinkgraph.state.events import Stopped
 
@@ -22,12 +22,13 @@ _LONGEST = 1000
 _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 
 
-def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
+def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
     """Keys of one level from all questions, in one call. The state is the payload of one Send."""
     level, ids, questions = state["level"], state["ids"], state["questions"]
     whole = words_of(questions) if level == "local" else []
     try:
-        found = yield from ask.keys(
+        found = yield from requests.call(
+            KEYS,
             f"coggrag.{level}_keys",
             {
                 "question": safe_block(state["question"]),
@@ -38,7 +39,7 @@ def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[U
             key=level,
         )
     except BudgetSpentError as spent:
-        yield from ask.emit(Stopped(type="stopped", reason=spent.reason))
+        yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
         return {"keys": {level: as_keys(whole, ids, level)}, "stopped": spent.reason}
     return {"keys": {level: as_keys(found, ids, level)}}
 

@@ -6,12 +6,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown, Texts, evidence_line, fetch_texts
 from thinkgraph.nodes.common.ranking import Rankable, rank
 from thinkgraph.nodes.tog2.reason import supporting
 from thinkgraph.prompts.lines import answer_line, passage_line
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, Known
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.knowledge import Passage, PassageHit
@@ -86,7 +86,7 @@ def knowledge_of(
     known: Sequence[Known],
     about: Sequence[str],
     settings: CogGragSettings,
-) -> Steps[Seen]:
+) -> Flow[Seen]:
     """Lines for one question within `evidence_tokens`.
 
     Room goes to answers known before, then to triples about the question's own entities, then to chunks, then to the triples
@@ -144,11 +144,11 @@ class Read:
     """The passages they are cut from, by id: they need not be fetched again."""
 
 
-def read_passages(asked: str, about: Sequence[str], number: int, settings: CogGragSettings, *, key: str) -> Steps[Read]:
+def read_passages(asked: str, about: Sequence[str], number: int, settings: CogGragSettings, *, key: str) -> Flow[Read]:
     """The chunks nearest to a question among the passages of the entities it is about; beyond the paper."""
     if not settings.passages or not about:
         return Read()
-    hits: list[PassageHit] = yield from ask.passages_of(list(about), asked, limit=settings.read_passages)
+    hits: list[PassageHit] = yield from requests.passages_of(list(about), asked, limit=settings.read_passages)
     drafts: list[tuple[EvidenceItem, Rankable]] = []
     for hit in hits:
         passage = hit["passage"]

@@ -12,13 +12,13 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.mind_map import listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import Kept, Pruning, expand, prune
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state import events
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.coggrag import CogGragSettings, Key, MindNode, Solution
@@ -148,7 +148,7 @@ def meant(name: str, links: Sequence[Link]) -> list[str]:
     return [link["entity"]["id"] for link in (whole or sure or links[:1])]
 
 
-def retrieve_triples(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
+def retrieve_triples(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
     """T: the triples around the entities of the keys (or of the last answers) that are near some key."""
     first = state["round"] == 0
     search = Search()
@@ -189,19 +189,19 @@ def retrieve_triples(state: Mapping[str, Any], settings: CogGragSettings) -> Ste
     return update
 
 
-def _linked(search: Search, settings: CogGragSettings) -> Steps[dict[str, list[str]]]:
+def _linked(search: Search, settings: CogGragSettings) -> Flow[dict[str, list[str]]]:
     if len(search.names) > MOST_NAMES:
         search.notes.append(f"{len(search.names) - MOST_NAMES} of {len(search.names)} names were not linked")
         search.names = search.names[:MOST_NAMES]
     if not search.names:
         return {}
-    every = yield from ask.link(search.names, limit=settings.link_candidates)
+    every = yield from requests.link(search.names, limit=settings.link_candidates)
     best = [
         events.Scored(label=link["entity"]["label"], score=round(link["score"], 4))
         for links in every
         for link in links[:1]
     ]
-    yield from ask.emit(Linked(type="linked", candidates=best))
+    yield from requests.emit(Linked(type="linked", candidates=best))
     return {normal_name(name): meant(name, links) for name, links in zip(search.names, every, strict=True)}
 
 
@@ -229,9 +229,9 @@ def bounded(
     return {key: item for key, item in items.items() if key in keep}
 
 
-def _report(state: Mapping[str, Any], pruning: Pruning, search: Search, entities: int, triples: int) -> Steps[None]:
+def _report(state: Mapping[str, Any], pruning: Pruning, search: Search, entities: int, triples: int) -> Flow[None]:
     number = state["round"]
-    yield from ask.emit(
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=number,
@@ -242,7 +242,7 @@ def _report(state: Mapping[str, Any], pruning: Pruning, search: Search, entities
             best=[kept.line for kept in pruning.kept[:_NAMED]],
         )
     )
-    yield from ask.emit(
+    yield from requests.emit(
         events.Pruned(
             type="pruned",
             what="triples",

@@ -7,14 +7,14 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.mind_map import ROOT
 from thinkgraph.nodes.coggrag.prompt_context import DO_NOT_KNOW, Read, Seen, cited_chunks, knowledge_of, read_passages
-from thinkgraph.prompts.kinds import Judgement, Shape, Verdict
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, VERDICT, Judgement, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, Solution
 from thinkgraph.state.events import Stopped
 
@@ -50,10 +50,15 @@ class _Trial:
         task = self.settings.task if self.state["node"]["id"] == ROOT else "question"
         return Shape(evidence=len(self.seen.lines), labels=TASK_LABELS[task], explain=self.settings.explain)
 
-    def think(self, role: str, number: int) -> Steps[_Thought]:
+    def think(self, role: str, number: int) -> Flow[_Thought]:
         """An answer. One that says itself that the evidence is not sufficient is "I don't know"."""
-        judgement: Judgement = yield from ask.judge(
-            role, self.inputs(), shape=self.shape(), key=f"{self.state['part']}/{number}"
+        judgement: Judgement = yield from requests.call(
+            JUDGE,
+            role,
+            self.inputs(),
+            shape=self.shape(),
+            key=f"{self.state['part']}/{number}",
+            fallback=NOT_SUFFICIENT,
         )
         answers = judgement["answers"] if judgement["sufficient"] else []
         # A claim is no question, and its answers are labels.
@@ -62,12 +67,13 @@ class _Trial:
         self.attempts.append(Attempt(answers=answers, right=None, judge=""))
         return _Thought(answers, lines)
 
-    def check(self, thought: _Thought, number: int) -> Steps[bool]:
+    def check(self, thought: _Thought, number: int) -> Flow[bool]:
         """Whether the answer is right. Where no line holds it and memory does not count, that is settled without a call."""
         right, judge = False, "evidence"
         settled = self.settings.skip_settled and not self.settings.own_knowledge
         if thought.lines or not thought.answers or not settled:
-            verdict: Verdict = yield from ask.verdict(
+            verdict: Verdict = yield from requests.call(
+                VERDICT,
                 "coggrag.verify",
                 {
                     "question": safe_block(self.state["asked"]),
@@ -83,7 +89,7 @@ class _Trial:
         return right
 
 
-def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Update]:
+def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
     """Answer one question of the mind map; the state is the payload of one Send.
 
     Reasoning, verifying and re-thinking are calls of one task, each with a key of its own, not nodes of their own. As nodes they
@@ -107,7 +113,7 @@ def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Up
             return _unsolved(state, "nothing in the knowledge base was found for it")
         thought = yield from trial.think("coggrag.reason", 0)
     except BudgetSpentError as spent:
-        yield from ask.emit(Stopped(type="stopped", reason=spent.reason))
+        yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
         return {**_unsolved(state, spent.reason), "stopped": spent.reason}
     verified: bool | None = None
     if settings.verify:
@@ -116,7 +122,7 @@ def self_verify(state: Mapping[str, Any], settings: CogGragSettings) -> Steps[Up
     return {**update, "stopped": trial.stopped} if trial.stopped else update
 
 
-def _verified(trial: _Trial, thought: _Thought) -> Steps[tuple[_Thought, bool]]:
+def _verified(trial: _Trial, thought: _Thought) -> Flow[tuple[_Thought, bool]]:
     """Verify, and re-think what is wrong, at most `rethinks` times; the last re-thought answer is final and not verified."""
     for number in range(1, trial.settings.rethinks + 1):
         if not thought.answers and trial.settings.skip_settled:
@@ -135,7 +141,7 @@ def _verified(trial: _Trial, thought: _Thought) -> Steps[tuple[_Thought, bool]]:
             thought = _Thought([], [])
             break
     if trial.stopped:
-        yield from ask.emit(Stopped(type="stopped", reason=trial.stopped))
+        yield from requests.emit(Stopped(type="stopped", reason=trial.stopped))
     return thought, False
 
 

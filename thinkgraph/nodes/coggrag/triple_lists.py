@@ -7,9 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.lines import one_line, path_line
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.knowledge import Neighbours, Relation, Step, Triple
@@ -59,13 +59,13 @@ def sentence(triple: Triple) -> str:
     return one_line(f"{triple['subject_label']} {triple['relation_label']} {triple['object_label']}")
 
 
-def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettings) -> Steps[Found]:
+def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettings) -> Flow[Found]:
     """Every entity's triples, one hop, in one round trip.
 
     A hub is sampled there, which loses what it has only once; hubs are therefore read again, relation by relation (two more
     round trips, for all of them together).
     """
-    near = yield from ask.neighbourhood(list(entities), limit=settings.hub, seed=settings.seed)
+    near = yield from requests.neighbourhood(list(entities), limit=settings.hub, seed=settings.seed)
     around = dict(zip(entities, near, strict=True))
     hubs = [entity for entity, found in around.items() if found["total"] > len(found["triples"])]
     found = Found([])
@@ -78,8 +78,8 @@ def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettin
     return found
 
 
-def _read_hubs(hubs: Sequence[str], keys: Sequence[str], settings: CogGragSettings, found: Found) -> Steps[None]:
-    every = yield from ask.relations(hubs)
+def _read_hubs(hubs: Sequence[str], keys: Sequence[str], settings: CogGragSettings, found: Found) -> Flow[None]:
+    every = yield from requests.relations(hubs)
     steps: list[Relation] = []
     for edges in every:
         best = _by_words([edge["label"] for edge in edges], keys, MOST_RELATIONS)
@@ -87,7 +87,7 @@ def _read_hubs(hubs: Sequence[str], keys: Sequence[str], settings: CogGragSettin
         if len(best) < len(edges):
             found.notes.append(f"{len(edges) - len(best)} of {len(edges)} relations of a hub were not read")
     wanted = [Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"]) for edge in steps]
-    near: list[Neighbours] = yield from ask.neighbours(wanted, limit=settings.tails, seed=settings.seed)
+    near: list[Neighbours] = yield from requests.neighbours(wanted, limit=settings.tails, seed=settings.seed)
     for edge, ends in zip(steps, near, strict=True):
         if ends["triples"]:
             outgoing = edge["direction"] == "out"
@@ -160,7 +160,7 @@ class Pruning:
     notes: list[str]
 
 
-def prune(lists: Sequence[TripleList], keys: Sequence[str], settings: CogGragSettings) -> Steps[Pruning]:
+def prune(lists: Sequence[TripleList], keys: Sequence[str], settings: CogGragSettings) -> Flow[Pruning]:
     """Keep what has a cosine above epsilon with some key; the `least` best of every key whatever their cosine.
 
     Sentences and keys are encoded in one batch, whose size is bounded: a cheap comparison of words comes before it. With
@@ -179,7 +179,7 @@ def prune(lists: Sequence[TripleList], keys: Sequence[str], settings: CogGragSet
     chosen = _by_words(texts, keys, settings.encode_texts)
     if len(chosen) < len(texts):
         notes.append(f"{len(texts) - len(chosen)} of {len(texts)} sentences were not compared (encode_texts)")
-    rows = yield from ask.cosines([texts[at] for at in chosen], list(keys))
+    rows = yield from requests.cosines([texts[at] for at in chosen], list(keys))
     score = {at: max(row) for at, row in zip(chosen, rows, strict=True) if row}
     taken = {at for at, value in score.items() if value > settings.epsilon}
     for column in range(len(keys)):

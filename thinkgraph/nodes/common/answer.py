@@ -6,13 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import path_line
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
@@ -37,7 +37,7 @@ def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) ->
         trace: the method's own bookkeeping, from its state.
     """
 
-    def run(state: Mapping[str, Any], _settings: Any) -> Steps[Update]:
+    def run(state: Mapping[str, Any], _settings: Any) -> Flow[Update]:
         draft: Draft | None = state.get("draft")
         if draft is None:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
@@ -60,7 +60,7 @@ def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) ->
             method=manifest["method"],
             model=manifest["models"].get(role, ""),
         )
-        yield from ask.emit(Answered(type="answered", status=draft["status"], text=text))
+        yield from requests.emit(Answered(type="answered", status=draft["status"], text=text))
         # A conversation goes on where one was begun.
         said = [conversation.reply(result)] if manifest.get("message") else []
         return {"answer": result, "messages": said}

@@ -8,11 +8,11 @@ from typing import Any
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings
 
@@ -49,7 +49,7 @@ def begin(
         links: whether a run with given settings links names to entities, so that it matters which one is meant.
     """
 
-    def run(state: Mapping[str, Any], settings: Any) -> Steps[Update]:
+    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
         old = state.get("manifest")
         turn = conversation.asked(state)
         question = check_question(turn.question, settings)
@@ -58,8 +58,8 @@ def begin(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
         used = [*roles(settings), *([conversation.ROLE] if settings.history else ())]
-        manifest = yield from ask.start_run(method, (old["run"] if old else 0) + 1, settings, used)
-        yield from ask.emit(
+        manifest = yield from requests.start_run(method, (old["run"] if old else 0) + 1, settings, used)
+        yield from requests.emit(
             Started(
                 type="started",
                 method=method,
@@ -73,7 +73,7 @@ def begin(
             question = yield from conversation.in_full(question, turn.earlier, settings)
         if settings.ask_user in {"ambiguity", "both"} and links(settings):
             manifest["not_meant"] = yield from clarify(question)
-            yield from ask.leave_out(manifest["not_meant"])
+            yield from requests.leave_out(manifest["not_meant"])
         return {
             "question": question,
             "messages": said,

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from thinkgraph.errors import UsageError
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
-from thinkgraph.state.asking import UserOption, UserQuestion
+from thinkgraph.runtime import requests
+from thinkgraph.state.events import UserOption, UserQuestion
 from thinkgraph.state.knowledge import Entity, Link
 from thinkgraph.tools.linking.names import normal_name
 
@@ -20,13 +20,13 @@ MAX_ASKED = 3
 """Most names of one question that are asked about."""
 
 
-def clarify(question: str) -> Steps[list[str]]:
+def clarify(question: str) -> Flow[list[str]]:
     """Ids of the entities that the question names and the person does not mean.
 
     A name is ambiguous where several entities have it as their label, or, where none has, as an alias. One round trip, no
     call; nothing is asked where every name has one bearer.
     """
-    links = (yield from ask.link_names([question], limit=MAX_LINKS))[0]
+    links = (yield from requests.link_names([question], limit=MAX_LINKS))[0]
     names: dict[str, list[Link]] = {}
     for link in sorted(links, key=lambda found: found["start"]):
         names.setdefault(normal_name(link["mention"]), []).append(link)
@@ -36,7 +36,7 @@ def clarify(question: str) -> Steps[list[str]]:
         options = _equals(group)
         if len(options) > 1 and asked < MAX_ASKED:
             asked += 1
-            chosen = yield from ask.ask_user(_which(group[0]["mention"], options), _reader(options))
+            chosen = yield from requests.interrupt(_which(group[0]["mention"], options), _reader(options))
             if chosen is not None:
                 rejected += [link["entity"]["id"] for link in group if link["entity"]["id"] != chosen]
     return list(dict.fromkeys(rejected))

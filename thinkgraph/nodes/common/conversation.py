@@ -10,10 +10,10 @@ from typing import Any
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import TEXT, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.events import Rephrased, Stopped
 from thinkgraph.state.settings import RunSettings
@@ -71,7 +71,7 @@ def note(turn: Turn, question: str, settings: RunSettings) -> tuple[list[AnyMess
     return [message], str(message.id)
 
 
-def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings) -> Steps[str]:
+def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings) -> Flow[str]:
     """A follow-up question so that it is understood without what was said before; one call, none for a first question.
 
     Where a ceiling leaves no room for the call, or its reply is no question, the question stays as it was asked.
@@ -81,7 +81,8 @@ def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings)
     if not lines:
         return question
     try:
-        reply = yield from ask.text(
+        reply = yield from requests.call(
+            TEXT,
             ROLE,
             {"conversation": "\n".join(lines), "question": safe_block(question)},
             shape=Shape(),
@@ -89,13 +90,13 @@ def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings)
             spare=1,
         )
     except BudgetSpentError as spent:
-        yield from ask.emit(Stopped(type="stopped", reason=f"{spent.reason}: the question stays as it was asked"))
+        yield from requests.emit(Stopped(type="stopped", reason=f"{spent.reason}: the question stays as it was asked"))
         return question
     full = one_line(reply)
     if not full or len(full) > settings.max_question:
         return question
     if full != question:
-        yield from ask.emit(Rephrased(type="rephrased", question=question, full=full))
+        yield from requests.emit(Rephrased(type="rephrased", question=question, full=full))
     return full
 
 

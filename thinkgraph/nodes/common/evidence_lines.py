@@ -6,10 +6,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import Place, community_line
 from thinkgraph.prompts.lines import passage_line, path_line
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
 
@@ -47,12 +47,12 @@ def totals_of(item: EvidenceItem) -> dict[Place, int]:
     }
 
 
-def fetch_texts(items: Sequence[EvidenceItem]) -> Steps[Texts]:
+def fetch_texts(items: Sequence[EvidenceItem]) -> Flow[Texts]:
     """Read the items' triples and passages: one round trip each."""
     wanted = list(dict.fromkeys(key for item in items for key in triple_ids(item)))
     documents = list(dict.fromkeys(item["passage"] for item in items if "passage" in item))
-    triples = yield from ask.triples(wanted)
-    passages = yield from ask.passages(documents)
+    triples = yield from requests.triples(wanted)
+    passages = yield from requests.passages(documents)
     return Texts(
         {triple["id"]: triple for triple in triples if triple is not None},
         {passage["id"]: passage for passage in passages if passage is not None},
@@ -76,7 +76,7 @@ def evidence_line(item: EvidenceItem, texts: Texts) -> str:
     return path_line(path["start"], [hop for hop in hops if hop is not None], tails, total=item.get("total", 0))
 
 
-def show(items: Iterable[EvidenceItem], *, tokens: int) -> Steps[Shown]:
+def show(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Shown]:
     """Render evidence, best paths first and every path followed by its entities' chunks, within a bound on tokens.
 
     Lines are taken by score until the bound is reached, then put in order (ToG-2 section 3.3: the paths of every entity

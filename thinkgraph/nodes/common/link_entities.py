@@ -5,16 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from thinkgraph.runtime import requests as ask
+from thinkgraph.models.ops import Flow
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Linked, Scored
 from thinkgraph.state.tog2 import Candidate, Tog2Settings
 
 
-def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Candidates for topic entities, best first."""
-    links = yield from ask.link([state["question"]], limit=settings.link_candidates)
+    links = yield from requests.link([state["question"]], limit=settings.link_candidates)
     candidates = [
         Candidate(
             id=link["entity"]["id"],
@@ -27,5 +27,5 @@ def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Upd
         for link in links[0]
     ]
     found = [Scored(label=candidate["label"], score=candidate["score"]) for candidate in candidates]
-    yield from ask.emit(Linked(type="linked", candidates=found))
+    yield from requests.emit(Linked(type="linked", candidates=found))
     return {"candidates": candidates}

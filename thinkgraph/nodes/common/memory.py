@@ -6,13 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.tog2.reason import UNDECIDED, no_answer
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import Sample
 from thinkgraph.state.baselines import CotScSettings, RecallSettings
@@ -27,14 +27,16 @@ def _unknown(reason: str, settings: RunSettings) -> Update:
     return {"draft": Draft(answers=no_answer(settings), status="unknown", reason=reason, cited=[])}
 
 
-def recalled(question: str, role: str, settings: RunSettings, **options: Any) -> Steps[list[str]]:
+def recalled(question: str, role: str, settings: RunSettings, **options: Any) -> Flow[list[str]]:
     """The answers that the model gives from memory in one call; empty where it does not know."""
     labels = TASK_LABELS[settings.task]
-    judgement = yield from ask.judge(
+    judgement = yield from requests.call(
+        JUDGE,
         role,
         {"question": safe_block(question), "task": TASK_WORDS[settings.task]},
         shape=Shape(labels=labels, explain=settings.explain, steps=role == COT),
         **options,
+        fallback=NOT_SUFFICIENT,
     )
     return judgement["answers"] if judgement["sufficient"] else []
 
@@ -46,7 +48,7 @@ def recall(role: str) -> NodeFunction:
         role: `recall.direct` (IO) or `recall.cot` (chain of thought).
     """
 
-    def run(state: Mapping[str, Any], settings: RecallSettings) -> Steps[Update]:
+    def run(state: Mapping[str, Any], settings: RecallSettings) -> Flow[Update]:
         if not settings.own_knowledge:
             return _unknown(_OFF, settings)
         try:
@@ -61,7 +63,7 @@ def recall(role: str) -> NodeFunction:
     return run
 
 
-def sample(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]:
+def sample(state: Mapping[str, Any], settings: CotScSettings) -> Flow[Update]:
     """One chain of thought of several. The state is the payload of one Send."""
     answers = yield from recalled(
         state["question"],
@@ -74,7 +76,7 @@ def sample(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]:
     return {"samples": {state["part"]: Sample(answers=answers)}}
 
 
-def majority(state: Mapping[str, Any], settings: CotScSettings) -> Steps[Update]:
+def majority(state: Mapping[str, Any], settings: CotScSettings) -> Flow[Update]:
     """The answer that most samples gave; of equals the one given first."""
     yield from ()
     if not settings.own_knowledge:

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thinkgraph.prompts.kinds import MAX_SCORE, Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.settings import RunSettings
 
 LLM_BATCH = 40
@@ -35,22 +35,21 @@ def round_query(question: str, query: str) -> str:
 
 def rank(
     items: Sequence[Rankable], question: str, query: str, ranker: str, settings: RunSettings, *, key: str
-) -> Steps[list[float]]:
+) -> Flow[list[float]]:
     """A score >= 0 for every item. The LLM ranker asks in batches, side by side; its calls are of role `rank.texts`."""
     if ranker != "llm":
-        return (yield from ask.rank_texts(ranker, round_query(question, query), [item.text for item in items]))
+        return (yield from requests.rank_texts(ranker, round_query(question, query), [item.text for item in items]))
     batches = [items[at : at + LLM_BATCH] for at in range(0, len(items), LLM_BATCH)]
     parts = [
         _ask(batch, question, query, settings, key=f"{key}/{number}") for number, batch in enumerate(batches, start=1)
     ]
-    return [value for part in (yield from ask.together(parts)) for value in part]
+    return [value for part in (yield from requests.together(parts)) for value in part]
 
 
-def _ask(
-    batch: Sequence[Rankable], question: str, query: str, settings: RunSettings, *, key: str
-) -> Steps[list[float]]:
+def _ask(batch: Sequence[Rankable], question: str, query: str, settings: RunSettings, *, key: str) -> Flow[list[float]]:
     scores = [0.0] * len(batch)
-    scored = yield from ask.score(
+    scored = yield from requests.call(
+        SCORE,
         ROLE,
         {
             "question": safe_block(question),

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import entity_line, numbered
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Trace, TraceLine
 from thinkgraph.state.events import Traced
 from thinkgraph.state.evidence import EvidenceItem, ListLength
@@ -59,11 +59,11 @@ def triple_ids(community: Community) -> list[str]:
     return [*community["joining"], *community["triples"]]
 
 
-def fetch_triples(communities: Iterable[Community], offers: Iterable[Offer] = ()) -> Steps[dict[str, Triple]]:
+def fetch_triples(communities: Iterable[Community], offers: Iterable[Offer] = ()) -> Flow[dict[str, Triple]]:
     """The triples of communities and candidates, by id: one round trip."""
     ids = [key for community in communities for key in triple_ids(community)]
     wanted = list(dict.fromkeys([*ids, *(key for offer in offers for key in offer["triples"])]))
-    found = yield from ask.triples(wanted)
+    found = yield from requests.triples(wanted)
     return {triple["id"]: triple for triple in found if triple is not None}
 
 
@@ -124,9 +124,9 @@ def outline(state: Mapping[str, Any]) -> list[TraceLine]:
     return lines
 
 
-def traced(state: Mapping[str, Any]) -> Steps[None]:
+def traced(state: Mapping[str, Any]) -> Flow[None]:
     """Tell how the chains stand."""
-    yield from ask.emit(Traced(type="traced", round=state["round"], title=TITLE, lines=outline(state)))
+    yield from requests.emit(Traced(type="traced", round=state["round"], title=TITLE, lines=outline(state)))
 
 
 def chains_trace(state: Mapping[str, Any]) -> Trace:

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.budget import CHARACTERS_PER_TOKEN, estimate_tokens
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fasttog.chains import community_of, fetch_triples, growing, in_words, start_lines, traced
 from thinkgraph.prompts.communities import community_line
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored
 from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer, PruneTask
@@ -55,14 +55,15 @@ def _chosen(
     return [community_of(o["nodes"], _triples(o, triples), number, o["prose"]) for o in (offer[n - 1] for n in numbers)]
 
 
-def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """Choose up to W header communities, each of which begins a chain; there may be none."""
     offer: list[Offer] = state["_offer"]
     lines = _options(offer, state["_triples"], settings.option_tokens)
     if len(lines) <= 1:
         numbers = [1][: len(lines)]
     else:
-        numbers = yield from ask.pick(
+        numbers = yield from requests.call(
+            PICK,
             "fasttog.headers",
             {
                 "question": safe_block(state["question"]),
@@ -89,12 +90,13 @@ def header_choice(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[
     return update
 
 
-def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update]:
+def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]:
     """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send."""
     chain, offer = state["chain"], state["offer"]
     triples = yield from fetch_triples(chain["communities"], offer)
     lines = _options(offer, triples, settings.option_tokens)
-    numbers = yield from ask.pick(
+    numbers = yield from requests.call(
+        PICK,
         "fasttog.prune",
         {
             "question": safe_block(state["question"]),
@@ -118,7 +120,7 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Steps[Update
     return {"choices": {state["part"]: choice}, "pruned": note}
 
 
-def grow(state: Mapping[str, Any], _settings: FastTogSettings) -> Steps[Update]:
+def grow(state: Mapping[str, Any], _settings: FastTogSettings) -> Flow[Update]:
     """Append what each chain chose. Of two that chose the same the lower-numbered keeps it, the other stands still."""
     number = state["round"] + 1
     choices: Mapping[str, Choice] = state["choices"]
@@ -155,12 +157,12 @@ def is_final(state: Mapping[str, Any], settings: FastTogSettings) -> bool:
 
 def _told(
     chosen: Sequence[Community], shown: Sequence[Offer], unseen: int, triples: Mapping[str, Triple], number: int
-) -> Steps[list[PrunedNote]]:
+) -> Flow[list[PrunedNote]]:
     """Tell what was chosen of the shown candidates, and how many the bound on tokens kept from being shown; note it."""
     kept = {community["id"] for community in chosen}
     every = _chosen(range(1, len(shown) + 1), shown, triples, number)
     left = [", ".join(community["labels"]) for community in every if community["id"] not in kept]
-    yield from ask.emit(
+    yield from requests.emit(
         Pruned(
             type="pruned",
             what="communities",

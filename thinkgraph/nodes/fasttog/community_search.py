@@ -7,11 +7,11 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fasttog.chains import community_of, growing
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Retrieved, Scored
 from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer
@@ -54,7 +54,7 @@ class Found:
     triples: Sequence[Triple] = ()
 
 
-def local_search(stands: Sequence[Stand], history: Sequence[str], settings: FastTogSettings) -> Steps[list[Found]]:
+def local_search(stands: Sequence[Stand], history: Sequence[str], settings: FastTogSettings) -> Flow[list[Found]]:
     """The candidates around each stand: at most n+1 round trips for all of them together."""
     locals_ = [Local(stand.centre, set(stand.literals)) for stand in stands]
     every = [settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None]
@@ -67,7 +67,7 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
         limit = settings.node_cap or _EVERYTHING
         if hop > 1 and settings.wide_cap is not None:
             limit = min(limit, max(1, settings.wide_cap // len(wanted)))
-        read = yield from ask.neighbourhood(wanted, limit=limit, seed=settings.seed)
+        read = yield from requests.neighbourhood(wanted, limit=limit, seed=settings.seed)
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
         for local in locals_:
             caps = [cap for cap in (settings.hop_cap, local.room(most)) if cap is not None]
@@ -78,7 +78,7 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
     nodes.update(dict.fromkeys(node for stand in stands for node in sorted(stand.chain)))
     if all(len(local.nodes) == len(local.centre) for local in locals_):
         return [Found() for _ in stands]
-    edges = yield from ask.edges_among(list(nodes), limit=MAX_EDGES)
+    edges = yield from requests.edges_among(list(nodes), limit=MAX_EDGES)
 
     def searched() -> list[Found]:
         return [
@@ -86,7 +86,7 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
             for stand, local in zip(stands, locals_, strict=True)
         ]
 
-    return (yield from ask.computed(searched))
+    return (yield from requests.computed(searched))
 
 
 def _searched(stand: Stand, graph: LocalGraph, history: Sequence[str], settings: FastTogSettings) -> Found:
@@ -98,7 +98,7 @@ def _searched(stand: Stand, graph: LocalGraph, history: Sequence[str], settings:
     return Found(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)
 
 
-def _prose_of(cells: Sequence[Cell], settings: FastTogSettings) -> Steps[list[str]]:
+def _prose_of(cells: Sequence[Cell], settings: FastTogSettings) -> Flow[list[str]]:
     """The candidates in prose, where they are to be offered so: one text for each, or none at all."""
     if not settings.prose_candidates:
         return [""] * len(cells)
@@ -121,7 +121,7 @@ def start_history(state: Mapping[str, Any]) -> list[str]:
     return [membership([subject["id"]]) for subject in state["subjects"]]
 
 
-def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """One search for each subject, side by side; their candidates together, and the triples among the subjects."""
     ids = [subject["id"] for subject in state["subjects"]]
     history = start_history(state)
@@ -168,7 +168,7 @@ def _start(ids: Sequence[str], state: Mapping[str, Any], among: Mapping[str, Tri
     )
 
 
-def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """The candidates next to every growing chain's last community. A choice of at most one is made here, without a call."""
     chains = growing(state["chains"])
     number = state["round"] + 1
@@ -215,11 +215,11 @@ def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> St
     )
 
 
-def _told(found: Sequence[Found], number: int) -> Steps[None]:
+def _told(found: Sequence[Found], number: int) -> Flow[None]:
     if not any(one.nodes for one in found):
         return
     best = [_label(cell) for one in found for cell in one.cells[:3]]
-    yield from ask.emit(
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=number,
@@ -234,7 +234,7 @@ def _told(found: Sequence[Found], number: int) -> Steps[None]:
     if dropped:
         kept = [Scored(label=_label(cell), score=round(cell.modularity, 4)) for one in found for cell in one.cells]
         why = "beyond the candidates that the coarse prune keeps"
-        yield from ask.emit(
+        yield from requests.emit(
             Pruned(type="pruned", what="communities", round=number, kept=kept, dropped=dropped, reason=why)
         )
 

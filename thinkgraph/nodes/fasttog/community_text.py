@@ -8,11 +8,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import community_line
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import TEXTS, Shape
 from thinkgraph.prompts.lines import numbered, one_line
-from thinkgraph.runtime import requests as ask
-from thinkgraph.runtime.requests import Steps
+from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_check import check
@@ -23,26 +23,27 @@ BY_RULE = "t2t"
 _G2T = "g2t:"
 
 
-def warm_up(settings: FastTogSettings) -> Steps[None]:
+def warm_up(settings: FastTogSettings) -> Flow[None]:
     """Load the checkpoint, so that a wrong name is refused before any model is asked.
 
     Raises:
         ModelError: there is no such checkpoint, or it cannot be loaded.
     """
     if settings.community_text.startswith(_G2T):
-        yield from ask.prose(settings.community_text.removeprefix(_G2T), [])
+        yield from requests.prose(settings.community_text.removeprefix(_G2T), [])
 
 
-def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings) -> Steps[list[str]]:
+def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings) -> Flow[list[str]]:
     """One text for each community, in one pass; empty where T2T has to stand in."""
     if not communities or settings.community_text == BY_RULE:
         return [""] * len(communities)
     if settings.community_text.startswith(_G2T):
-        written = yield from ask.prose(settings.community_text.removeprefix(_G2T), communities)
+        written = yield from requests.prose(settings.community_text.removeprefix(_G2T), communities)
         return [one_line(prose["text"]) if prose["ok"] else "" for prose in written]
     lines = [community_line(triples) for triples in communities]
     try:
-        texts = yield from ask.texts(
+        texts = yield from requests.call(
+            TEXTS,
             ROLE,
             {"options": numbered(lines)},
             shape=Shape(options=len(lines), explain=settings.explain),

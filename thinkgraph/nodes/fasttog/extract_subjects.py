@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fasttog.community_text import warm_up
 from thinkgraph.nodes.fasttog.fallback import may_remember
 from thinkgraph.nodes.tog2.reason import nothing_found
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import NAMES, Shape
 from thinkgraph.prompts.lines import safe_block
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Linked, Scored
 from thinkgraph.state.fasttog import FastTogSettings, Subject
 from thinkgraph.state.knowledge import Link
@@ -24,10 +24,11 @@ _MOST_NAMES = 32
 _MOST_LINKS = 40
 
 
-def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """Ask for the names in the question. Without a readable reply the question itself is linked."""
     yield from warm_up(settings)
-    names = yield from ask.names(
+    names = yield from requests.call(
+        NAMES,
         "fasttog.subjects",
         {"question": safe_block(state["question"])},
         shape=Shape(explain=settings.explain),
@@ -37,20 +38,20 @@ def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Ste
     return {"_names": names[:_MOST_NAMES]}
 
 
-def link_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def link_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """Link the names to entities; where none of them leads anywhere, link the question."""
     found: list[list[Link]] = []
     if state["_names"]:
-        found = yield from ask.link(state["_names"], limit=_MOST_LINKS)
+        found = yield from requests.link(state["_names"], limit=_MOST_LINKS)
     if not any(found):
-        found = yield from ask.link([state["question"]], limit=_MOST_LINKS)
+        found = yield from requests.link([state["question"]], limit=_MOST_LINKS)
     chosen: dict[str, Link] = {}
     for links in found:
         for link in _meant(links, settings.namesakes):
             chosen.setdefault(link["entity"]["id"], link)
     kept = list(chosen.values())[: settings.subjects]
     scores = [Scored(label=link["entity"]["label"], score=round(link["score"], 4)) for link in kept]
-    yield from ask.emit(Linked(type="linked", candidates=scores))
+    yield from requests.emit(Linked(type="linked", candidates=scores))
     subjects = [
         Subject(
             id=link["entity"]["id"],

@@ -8,10 +8,10 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.memory import COT, DIRECT, recalled
 from thinkgraph.nodes.tog2.reason import UNDECIDED, nothing_found
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import Sample
 from thinkgraph.state.fasttog import FallbackTask, FastTogSettings
@@ -23,7 +23,7 @@ def may_remember(settings: FastTogSettings) -> bool:
     return settings.own_knowledge and settings.fallback != "off"
 
 
-def remember(state: FallbackTask, settings: FastTogSettings) -> Steps[Update]:
+def remember(state: FallbackTask, settings: FastTogSettings) -> Flow[Update]:
     """One answer from memory. The state is the payload of one Send."""
     try:
         answers = yield from recalled(
@@ -39,7 +39,7 @@ def remember(state: FallbackTask, settings: FastTogSettings) -> Steps[Update]:
     return {"samples": {state["part"]: Sample(answers=answers)}}
 
 
-def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def vote(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """The answer that most samples gave; the one given first among equals."""
     yield from ()
     samples: Mapping[str, Sample] = state["samples"]

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown, totals_of
 from thinkgraph.nodes.fasttog.chains import (
     by_rule,
@@ -21,12 +22,11 @@ from thinkgraph.nodes.fasttog.community_prune import is_final
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.fallback import may_remember
 from thinkgraph.nodes.tog2.reason import NEXT_NONE, decide, nothing_found
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
 from thinkgraph.state.evidence import EvidenceItem
@@ -51,7 +51,7 @@ class _Line:
     """T2T, against which an answer is checked whatever is shown."""
 
 
-def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[Update]:
+def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
     """Judge what the chains hold: answer, go on, or give up."""
     final = is_final(state, settings)
     if not state.get("_grown", True) and not (settings.partial and state["evidence"]):
@@ -70,7 +70,7 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
         every = [community for _, community in _parts(state["start"], chains)]
         update = {"chains": chains, "texts": tally(state["texts"], prose, settings)}
     ends = dict.fromkeys(end for c in new for t in _of(c, triples) for end in (t["subject"], t["object"]))
-    found = yield from ask.relations(list(ends))
+    found = yield from requests.relations(list(ends))
     places = counted(edge for edges in found for edge in edges)
     items = {community["id"]: evidence_of(community, triples, places) for community in new}
     known: dict[str, EvidenceItem] = {**state["evidence"], **items}
@@ -79,7 +79,8 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
         return {**update, **_without_answer(nothing_found(state, settings), settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
     try:
-        judgement = yield from ask.judge(
+        judgement = yield from requests.call(
+            JUDGE,
             "fasttog.reason",
             {
                 "question": safe_block(state["question"]),
@@ -94,11 +95,12 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Steps[U
                 likely=final and settings.partial,
                 explain=settings.explain,
             ),
+            fallback=NOT_SUFFICIENT,
         )
     except BudgetSpentError as spent:
         stopped = {**state, "stopped": spent.reason}
         return {**update, "draft": nothing_found(stopped, settings), "stopped": spent.reason}
-    yield from ask.emit(
+    yield from requests.emit(
         Reasoned(
             type="reasoned",
             round=state["round"],

@@ -8,16 +8,16 @@ from typing import Any, Literal
 from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError, remaining
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown
 from thinkgraph.nodes.common.memory import DIRECT
 from thinkgraph.nodes.fiske.path_evidence import show_paths
 from thinkgraph.nodes.tog2.reason import UNDECIDED, in_rounds, no_answer, supporting
-from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, task_words
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
 from thinkgraph.state.fiske import Branch, FiskeSettings
@@ -49,7 +49,7 @@ def outcome(state: Mapping[str, Any], settings: FiskeSettings) -> tuple[Outcome,
     return "failed", []
 
 
-def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """One closing call over the paths; from memory, if that is allowed, where the exploration failed."""
     how, ends = outcome(state, settings)
     shown, left_out = yield from show_paths(state["branches"], ends, state["round"], tokens=settings.evidence_tokens)
@@ -63,7 +63,7 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]
         _caught(_from_paths(shown, how, state, settings)) if shown.lines else _nothing(),
         _caught(_from_memory(state, settings)) if from_memory or io else _nothing(),
     ]
-    (judged, spent), (remembered, spent_too) = yield from ask.together(asked)
+    (judged, spent), (remembered, spent_too) = yield from requests.together(asked)
     stopped = state["stopped"] or spent or spent_too
     state = {**state, "stopped": stopped}
     if shown.lines:
@@ -72,7 +72,7 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]
         draft = _failed(remembered if from_memory else _NO_REPLY, state, settings, notes)
     if settings.io:
         draft = _merged(draft, remembered, settings)
-    yield from ask.emit(
+    yield from requests.emit(
         Reasoned(
             type="reasoned",
             round=state["round"],
@@ -87,12 +87,12 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]
     return {"draft": draft, "evidence": Overwrite(cited), "stopped": stopped}
 
 
-def _nothing() -> Steps[tuple[Judgement, str]]:
+def _nothing() -> Flow[tuple[Judgement, str]]:
     yield from ()
     return _NO_REPLY, ""
 
 
-def _caught(steps: Steps[Judgement]) -> Steps[tuple[Judgement, str]]:
+def _caught(steps: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
     """A call that a ceiling may forbid: its judgement, or the reason why there is none."""
     try:
         return (yield from steps), ""
@@ -100,10 +100,11 @@ def _caught(steps: Steps[Judgement]) -> Steps[tuple[Judgement, str]]:
         return _NO_REPLY, spent.reason
 
 
-def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Judgement]:
+def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Judgement]:
     task = task_words(settings.task, own=settings.own_knowledge)
     return (
-        yield from ask.judge(
+        yield from requests.call(
+            JUDGE,
             "fiske.answer",
             {
                 "question": safe_block(state["question"]),
@@ -112,16 +113,19 @@ def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: 
                 "next": _NEXT_PARTIAL if how == "partial" else _NEXT,
             },
             shape=Shape(evidence=len(shown.lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
+            fallback=NOT_SUFFICIENT,
         )
     )
 
 
-def _from_memory(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Judgement]:
+def _from_memory(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Judgement]:
     return (
-        yield from ask.judge(
+        yield from requests.call(
+            JUDGE,
             DIRECT,
             {"question": safe_block(state["question"]), "task": TASK_WORDS[settings.task]},
             shape=Shape(labels=TASK_LABELS[settings.task], explain=settings.explain),
+            fallback=NOT_SUFFICIENT,
         )
     )
 

@@ -9,13 +9,13 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fiske.clues import marked
 from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, mapped_by_group, offered
 from thinkgraph.nodes.fiske.r_mapping import option_id
 from thinkgraph.prompts.lines import entity_line, triple_sentence
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Retrieved
 from thinkgraph.state.fiske import Branch, FiskeSettings, Mapped, MappingCall, Offer, Option, Pair, Reach
 from thinkgraph.state.knowledge import Entity, Neighbours, Step, Triple, other_end
@@ -39,7 +39,7 @@ class _Nodes:
     """Group, then node, to the triples that reach it."""
 
 
-def reach(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def reach(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """Walk every mapped relation of every live branch in one round trip; take what exact names map; ask for the rest."""
     if state["stopped"]:
         return {"phase": "done"}
@@ -48,7 +48,7 @@ def reach(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
     limit = _limit(walks, room)
     steps = {_place(walk): _step(walk) for walk in walks} if room > 0 else {}
     found = dict(
-        zip(steps, (yield from ask.neighbours(list(steps.values()), limit=limit, seed=settings.seed)), strict=True)
+        zip(steps, (yield from requests.neighbours(list(steps.values()), limit=limit, seed=settings.seed)), strict=True)
     )
     nodes = _Nodes()
     reached, left_out = _reached(walks, found, nodes, room, state, settings)
@@ -248,10 +248,10 @@ def _is_name(clue: str) -> bool:
     return any(letter.isupper() for letter in clue) or not any(letter.islower() for letter in clue)
 
 
-def _calls(rest: Sequence[_Rest], nodes: _Nodes, settings: FiskeSettings) -> Steps[list[MappingCall]]:
+def _calls(rest: Sequence[_Rest], nodes: _Nodes, settings: FiskeSettings) -> Flow[list[MappingCall]]:
     """The calls for what names leave open. A node's type is told too, for a clue may be a kind of thing ("country")."""
     every = list(dict.fromkeys(node for *_, ids in rest for node in ids))
-    known = (yield from ask.entities(every)) if settings.node_types else []
+    known = (yield from requests.entities(every)) if settings.node_types else []
     types = {entity["id"]: entity["type"] for entity in known if entity and not entity["literal"]}
     calls: list[MappingCall] = []
     for group, clues, ids in rest:
@@ -280,9 +280,9 @@ def _line(node: str, label: str, kind: str, ways: Sequence[Triple]) -> str:
     return entity_line(Entity(id=node, label=label, type="", description=about, literal=False))
 
 
-def _report(number: int, nodes: _Nodes) -> Steps[None]:
+def _report(number: int, nodes: _Nodes) -> Flow[None]:
     triples = {triple["id"]: triple for ways in nodes.ways.values() for found in ways.values() for triple in found}
-    yield from ask.emit(
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=number,

@@ -5,18 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fiske.clues import cleaned, last_calls
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import safe_block
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.fiske import FiskeSettings
 
 
-def extract_clues(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def extract_clues(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """Numbered clues, one per occurrence. Where no reply can be read there are none, and the exploration has failed."""
-    words = yield from ask.keywords(
+    words = yield from requests.call(
+        KEYWORDS,
         "fiske.extract_clues",
         {"question": safe_block(state["question"])},
         shape=Shape(explain=settings.explain),

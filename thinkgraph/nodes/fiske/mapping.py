@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import PAIRS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.fiske import Branch, FiskeSettings, Mapped, MappingCall, Option, Pair
 from thinkgraph.tools.linking.lexical import overlap
 
@@ -43,13 +43,14 @@ def chunked(group: str, clues: Sequence[int], options: Sequence[Option], setting
     ]
 
 
-def mapping(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def mapping(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """One mapping call over one chunk of relations or nodes. The state is the payload of one Send."""
     asked: MappingCall = state["asked"]
     clues: list[str] = state["clues"]
     texts = [clues[number - 1] for number in asked["clues"]]
     lines = [option["line"] for option in asked["options"]]
-    pairs = yield from ask.pairs(
+    pairs = yield from requests.call(
+        PAIRS,
         ROLES[state["kind"]],
         {
             "question": safe_block(state["question"]),

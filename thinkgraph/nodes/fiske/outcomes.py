@@ -8,13 +8,13 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fiske.clue_table import clue_lines, clue_table
 from thinkgraph.nodes.fiske.clues import marked
 from thinkgraph.nodes.fiske.e_mapping import answers_all, by_relations, told_by
 from thinkgraph.nodes.fiske.mapping import live, mapped_by_group, offered
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored, Traced
 from thinkgraph.state.fiske import Branch, FiskeSettings, Mark, Reach, Status, Way
@@ -29,14 +29,14 @@ _SHOWN = 30
 """Most branches of each sort named in a progress event."""
 
 
-def close_unasked(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def close_unasked(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """Close the round where it has no call left to make."""
     if state["phase"] != "nodes" or state["calls_to_make"]:
         return {}
     return (yield from close_round(state, settings))
 
 
-def close_round(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def close_round(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """Add (e, r, e') to the paths whose r and e' map clues; end what maps nothing; read the ending flag."""
     explored = live(state)
     made = _successors(state, settings)
@@ -58,7 +58,7 @@ def close_round(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Upda
     ended = [branch for branch in [*before, *made] if branch["status"] in {"ended", "gone"}]
     alive = [branch for branch in made if branch["status"] in {"live", "complete"}]
     yield from _report(state, alive, ended, stops=stops)
-    yield from ask.emit(Traced(type="traced", round=state["round"], title="clues", lines=clue_lines(table)))
+    yield from requests.emit(Traced(type="traced", round=state["round"], title="clues", lines=clue_lines(table)))
     note = PrunedNote(
         round=state["round"],
         what="branches",
@@ -150,7 +150,7 @@ def _marks(parent: Branch, step: Reach, by_node: Sequence[int], label: str, clue
     return marks
 
 
-def _report(state: Mapping[str, Any], alive: Sequence[Branch], ended: Sequence[Branch], *, stops: bool) -> Steps[None]:
+def _report(state: Mapping[str, Any], alive: Sequence[Branch], ended: Sequence[Branch], *, stops: bool) -> Flow[None]:
     whole = max(len(state["clues"]), 1)
     reasons: dict[str, int] = defaultdict(int)
     for branch in ended:
@@ -163,7 +163,7 @@ def _report(state: Mapping[str, Any], alive: Sequence[Branch], ended: Sequence[B
             for branch in branches[:_SHOWN]
         ]
 
-    yield from ask.emit(
+    yield from requests.emit(
         Pruned(
             type="pruned",
             what="branches",

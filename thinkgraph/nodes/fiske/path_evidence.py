@@ -7,9 +7,9 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.budget import estimate_tokens
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown, Texts, evidence_line, fetch_texts
 from thinkgraph.nodes.fiske.clue_table import ancestors
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.fiske import Branch, Way
 
@@ -30,7 +30,7 @@ class _Hop:
 
 def show_paths(
     branches: Mapping[str, Branch], ends: Sequence[Branch], number: int, *, tokens: int
-) -> Steps[tuple[Shown, list[str]]]:
+) -> Flow[tuple[Shown, list[str]]]:
     """Evidence lines of all paths to `ends`, those that explain most clues first, within a bound on tokens.
 
     A line is a whole path whose last step lists all its ends; a step that longer paths walk anyway has no line of its

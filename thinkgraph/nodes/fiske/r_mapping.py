@@ -8,11 +8,11 @@ from typing import Any
 
 from langgraph.types import Overwrite
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered
 from thinkgraph.prompts.lines import relation_line, safe_label
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.fiske import Branch, FiskeSettings, Mapped, MappingCall, Offer, Option, Pair
 from thinkgraph.state.knowledge import Relation
 from thinkgraph.tools.linking.names import normal_name
@@ -23,7 +23,7 @@ def option_id(relation: str, direction: str) -> str:
     return f"{direction}|{relation}"
 
 
-def open_round(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def open_round(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """Start a round, if one is to come: the relations of all live branches' entities in one round trip, what exact names
     map, and the calls that map the rest.
     """
@@ -33,7 +33,7 @@ def open_round(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Updat
         return {}
     if state["stopped"] or not branches:
         return {"phase": "done"}
-    found = yield from ask.relations(list(dict.fromkeys(branch["entity"] for branch in branches)))
+    found = yield from requests.relations(list(dict.fromkeys(branch["entity"] for branch in branches)))
     edges = {entity[0]["entity"]: entity for entity in found if entity}
     groups: dict[str, list[Branch]] = defaultdict(list)
     for branch in branches:

@@ -6,10 +6,10 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.fiske.clues import is_whole, same
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Linked, Scored
 from thinkgraph.state.fiske import Branch, FiskeSettings, Mark
 from thinkgraph.state.knowledge import Link
@@ -20,12 +20,12 @@ _SHOWN = 50
 """Most starting points named in the progress event."""
 
 
-def starting_points(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[Update]:
+def starting_points(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     """One branch per entity that some clue names, best links first; all clues are linked in one batch."""
     clues: list[str] = state["clues"]
     numbers = [number for number in range(1, len(clues) + 1) if same(clues, number)[0] == number]
     texts = [clues[number - 1] for number in numbers]
-    found = yield from ask.link_names(texts, limit=settings.candidates + 1)
+    found = yield from requests.link_names(texts, limit=settings.candidates + 1)
     named = [
         [link for link in links if is_whole(link["mention"], text)] for links, text in zip(found, texts, strict=True)
     ]
@@ -42,7 +42,7 @@ def starting_points(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[
     }
     if not matches and settings.link_fallback:
         # No clue is a name by itself: one may hold a name, or be a misspelt one. It is marked only if it says no more.
-        named = found if any(found) else (yield from ask.link_names(texts, limit=_GUESSES, guess=True))
+        named = found if any(found) else (yield from requests.link_names(texts, limit=_GUESSES, guess=True))
     ranked = _ranked(named)
     starts = ranked[: settings.candidates]
     if len(ranked) > len(starts):
@@ -57,7 +57,7 @@ def starting_points(state: Mapping[str, Any], settings: FiskeSettings) -> Steps[
         for place, link in enumerate(starts, start=1)
     }
     candidates = [Scored(label=link["entity"]["label"], score=round(link["score"], 4)) for link in starts[:_SHOWN]]
-    yield from ask.emit(Linked(type="linked", candidates=candidates))
+    yield from requests.emit(Linked(type="linked", candidates=candidates))
     return {"branches": branches, "matches": matches, "notes": [*state["notes"], *notes]}
 
 

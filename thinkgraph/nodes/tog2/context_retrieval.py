@@ -6,13 +6,13 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.ranking import Rankable, rank, round_query
 from thinkgraph.nodes.tog2.candidates import Reached, Scored, Way
 from thinkgraph.prompts.lines import passage_line, path_line
 from thinkgraph.prompts.lines import triple_sentence as sentence
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.events import Retrieved
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.knowledge import PassageHit
@@ -24,11 +24,11 @@ WAYS_PER_CHUNK = 3
 """A chunk is scored behind at most so many of the triples that led to its entity."""
 
 
-def topic_context(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def topic_context(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Round 0: the top K chunks of the topic entities' own documents."""
     topics: list[Topic] = state["topics"]
     question = state["question"]
-    hits = yield from ask.passages_of([topic["id"] for topic in topics], question, limit=settings.rank_texts)
+    hits = yield from requests.passages_of([topic["id"] for topic in topics], question, limit=settings.rank_texts)
     place = {topic["id"]: topic for topic in topics}
     drafts: list[tuple[Scored, Rankable]] = []
     for hit in hits:
@@ -76,7 +76,7 @@ def _sentences(candidates: Sequence[Reached], query: str, room: int) -> list[tup
     return picked
 
 
-def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Score the chunks of all candidates' documents, and every triple itself, against question and round query.
 
     A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly.
@@ -88,7 +88,7 @@ def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps
     looked_for = round_query(question, query)
     by_id = {candidate.id: candidate for candidate in candidates}
     sources = [candidate.id for candidate in candidates if not candidate.literal]
-    hits = yield from ask.passages_of(sources, looked_for, limit=settings.rank_texts)
+    hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
     again = yield from _again(state, by_id, looked_for, settings)
     texts: list[tuple[Scored, Rankable]] = []
     for hit in hits:
@@ -116,7 +116,7 @@ def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Steps
 
 def _again(
     state: Mapping[str, Any], reached: Mapping[str, Reached], looked_for: str, settings: Tog2Settings
-) -> Steps[list[tuple[Scored, Rankable]]]:
+) -> Flow[list[tuple[Scored, Rankable]]]:
     """Chunks of the documents of the entities this round starts from, where there is a new query to read them with.
 
     The paper reads a topic's documents once, before it knows what to look for. These are evidence beside the top K and take
@@ -125,7 +125,7 @@ def _again(
     topics = sorted({topic["id"] for topic in state["topics"]} - reached.keys())
     if not state["query"] or not settings.revisit_topics or not topics:
         return []
-    hits = yield from ask.passages_of(topics, looked_for, limit=settings.top_k)
+    hits = yield from requests.passages_of(topics, looked_for, limit=settings.top_k)
     found = []
     for hit in hits:
         owner = next(entity for entity in hit["passage"]["entities"] if entity in topics)
@@ -168,10 +168,8 @@ def chunk_item(chunk: Scored, topics: Mapping[str, Topic], number: int) -> Evide
     return _chunk_item(chunk, path, number)
 
 
-def _report(
-    number: int, entities: int, triples: int, passages: int, ranked: int, best: Sequence[Scored]
-) -> Steps[None]:
-    yield from ask.emit(
+def _report(number: int, entities: int, triples: int, passages: int, ranked: int, best: Sequence[Scored]) -> Flow[None]:
+    yield from requests.emit(
         Retrieved(
             type="retrieved",
             round=number,

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.tog2.candidates import Hop, Reached, Way
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.knowledge import Step, other_end
 from thinkgraph.state.tog2 import KeptRelation, Tog2Settings, Topic
 
 
-def entity_discovery(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def entity_discovery(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Walk every kept relation one hop, in one round trip; candidates are keyed by id, never by name."""
     topics: dict[str, Topic] = {topic["id"]: topic for topic in state["topics"]}
     kept: list[KeptRelation] = [
@@ -27,7 +27,7 @@ def entity_discovery(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[
         Step(entity=relation["entity"], relation=relation["relation"], direction=relation["direction"])
         for relation in kept
     ]
-    found = yield from ask.neighbours(steps, limit=settings.tails, seed=settings.seed)
+    found = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     reached: dict[str, Reached] = {}
     hops: dict[str, Hop] = {}
     for relation, tails in zip(kept, found, strict=True):

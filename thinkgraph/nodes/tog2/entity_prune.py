@@ -6,11 +6,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.tog2.candidates import Hop, Reached, Scored
 from thinkgraph.nodes.tog2.context_retrieval import chunk_item
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state import events
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.evidence import EvidenceItem, Path
@@ -25,7 +25,7 @@ def entity_scores(top: Sequence[Scored], alpha: float) -> dict[str, float]:
     return scores
 
 
-def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Keep the W best candidates as the next round's topic entities, and the paths and chunks of all top-K owners."""
     ranked: list[Scored] = state["_ranked"]
     candidates: dict[str, Reached] = {candidate.id: candidate for candidate in state["_candidates"]}
@@ -42,7 +42,7 @@ def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Upda
     items = _evidence([*top, *again], hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
     topics = [_topic(candidates[key], top, scores[key]) for key in kept]
     dropped = [candidate for key, candidate in candidates.items() if key not in kept and not candidate.literal]
-    yield from ask.emit(
+    yield from requests.emit(
         events.Pruned(
             type="pruned",
             what="entities",

@@ -6,13 +6,13 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Shown, show
-from thinkgraph.prompts.kinds import Judgement, Shape
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, TEXT, Judgement, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.events import Reasoned
 from thinkgraph.state.settings import RunSettings
@@ -47,7 +47,7 @@ def is_final(state: Mapping[str, Any], settings: Tog2Settings) -> bool:
     return bool(state["round"] >= settings.depth or not state["topics"] or state["stopped"])
 
 
-def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Judge the round's evidence; in the last round the bounded evidence of all rounds."""
     final = is_final(state, settings)
     items = [item for item in state["evidence"].values() if final or item["round"] == state["round"]]
@@ -60,7 +60,8 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
     words, fields = next_words(settings, final=final)
     task = task_words(settings.task, own=settings.own_knowledge)
     try:
-        judgement = yield from ask.judge(
+        judgement = yield from requests.call(
+            JUDGE,
             "tog2.reason",
             {
                 "question": safe_block(state["question"]),
@@ -77,10 +78,11 @@ def reason(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
                 likely=final,
                 explain=settings.explain,
             ),
+            fallback=NOT_SUFFICIENT,
         )
     except BudgetSpentError as spent:
         return {"draft": nothing_found({**state, "stopped": spent.reason}, settings), "stopped": spent.reason}
-    yield from ask.emit(
+    yield from requests.emit(
         Reasoned(
             type="reasoned",
             round=state["round"],
@@ -167,9 +169,10 @@ def nothing_found(state: Mapping[str, Any], settings: RunSettings) -> Draft:
     return Draft(answers=no_answer(settings), status="unknown", reason=why, cited=[])
 
 
-def query_reform(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def query_reform(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """The split mode's own call: from clues to the next round's search query."""
-    query = yield from ask.text(
+    query = yield from requests.call(
+        TEXT,
         "tog2.query_reform",
         {"question": safe_block(state["question"]), "clues": safe_block(state["clues"])},
         shape=Shape(explain=settings.explain),

@@ -6,11 +6,11 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import entity_line, numbered, relation_line, safe_block
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored
 from thinkgraph.state.knowledge import Entity, Relation
@@ -31,13 +31,13 @@ def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple
     return [(number, 10 * value) for number, value in sorted(likeness, key=lambda pair: -pair[1])[:most]]
 
 
-def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
     The state is the payload of one Send: all topic entities in combined mode, one of them otherwise.
     """
     topics: list[Topic] = state["topics"]
-    discovered = yield from ask.relations([topic["id"] for topic in topics])
+    discovered = yield from requests.relations([topic["id"] for topic in topics])
     label = {topic["id"]: topic["label"] for topic in topics}
     edges = [edge for found in discovered for edge in found]
     if len(edges) > MAX_OPTIONS:
@@ -46,7 +46,8 @@ def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Up
     if not edges:
         return {"kept": {}}
     options = numbered(relation_line(edge, label[edge["entity"]]) for edge in edges)
-    scored = yield from ask.score(
+    scored = yield from requests.call(
+        SCORE,
         "tog2.relation_prune",
         {
             "question": safe_block(state["question"]),
@@ -79,7 +80,7 @@ def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Up
     dropped = [
         edge for edge in edges if f"{state['round']}|{edge['entity']}|{edge['direction']}|{edge['name']}" not in kept
     ]
-    yield from ask.emit(
+    yield from requests.emit(
         Pruned(
             type="pruned",
             what="relations",

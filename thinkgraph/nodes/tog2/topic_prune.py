@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from thinkgraph.prompts.kinds import Shape
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import entity_line, numbered, safe_block
-from thinkgraph.runtime import requests as ask
+from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.runtime.requests import Steps
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.events import Pruned, Scored
 from thinkgraph.state.evidence import Path
@@ -41,7 +41,7 @@ def _line(candidate: Candidate) -> str:
     )
 
 
-def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Update]:
+def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Choose at most W starting entities, best link score first; there may be none."""
     candidates: list[Candidate] = state["candidates"]
     if not candidates:
@@ -51,7 +51,8 @@ def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Updat
     elif settings.skip_exact_topic and _named_alone(candidates):
         numbers = [1]
     else:
-        numbers = yield from ask.pick(
+        numbers = yield from requests.call(
+            PICK,
             "tog2.topic_prune",
             {"question": safe_block(state["question"]), "options": numbered(map(_line, candidates))},
             shape=Shape(options=len(candidates), explain=settings.explain),
@@ -61,7 +62,7 @@ def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Steps[Updat
     chosen = sorted((candidates[number - 1] for number in numbers), key=lambda found: -found["score"])[: settings.width]
     kept = {candidate["id"] for candidate in chosen}
     dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
-    yield from ask.emit(
+    yield from requests.emit(
         Pruned(
             type="pruned",
             what="topics",

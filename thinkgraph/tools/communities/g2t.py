@@ -17,8 +17,7 @@ from typing import Any, NamedTuple
 
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.prompts.communities import community_line
-from thinkgraph.state.knowledge import Triple
-from thinkgraph.state.prose import Prose
+from thinkgraph.state.knowledge import Prose, Triple
 from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.encoders.embeddings import load_from_hub, one_line, quiet_libraries
 from thinkgraph.tools.linking.names import well_formed
