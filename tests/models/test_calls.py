@@ -14,7 +14,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model
 from thinkgraph.models.client import Reply
 from thinkgraph.models.journal import MemoryJournal, RawReply
-from thinkgraph.prompts.kinds import PICK, Shape
+from thinkgraph.prompts.kinds import PICK, TEXT, Shape
 from thinkgraph.runtime.driver import Driver
 
 ROLE = "tog2.topic_prune"
@@ -68,7 +68,7 @@ def test_the_request_carries_stage_temperature_schema_and_limits() -> None:
     assert options.schema is not None
     assert hand.calls[1].options.temperature == 0.9
     hand.script = ["words"]
-    words = a_question(role="tog2.query_reform", inputs={"question": "q", "clues": "c"}, fallback="")
+    words = a_question(kind=TEXT, role="tog2.query_reform", inputs={"question": "q", "clues": "c"}, fallback="")
     hand.run(call_model(words, a_scope(**settings)))
     assert (hand.calls[2].options.temperature, hand.calls[2].options.schema) == (0.1, None)
 
