@@ -18,8 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.cli.main import main as thinkgraph
-from thinkgraph.eval.bench import Plan, Row, bench_model, load_questions, render, run_bench, table
+from thinkgraph.eval.bench import Plan, run_bench
+from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.questions import Question
+from thinkgraph.eval.reports.results import Row, render, table
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 

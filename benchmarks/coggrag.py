@@ -34,10 +34,12 @@ from latency import waves
 
 import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
-from thinkgraph.eval.bench import Plan, Result, bench_model, load_questions, render, run_bench, table
+from thinkgraph.eval.bench import Plan, run_bench
+from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
+from thinkgraph.eval.reports.results import Result, render, table
 from thinkgraph.nodes.coggrag.mind_map import plan
 from thinkgraph.nodes.coggrag.retrieve import in_words
 from thinkgraph.nodes.coggrag.triple_lists import TripleList, expand, sentence

@@ -31,7 +31,7 @@ from typing import Any
 from langgraph.checkpoint.memory import InMemorySaver
 
 from thinkgraph.cli.main import main as thinkgraph
-from thinkgraph.eval.bench import data_name, load_questions
+from thinkgraph.eval.bench_setup import data_name, load_questions
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import score
 from thinkgraph.eval.perfect.chooser import PerfectChooser

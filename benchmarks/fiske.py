@@ -20,7 +20,7 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
-from thinkgraph.eval.bench import bench_model, load_questions, spread
+from thinkgraph.eval.bench_setup import bench_model, load_questions, spread
 from thinkgraph.eval.metrics import Scores, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.tools.knowledge import Knowledge

@@ -19,7 +19,7 @@ from collections.abc import Sequence
 from typing import Any
 
 import thinkgraph as tg
-from thinkgraph.eval.bench import load_questions
+from thinkgraph.eval.bench_setup import load_questions
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.testing.server import ModelServer, ServedCall

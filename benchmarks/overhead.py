@@ -35,7 +35,7 @@ from typing_extensions import TypedDict
 
 import thinkgraph as tg
 from thinkgraph.cli.runstore import RunStore
-from thinkgraph.eval.bench import bench_model, load_questions
+from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.questions import Question
 from thinkgraph.models.client import ChatClient
 from thinkgraph.tools.knowledge import Knowledge

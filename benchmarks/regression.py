@@ -34,22 +34,13 @@ from documents import read as read_rows
 
 from thinkgraph.cli.options import parse_settings
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.bench import (
-    Plan,
-    bench_model,
-    kept_results,
-    known_golds,
-    plan_record,
-    run_bench,
-    settings_by_method,
-    spread,
-    table,
-)
+from thinkgraph.eval.bench import Plan, kept_results, plan_record, run_bench
+from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method, spread
 from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.results import Row
+from thinkgraph.eval.reports.results import Row, table
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS

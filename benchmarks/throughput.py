@@ -28,7 +28,7 @@ from contextlib import AsyncExitStack
 
 from openai import AsyncOpenAI
 
-from thinkgraph.eval.bench import load_questions
+from thinkgraph.eval.bench_setup import load_questions
 from thinkgraph.eval.workers import Work, Workers
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope, ModelCall, call_model

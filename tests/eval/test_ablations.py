@@ -10,8 +10,8 @@ import pytest
 from thinkgraph.cli.main import main
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.ablations import ABLATIONS, Cell, ablation, cells, render
-from thinkgraph.eval.published import _CELLS
-from thinkgraph.eval.results import Row
+from thinkgraph.eval.reports.published import _CELLS
+from thinkgraph.eval.reports.results import Row
 
 
 @pytest.mark.parametrize("name", ABLATIONS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from thinkgraph.eval.ids import named
+from thinkgraph.eval.datasets.ids import named
 from thinkgraph.eval.metrics import score
 from thinkgraph.eval.questions import Question
 from thinkgraph.testing.memory import MemoryGraphStore

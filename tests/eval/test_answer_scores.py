@@ -6,7 +6,7 @@ import pytest
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
-from thinkgraph.eval.stats import interval, paired
+from thinkgraph.eval.reports.stats import interval, paired
 from thinkgraph.state.answer import CitedPassage, Evidence
 from thinkgraph.state.knowledge import Triple
 

@@ -9,7 +9,7 @@ from fakes import FakeModel
 from graphs.cases import CASES
 
 import thinkgraph as tg
-from thinkgraph.eval.results import Result, table
+from thinkgraph.eval.reports.results import Result, table
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings

@@ -13,8 +13,8 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.published import published_cell
-from thinkgraph.eval.results import Row
+from thinkgraph.eval.reports.published import published_cell
+from thinkgraph.eval.reports.results import Row
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.settings import resolve_settings
 

@@ -8,25 +8,22 @@ import json
 from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.rate_limiters import BaseRateLimiter
 
-from thinkgraph.errors import ThinkGraphError, UsageError
-from thinkgraph.eval.datasets import Style, read_dataset
-from thinkgraph.eval.gold import Gold, resolve_golds
+from thinkgraph.errors import ThinkGraphError
+from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.results import Result, Row, is_result, render, table
+from thinkgraph.eval.reports.results import Result, is_result
 from thinkgraph.eval.workers import Workers
 from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import find_method
-from thinkgraph.models.client import client_for
 from thinkgraph.models.prices import Prices
-from thinkgraph.models.roles import OFFLINE, Models
+from thinkgraph.models.roles import Models
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE_ROLE
 from thinkgraph.state.answer import Answer
@@ -34,27 +31,6 @@ from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.version import VERSION
-
-__all__ = [
-    "Plan",
-    "Result",
-    "Row",
-    "arun_bench",
-    "bench_model",
-    "data_name",
-    "gold_knowledge",
-    "kept_results",
-    "known_golds",
-    "load_questions",
-    "plan_record",
-    "render",
-    "run_bench",
-    "settings_by_method",
-    "spread",
-    "table",
-]
-
-PERFECT = "perfect"
 
 
 @dataclass(frozen=True)
@@ -73,126 +49,6 @@ class Plan:
     """Questions asked at a time."""
     rate_limiter: BaseRateLimiter | None = None
     """Holds all requests to models, whatever the method and question, to one rate."""
-
-
-def load_questions(data: str, limit: int | None = None) -> list[Question]:
-    """The questions of "world", of a JSON Lines file or of `NAME:FILE`; at most `limit`, spread evenly over the file."""
-    return spread(read_dataset(data)[1], limit)
-
-
-def data_name(data: str) -> str:
-    """What a report calls the data: never a path of the machine it ran on."""
-    name, colon, file = data.partition(":")
-    return f"{name}:{Path(file).name}" if colon else Path(data).name
-
-
-def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
-    """At most `limit` questions, evenly over the list."""
-    if limit is None or limit >= len(questions):
-        return list(questions)
-    return [questions[at * len(questions) // limit] for at in range(limit)]
-
-
-def settings_by_method(
-    methods: Sequence[str], settings: Mapping[str, Any], *, style: Style = "question"
-) -> dict[str, dict[str, Any]]:
-    """Share settings out: `name` goes to every method that has it, `method.name` to one.
-
-    Args:
-        methods: the methods of the bench.
-        settings: the settings given.
-        style: the data's style of task, for the methods that have the setting `task`.
-
-    Raises:
-        UsageError: no method has the setting.
-    """
-    shared: dict[str, dict[str, Any]] = {
-        method: {"task": style} if style != "question" and "task" in find_method(method).settings.model_fields else {}
-        for method in methods
-    }
-    for name, value in settings.items():
-        target, dot, own = name.partition(".")
-        chosen = [target] if dot else list(methods)
-        setting = own if dot else name
-        takers = [
-            method for method in chosen if method in shared and setting in find_method(method).settings.model_fields
-        ]
-        if not takers:
-            raise UsageError(f"none of the methods {', '.join(methods)} has a setting '{name}'")
-        for method in takers:
-            shared[method][setting] = value
-    return shared
-
-
-def gold_knowledge(knowledge: Knowledge, questions: Sequence[Question]) -> Knowledge:
-    """The same knowledge with the questions' given topics in the place of entity linking.
-
-    Raises:
-        UsageError: no question names its topics.
-    """
-    from thinkgraph.eval.topics import TopicLinker
-
-    if not any(question.topic for question in questions):
-        raise UsageError("--gold-entities yes: no question of this file names its topic entities")
-    return knowledge.with_linker(lambda: TopicLinker(questions, knowledge.graph, knowledge.linker))
-
-
-def bench_model(
-    name: str, questions: Sequence[Question], knowledge: Knowledge, *, seed: int = 0
-) -> str | BaseChatModel:
-    """The model of a bench: "perfect" or "perfect:SHARE" (of wrong choices), or any model name.
-
-    Args:
-        name: the name.
-        questions: what the perfect chooser must know.
-        knowledge: where their gold paths lie.
-        seed: of the wrong choices.
-
-    Raises:
-        UsageError: the name has no known form, the share is not a number from 0 to 1, no question has a gold path, or a
-            gold path does not fit the knowledge.
-    """
-    head, _, share = name.partition(":")
-    if head != PERFECT:
-        if name != OFFLINE:
-            # A malformed name is refused now, not after files were opened.
-            client_for(name)
-        return name
-    from thinkgraph.eval.perfect.chooser import PerfectChooser
-
-    try:
-        wrong = float(share or 0)
-    except ValueError:
-        wrong = -1.0
-    if not 0 <= wrong <= 1:
-        raise UsageError(f"model '{name}': the share of wrong choices must be a number from 0 to 1")
-    answerable = [question for question in questions if question.answers]
-    if answerable and not any(question.gold_path or question.gold_passages for question in answerable):
-        raise UsageError(
-            f"model '{name}' picks what lies on the gold path, and no question here has a gold path or gold passages: take "
-            "another model, or the file that holds them beside"
-        )
-    golds = resolve_golds(questions, knowledge.graph, knowledge.text)
-    return PerfectChooser(
-        {question.question: gold for question, gold in zip(questions, golds, strict=True)}, wrong=wrong, seed=seed
-    )
-
-
-def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, Gold]:
-    """Gold evidence by question id; a question whose path does not fit the knowledge has none."""
-    try:
-        golds = resolve_golds(questions, knowledge.graph, knowledge.text)
-        return {question.id: gold for question, gold in zip(questions, golds, strict=True)}
-    except UsageError:
-        # One wrong path must not cost all the others: they are resolved one by one.
-        pass
-    found: dict[str, Gold] = {}
-    for question in questions:
-        try:
-            found[question.id] = resolve_golds([question], knowledge.graph, knowledge.text)[0]
-        except UsageError:
-            continue
-    return found
 
 
 def plan_record(plan: Plan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:

@@ -202,7 +202,7 @@ def _told(error: ThinkGraphError) -> dict[str, str]:
 
 
 async def _serve(work: Work) -> None:
-    from thinkgraph.eval.bench import bench_model, gold_knowledge
+    from thinkgraph.eval.bench_setup import bench_model, gold_knowledge
     from thinkgraph.graphs.build import Graph, build, offline_model
     from thinkgraph.models.limits import limiter
     from thinkgraph.models.roles import Models

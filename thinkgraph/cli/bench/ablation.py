@@ -18,7 +18,7 @@ from thinkgraph.tools.progress import no_progress
 if TYPE_CHECKING:
     from thinkgraph.eval.ablations import Cell
     from thinkgraph.eval.questions import Question
-    from thinkgraph.eval.results import Row
+    from thinkgraph.eval.reports.results import Row
     from thinkgraph.tools.knowledge import Knowledge
 
 MAX_CONCURRENCY = 512
@@ -62,9 +62,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
-    from thinkgraph.eval import ablations, bench
+    from thinkgraph.eval import ablations, bench_setup
     from thinkgraph.eval.datasets import read_dataset
-    from thinkgraph.eval.ids import named
+    from thinkgraph.eval.datasets.ids import named
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:
@@ -75,7 +75,7 @@ def run(args: argparse.Namespace) -> int:
     table = ablations.ablation(args.name)
     _check(args)
     dataset, questions = read_dataset(args.data)
-    questions = bench.spread(questions, args.limit)
+    questions = bench_setup.spread(questions, args.limit)
     settings = {**({"task": dataset.style} if dataset.style != "question" else {}), **parse_settings(args.set)}
     if args.seed:
         settings.setdefault("seed", args.seed)
@@ -95,7 +95,7 @@ def run(args: argparse.Namespace) -> int:
         write_json({"ablation": args.name, "source": table.source, "cells": found})
     else:
         write_line(ablations.render(args.name, cells, rows, dataset=args.data.partition(":")[0]))
-        asked = f"{len(questions)} questions of {bench.data_name(args.data)}"
+        asked = f"{len(questions)} questions of {bench_setup.data_name(args.data)}"
         write_line(f"\n{asked}, {knowledge.name}, model {model_name(args.model)}")
     for where, why in blank.items():
         sys.stderr.write(f"thinkgraph: error: no figure for {where}: {why}\n")
@@ -110,14 +110,15 @@ def _measured(
     folder: Path | None,
 ) -> tuple[dict[str, Row], dict[str, str]]:
     """The cells' figures by key; and by place, why there are none where an encoder cannot be loaded."""
-    from thinkgraph.eval import bench
+    from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.record import RecordFile
+    from thinkgraph.eval.reports.results import table
     from thinkgraph.models.limits import limiter
 
     given = args.gold_entities == "yes"
-    knowledge = bench.gold_knowledge(opened, questions) if given else opened
+    knowledge = bench_setup.gold_knowledge(opened, questions) if given else opened
     name = model_name(args.model)
-    model = bench.bench_model(name, questions, opened, seed=args.seed)
+    model = bench_setup.bench_model(name, questions, opened, seed=args.seed)
     rows: dict[str, Row] = {}
     blank: dict[str, str] = {}
     missing: set[str] = set()
@@ -137,7 +138,7 @@ def _measured(
             rate_limiter=limiter(args.rate),
         )
         record = bench.plan_record(
-            plan, model=name, seed=args.seed, gold_entities=given, data=bench.data_name(args.data)
+            plan, model=name, seed=args.seed, gold_entities=given, data=bench_setup.data_name(args.data)
         )
         with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
             done = bench.kept_results(file) if file else []
@@ -150,7 +151,7 @@ def _measured(
                 blank[where] = str(error)
                 missing.add(ranker)
                 continue
-        rows[key] = next(row for row in bench.table(results, seed=args.seed) if row["type"] == "all")
+        rows[key] = next(row for row in table(results, seed=args.seed) if row["type"] == "all")
     return rows, blank
 
 

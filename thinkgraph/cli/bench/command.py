@@ -6,7 +6,7 @@ import argparse
 import sys
 from contextlib import nullcontext
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import (
@@ -23,6 +23,7 @@ from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.eval.questions import Question
+    from thinkgraph.eval.reports.results import Result
 
 MAX_CONCURRENCY = 512
 
@@ -78,9 +79,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the bench."""
-    from thinkgraph.eval import bench
+    from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.datasets import read_dataset
-    from thinkgraph.eval.ids import named
+    from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.eval.workers import Work, Workers
     from thinkgraph.graphs.registry import find_method
@@ -98,13 +99,13 @@ def run(args: argparse.Namespace) -> int:
     chosen = {name: find_method(name) for name in methods}
     dataset, questions = read_dataset(args.data)
     config = configured(args)
-    flags = bench.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
+    flags = bench_setup.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
     settings = {name: {**config.settings(name), **flags[name]} for name in methods}
     for name, found in chosen.items():
         if args.seed and "seed" in found.settings.model_fields:
             settings[name].setdefault("seed", args.seed)
         resolve_settings(found.settings, settings[name])
-    questions = bench.spread(_of_type(questions, args), args.limit)
+    questions = bench_setup.spread(_of_type(questions, args), args.limit)
     name = model_name(args.model)
     folder = Path(args.report).expanduser() if args.report else None
     out = _results_path(args.out, folder)
@@ -113,16 +114,20 @@ def run(args: argparse.Namespace) -> int:
         questions = named(questions, knowledge.graph)
         plan = bench.Plan(
             questions=questions,
-            knowledge=bench.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,
+            knowledge=bench_setup.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,
             methods=settings,
-            model=bench.bench_model(name, questions, knowledge, seed=args.seed),
+            model=bench_setup.bench_model(name, questions, knowledge, seed=args.seed),
             prices=load_prices(args.prices) if args.prices else None,
-            golds=bench.known_golds(questions, knowledge),
+            golds=bench_setup.known_golds(questions, knowledge),
             concurrency=max(args.concurrency, args.workers),
             rate_limiter=limiter(args.rate),
         )
         record = bench.plan_record(
-            plan, model=name, seed=args.seed, gold_entities=args.gold_entities == "yes", data=bench.data_name(args.data)
+            plan,
+            model=name,
+            seed=args.seed,
+            gold_entities=args.gold_entities == "yes",
+            data=bench_setup.data_name(args.data),
         )
         if folder:
             _make(folder)
@@ -139,7 +144,7 @@ def run(args: argparse.Namespace) -> int:
                 rate=args.rate,
                 seed=args.seed,
                 gold_entities=args.gold_entities == "yes",
-                questions=questions if name.startswith(bench.PERFECT) or args.gold_entities == "yes" else (),
+                questions=questions if name.startswith(bench_setup.PERFECT) or args.gold_entities == "yes" else (),
             )
             results = bench.run_bench(
                 plan,
@@ -148,17 +153,23 @@ def run(args: argparse.Namespace) -> int:
                 done=done,
                 workers=Workers(work, args.workers) if args.workers > 1 else None,
             )
-    rows = bench.table(results, seed=args.seed)
+    _print(results, record, folder, args)
+    return 0
+
+
+def _print(results: list[Result], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
+    from thinkgraph.eval.reports.results import render, table
+
+    rows = table(results, seed=args.seed)
     if folder:
-        from thinkgraph.eval.report import write_report
+        from thinkgraph.eval.reports.report import write_report
 
         write_report(folder, results, record)
         sys.stderr.write(f"report: {folder / 'report.md'} and report.html\n")
     if args.json:
         write_json({"rows": rows})
     else:
-        write_line(bench.render(rows))
-    return 0
+        write_line(render(rows))
 
 
 def _list() -> int:

@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask every method."""
     from thinkgraph.cli.ask import read_question
-    from thinkgraph.eval.bench import settings_by_method
+    from thinkgraph.eval.bench_setup import settings_by_method
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.graphs.registry import find_method
     from thinkgraph.models.prices import load_prices

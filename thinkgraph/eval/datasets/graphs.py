@@ -149,7 +149,7 @@ def qald(path: Path, *, language: str = "en") -> Found:
     """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
 
     Answers are IRIs or literals in SPARQL's result format; an IRI is compared as a whole, by its last part (an entity id of
-    Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.ids`). ASK queries give yes or no. Questions without
+    Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.datasets.ids`). ASK queries give yes or no. Questions without
     a wording in `language` are left out.
     """
     for row in json_file(path, "questions"):

@@ -151,7 +151,7 @@ def shared_out(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str,
         UsageError: no such method, or a setting that none has.
         SettingsError: a value out of range.
     """
-    from thinkgraph.eval.bench import settings_by_method
+    from thinkgraph.eval.bench_setup import settings_by_method
 
     found = {name: find_method(name) for name in methods}
     shared = settings_by_method(list(found), settings)

@@ -9,7 +9,7 @@ import numpy as np
 from typing_extensions import TypedDict
 
 from thinkgraph.eval.metrics import EvidenceScores, Scores
-from thinkgraph.eval.stats import interval
+from thinkgraph.eval.reports.stats import interval
 from thinkgraph.state.answer import Answer
 
 PLAIN_COLUMNS = (

@@ -15,9 +15,9 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.published import published_for
-from thinkgraph.eval.results import Result, Row, table
-from thinkgraph.eval.stats import interval, paired
+from thinkgraph.eval.reports.published import published_for
+from thinkgraph.eval.reports.results import Result, Row, table
+from thinkgraph.eval.reports.stats import interval, paired
 
 _ANSWER_COLUMNS = ("method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete")
 _OUTCOME_COLUMNS = ("method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall")
