@@ -2,7 +2,7 @@
 
 begin ── extract (subjects) ── headers (local community search, multiple choice) ── reason ──┐
     ┌─────────────────────────────────────────────────────────────────────────────────────────┤
-    │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── vote) ── answer
+    │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── majority) ── answer
     └─ search (local community search of every chain) ── prune × chains (single choice) ── grow + reason
 """
 
@@ -23,12 +23,12 @@ from thinkgraph.nodes.fasttog.chains import chains_trace
 from thinkgraph.nodes.fasttog.community_prune import community_prune, grow, header_choice, is_final
 from thinkgraph.nodes.fasttog.community_search import community_search, search_starts
 from thinkgraph.nodes.fasttog.extract_subjects import extract_subjects, link_subjects
-from thinkgraph.nodes.fasttog.fallback import may_remember, remember, vote
+from thinkgraph.nodes.fasttog.fallback import majority, may_remember, remember
 from thinkgraph.nodes.fasttog.reason import chain_reason
 from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
-from thinkgraph.state.fasttog import FallbackTask, FastTogSettings, FastTogState, PruneTask
+from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
+from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
 
 
 def roles(settings: FastTogSettings) -> Sequence[str]:
@@ -80,8 +80,7 @@ def _give_up(state: FastTogState) -> str | list[Send]:
     count = settings.fallback_samples if settings.fallback == "cot_sc" else 1
     samples = ((str(number), number) for number in range(1, count + 1))
     return [
-        Send("remember", FallbackTask(**task, sample=number))
-        for task, number in tasks(state, settings, samples, keep=0)
+        Send("remember", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=0)
     ]
 
 
@@ -108,8 +107,8 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node("search", run.node("search", community_search))
     graph.add_node("prune", run.node("prune", community_prune), input_schema=PruneTask)
     graph.add_node("grow", run.node("grow", chain(FastTogState, grow, chain_reason)))
-    graph.add_node("remember", run.node("remember", remember), input_schema=FallbackTask)
-    graph.add_node("vote", run.node("vote", vote))
+    graph.add_node("remember", run.node("remember", remember), input_schema=SampleTask)
+    graph.add_node("majority", run.node("majority", majority))
     graph.add_node("answer", run.node("answer", answer("fasttog.reason", chains_trace)))
     graph.add_edge(START, "begin")
     graph.add_edge("begin", "extract")
@@ -119,8 +118,8 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("search", _after_search, ["prune", "grow"])
     graph.add_edge("prune", "grow")
     graph.add_conditional_edges("grow", _after_reason, ["search", "remember", "answer"])
-    graph.add_edge("remember", "vote")
-    graph.add_edge("vote", "answer")
+    graph.add_edge("remember", "majority")
+    graph.add_edge("majority", "answer")
     graph.add_edge("answer", END)
     return graph
 

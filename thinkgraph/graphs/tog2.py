@@ -25,14 +25,14 @@ from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.tog2.context_retrieval import context_retrieval, topic_context
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.entity_prune import entity_prune
-from thinkgraph.nodes.tog2.precheck import precheck, tally
+from thinkgraph.nodes.tog2.precheck import majority, precheck
 from thinkgraph.nodes.tog2.reason import query_reform, reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner, Update, chain
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
-from thinkgraph.state.tog2 import PrecheckTask, RelationPruneTask, Tog2Settings, Tog2State, Topic
+from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
+from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, Topic
 
 
 def roles(settings: Tog2Settings) -> Sequence[str]:
@@ -74,8 +74,7 @@ def _after_begin(state: Tog2State) -> str | list[Send]:
         return "topic_prune"
     samples = ((str(number), number) for number in range(1, settings.precheck_samples + 1))
     return [
-        Send("precheck", PrecheckTask(**task, sample=number))
-        for task, number in tasks(state, settings, samples, keep=1)
+        Send("precheck", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=1)
     ]
 
 
@@ -113,8 +112,8 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node(
         "begin", run.node("begin", chain(Tog2State, begin("tog2", roles, _fresh), link_entities), entry=True)
     )
-    graph.add_node("precheck", run.node("precheck", precheck), input_schema=PrecheckTask)
-    graph.add_node("topic_prune", run.node("topic_prune", chain(Tog2State, tally, topic_prune, topic_context)))
+    graph.add_node("precheck", run.node("precheck", precheck), input_schema=SampleTask)
+    graph.add_node("topic_prune", run.node("topic_prune", chain(Tog2State, majority, topic_prune, topic_context)))
     graph.add_node("reason", run.node("reason", reason))
     graph.add_node("query_reform", run.node("query_reform", query_reform))
     graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)

@@ -45,11 +45,14 @@ class Evidence(TypedDict):
     paths: list[CitedPath]
 
 
+Prunable = Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions"]
+
+
 class PrunedNote(TypedDict):
-    """What one prune left behind: a count, and the last few with the reason."""
+    """What one prune left behind: a count, and the first few that were dropped."""
 
     round: int
-    what: Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions"]
+    what: Prunable
     kept: int
     dropped: int
     examples: list[str]

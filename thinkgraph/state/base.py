@@ -133,3 +133,10 @@ class TaskState(TypedDict):
     part: str
     """Tells the tasks of one fan-out apart; part of journal keys."""
     quota: Quota
+
+
+class SampleTask(TaskState):
+    """Payload of one of several samples."""
+
+    sample: int
+    """Its number, from 1."""

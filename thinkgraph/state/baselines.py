@@ -32,12 +32,6 @@ class RecallState(RunState):
     samples: Annotated[dict[str, Sample], merge_records]
 
 
-class RecallTask(TaskState):
-    """Payload of one sample."""
-
-    sample: int
-
-
 class RagSettings(RunSettings):
     """Retrieval by vector alone, one call."""
 

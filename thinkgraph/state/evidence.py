@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Sequence
 from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
@@ -58,6 +60,56 @@ class EvidenceItem(TypedDict):
     """Community: ids of its triples, and of those that join it to what it lies next to."""
     totals: NotRequired[list[ListLength]]
     """Community: where the graph holds more triples of a kind than it shows."""
+
+
+def path_item(
+    key: str, path: Path, tails: Sequence[str], *, total: int, score: float = 0.0, number: int = 0
+) -> EvidenceItem:
+    """A path with the triples of its last hop.
+
+    Args:
+        key: the item's id.
+        path: the hops before the last one.
+        tails: ids of the triples that share the last hop's entity, relation and direction.
+        total: how many such triples the graph holds.
+        score: of the best of them, from 0.
+        number: the round that found it.
+    """
+    return EvidenceItem(
+        id=key, kind="path", score=round(score, 4), round=number, path=path, tails=list(tails), total=total
+    )
+
+
+def chunk_item(
+    passage: str, start: int, end: int, *, entity: str, path: Path | None = None, score: float = 0.0, number: int = 0
+) -> EvidenceItem:
+    """Characters `start` to `end` of a passage.
+
+    Args:
+        passage: the passage's id.
+        start: offset of the first character.
+        end: offset after the last character.
+        entity: id of the entity whose document it is; empty where it is nobody's.
+        path: what led to that entity; nothing where it was linked.
+        score: the ranker's, from 0.
+        number: the round that found it.
+    """
+    return EvidenceItem(
+        id=f"c{passage}:{start}-{end}",
+        kind="chunk",
+        score=round(score, 4),
+        round=number,
+        path=path or Path(start=entity, triples=[]),
+        passage=passage,
+        start=start,
+        end=end,
+        entity=entity,
+    )
+
+
+def path_key(*steps: str) -> str:
+    """The id of a path item, from what tells its last hop apart: the steps up to it, its relation and its direction."""
+    return "p" + hashlib.sha256("\n".join(steps).encode("utf-8", "replace")).hexdigest()[:16]
 
 
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:

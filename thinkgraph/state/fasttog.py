@@ -181,9 +181,3 @@ class PruneTask(TaskState):
     subjects: list[Subject]
     chain: Chain
     offer: list[Offer]
-
-
-class FallbackTask(TaskState):
-    """Payload of one answer from memory."""
-
-    sample: int

@@ -115,9 +115,3 @@ class RelationPruneTask(TaskState):
     """Payload of one relation-prune call: all topic entities, or one."""
 
     topics: list[Topic]
-
-
-class PrecheckTask(TaskState):
-    """Payload of one self-consistency sample."""
-
-    sample: int

@@ -9,13 +9,15 @@ from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import tasks
+from thinkgraph.nodes.baselines.majority import majority
+from thinkgraph.nodes.baselines.sample import sample
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
-from thinkgraph.nodes.common.memory import COT, majority, sample
+from thinkgraph.nodes.common.memory import COT
 from thinkgraph.runtime.driver import NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
-from thinkgraph.state.baselines import CotScSettings, RecallState, RecallTask
+from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
+from thinkgraph.state.baselines import CotScSettings, RecallState
 
 
 def _fresh() -> Update:
@@ -28,7 +30,7 @@ def _fan_out(state: RecallState) -> str | list[Send]:
         return "majority"
     samples = ((str(number), number) for number in range(1, settings.samples + 1))
     return [
-        Send("sample", RecallTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=0)
+        Send("sample", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=0)
     ]
 
 
@@ -40,7 +42,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node(
         "begin", run.node("begin", begin("cot_sc", lambda _: [COT], _fresh, links=lambda _: False), entry=True)
     )
-    graph.add_node("sample", run.node("sample", sample), input_schema=RecallTask)
+    graph.add_node("sample", run.node("sample", sample), input_schema=SampleTask)
     graph.add_node("majority", run.node("majority", majority))
     graph.add_node("answer", run.node("answer", answer(COT)))
     graph.add_edge(START, "begin")

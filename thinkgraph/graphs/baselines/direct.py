@@ -8,9 +8,10 @@ from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import straight
+from thinkgraph.nodes.baselines.recall import recall
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
-from thinkgraph.nodes.common.memory import DIRECT, recall
+from thinkgraph.nodes.common.memory import DIRECT
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import RecallSettings

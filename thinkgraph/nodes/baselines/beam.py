@@ -6,14 +6,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
 from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.baselines import Beam, BeamScore, TogSettings
-from thinkgraph.state.events import Pruned, Scored
-from thinkgraph.state.evidence import EvidenceItem, Path
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Step, Triple, other_end
 from thinkgraph.state.tog2 import KeptRelation, Topic
 from thinkgraph.tools.linking.lexical import overlap
@@ -106,35 +105,21 @@ def keep_best(state: Mapping[str, Any], settings: TogSettings) -> Flow[Update]:
         key = f"{state['round']}|{name}"
         item = items.setdefault(
             key,
-            EvidenceItem(
-                id=key,
-                kind="path",
-                score=0.0,
-                round=state["round"],
-                path=beam["topic"]["path"],
-                tails=[],
-                total=beam["total"],
-            ),
+            path_item(key, beam["topic"]["path"], [], total=beam["total"], number=state["round"]),
         )
         item["tails"].append(triple["id"])
         item["score"] = max(item["score"], round(value / MAX_SCORE, 4))
     kept = sorted(best, key=lambda end: (-best[end][0], end))[: settings.width]
     topics = [_topic(end, *best[end]) for end in kept]
     dropped = [_label(best[end][2], end) for end in best if end not in kept]
-    yield from requests.emit(
-        Pruned(
-            type="pruned",
-            what="entities",
-            round=state["round"],
-            kept=[Scored(label=topic["label"], score=topic["score"]) for topic in topics],
-            dropped=[Scored(label=label, score=0.0) for label in dropped],
-            reason="scored lower",
-        )
+    note = yield from pruned(
+        "entities",
+        state["round"],
+        [(topic["label"], topic["score"]) for topic in topics],
+        [(label, 0.0) for label in dropped],
+        "scored lower",
     )
-    note = PrunedNote(
-        round=state["round"], what="entities", kept=len(topics), dropped=len(dropped), examples=dropped[:5]
-    )
-    return {"topics": topics, "evidence": items, "pruned": [note]}
+    return {"topics": topics, "evidence": items, "pruned": note}
 
 
 def _label(triple: Triple, end: str) -> str:

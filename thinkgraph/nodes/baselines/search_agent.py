@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, cast
@@ -21,8 +20,9 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.client import pack
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Shown
-from thinkgraph.nodes.tog2.reason import decide, nothing_found
+from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.common.judging import decide, nothing_found
+from thinkgraph.nodes.common.reports import reasoned, retrieved
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
@@ -32,9 +32,8 @@ from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Update
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
-from thinkgraph.state.baselines import AgentReply, SearchAgentSettings
-from thinkgraph.state.events import Reasoned, Retrieved
-from thinkgraph.state.evidence import EvidenceItem, Path
+from thinkgraph.state.baselines import AgentReply, SearchAgentSettings, SearchAgentState
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.knowledge import Step, Triple
 from thinkgraph.tools.linking.names import normal_name
 
@@ -114,16 +113,9 @@ class SearchLog:
                     ids = self._ids.setdefault(normal_name(str(triple[label])), [])  # type: ignore[literal-required]
                     if triple[key] not in ids:  # type: ignore[literal-required]
                         ids.append(triple[key])  # type: ignore[literal-required]
-        place = "\n".join((step["entity"], step["relation"], step["direction"]))
-        item = EvidenceItem(
-            id="p" + hashlib.sha256(place.encode("utf-8", "replace")).hexdigest()[:16],
-            kind="path",
-            score=1.0,
-            round=self.searches,
-            path=Path(start=step["entity"], triples=[]),
-            tails=[triple["id"] for triple in triples],
-            total=total,
-        )
+        key = path_key(step["entity"], step["relation"], step["direction"])
+        path = Path(start=step["entity"], triples=[])
+        item = path_item(key, path, [triple["id"] for triple in triples], total=total, score=1.0, number=self.searches)
         return self.number(path_line(step["entity"], [], triples, total=total), item)
 
 
@@ -261,7 +253,7 @@ def _plain(message: Message) -> dict[str, str]:
     return {"role": message[0], "content": message[1]}
 
 
-def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Flow[Update]:
+def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
     """Let the agent search until it answers, or until its turns or a ceiling are spent."""
     log = SearchLog(settings)
     stopped = ""
@@ -271,50 +263,37 @@ def search_agent(state: Mapping[str, Any], settings: SearchAgentSettings) -> Flo
         stopped = spent.reason
         given = AgentReply(text="", lines=log.lines, items=[], turns=0, searches=log.searches)
     evidence = {item["id"]: item for item in log.items if item is not None}
-    yield from requests.emit(
-        Retrieved(
-            type="retrieved",
-            round=log.searches,
-            entities=0,
-            triples=sum(len(item["tails"]) for item in evidence.values()),
-            passages=0,
-            ranked=0,
-            best=[line for line, item in zip(log.lines, log.items, strict=True) if item is not None][-5:],
-        )
+    yield from retrieved(
+        log.searches,
+        [line for line, item in zip(log.lines, log.items, strict=True) if item is not None][-5:],
+        triples=sum(len(item["tails"]) for item in evidence.values()),
     )
     update: Update = {"given": given, "round": log.searches, "evidence": evidence}
     return {**update, "stopped": stopped} if stopped else update
 
 
-def conclude(state: Mapping[str, Any], settings: SearchAgentSettings) -> Flow[Update]:
+def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
     """The agent's last message as an answer, held against the lines it was shown."""
-    given: AgentReply = state["given"]
-    if not given["text"] or state["stopped"]:
+    given = state["given"]
+    if given is None or not given["text"] or state["stopped"]:
         spent = f"the agent did not answer within {settings.turns} turns"
-        return {"draft": nothing_found({**state, "stopped": state["stopped"] or spent}, settings)}
+        return {"draft": nothing_found(state, settings, stopped=state["stopped"] or spent)}
     try:
         judgement = _read(given, settings)
     except BadReplyError:
         # The agent was cut off at its last turn: what stands there then is a word of the middleware's.
         spent = f"the agent did not answer within {settings.turns} turns"
-        return {"draft": nothing_found({**state, "stopped": spent}, settings)}
+        return {"draft": nothing_found(state, settings, stopped=spent)}
     # The evidence may have been capped: a line whose item is gone cannot be cited.
     known = [place for place, name in enumerate(given["items"]) if name in state["evidence"]]
-    shown = Shown([state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known])
+    context = PromptContext(
+        [state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known]
+    )
     numbers = {place + 1: own for own, place in enumerate(known, start=1)}
     cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
-    yield from requests.emit(
-        Reasoned(
-            type="reasoned",
-            round=state["round"],
-            sufficient=judgement["sufficient"],
-            answers=judgement["answers"],
-            clues="",
-            query="",
-        )
-    )
+    yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     answers = judgement["answers"] if judgement["sufficient"] else []
-    return {"draft": decide({**judgement, "answers": answers, "evidence": cited}, shown, state, settings, final=True)}
+    return {"draft": decide({**judgement, "answers": answers, "evidence": cited}, context, state, settings, final=True)}
 
 
 def _read(given: AgentReply, settings: SearchAgentSettings) -> Judgement:

@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import show
-from thinkgraph.nodes.common.ranking import Rankable, rank
-from thinkgraph.nodes.tog2.reason import decide, nothing_found
-from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Shape
-from thinkgraph.prompts.lines import numbered, passage_line, path_line, safe_block, triple_sentence
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
+from thinkgraph.nodes.common.evidence_lines import prompt_context
+from thinkgraph.nodes.common.judging import cut_short, decide, judge, nothing_found
+from thinkgraph.nodes.common.ranking import Rankable, cut, rank
+from thinkgraph.nodes.common.reports import linked, reasoned, retrieved
+from thinkgraph.prompts.kinds import Judgement
+from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
+from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
+from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import KgRagSettings, RagSettings
-from thinkgraph.state.events import Linked, Reasoned, Retrieved, Scored
-from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.state.evidence import Path, path_item
 from thinkgraph.tools.linking.lexical import overlap
 
 _SURE = frozenset({"exact", "alias"})
@@ -27,13 +24,12 @@ _SURE = frozenset({"exact", "alias"})
 def _linked(question: str, limit: int) -> Flow[list[str]]:
     """Ids of the entities that the question names; where it names none, of the best matches."""
     links = (yield from requests.link([question], limit=limit))[0]
-    found = [Scored(label=link["entity"]["label"], score=round(link["score"], 4)) for link in links]
-    yield from requests.emit(Linked(type="linked", candidates=found))
+    yield from linked(links)
     named = [link for link in links if link["method"] in _SURE]
     return list(dict.fromkeys(link["entity"]["id"] for link in named or links))
 
 
-def passage_search(state: Mapping[str, Any], settings: RagSettings) -> Flow[Update]:
+def passage_search(state: RunState, settings: RagSettings) -> Flow[Update]:
     """The top K chunks for the question, of the linked entities' documents or of the whole corpus."""
     question = state["question"]
     if settings.scope == "corpus":
@@ -42,36 +38,17 @@ def passage_search(state: Mapping[str, Any], settings: RagSettings) -> Flow[Upda
     else:
         ids = yield from _linked(question, settings.link_candidates)
         hits = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
-    spans = [
-        (hit["passage"], start, end)
-        for hit in hits
-        for start, end in chunk_offsets(hit["passage"]["text"], settings.chunk_size, settings.chunk_overlap)
-    ][: settings.rank_texts]
-    texts = [
-        Rankable(text := passage["text"][start:end], passage_line(passage["title"], passage["section"], text))
-        for passage, start, end in spans
-    ]
+    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[: settings.rank_texts]
+    texts = [chunk.rankable() for chunk in chunks]
     scores = yield from rank(texts, question, "", settings.ranker, settings, key="0")
-    best = sorted(zip(scores, spans, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
-    items = {
-        f"c{passage['id']}:{start}-{end}": EvidenceItem(
-            id=f"c{passage['id']}:{start}-{end}",
-            kind="chunk",
-            score=round(score, 4),
-            round=0,
-            passage=passage["id"],
-            start=start,
-            end=end,
-            entity=passage["entities"][0] if passage["entities"] else "",
-        )
-        for score, (passage, start, end) in best
-    }
-    shown = [f"{passage['title']}: {passage['text'][start : start + 80]}" for _, (passage, start, _) in best[:5]]
-    yield from _report(len(ids), 0, len(hits), len(texts), shown)
-    return {"evidence": items}
+    best = sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
+    items = [chunk.item(next(iter(chunk.passage["entities"]), ""), score=score) for score, chunk in best]
+    previews = [chunk.preview for _, chunk in best]
+    yield from retrieved(0, previews, entities=len(ids), passages=len(hits), ranked=len(texts))
+    return {"evidence": {item["id"]: item for item in items}}
 
 
-def triple_search(state: Mapping[str, Any], settings: KgRagSettings) -> Flow[Update]:
+def triple_search(state: RunState, settings: KgRagSettings) -> Flow[Update]:
     """The top K triples around the linked entities."""
     question = state["question"]
     ids = yield from _linked(question, settings.link_candidates)
@@ -83,34 +60,13 @@ def triple_search(state: Mapping[str, Any], settings: KgRagSettings) -> Flow[Upd
     texts = [Rankable(triple_sentence(triple), path_line(triple["subject"], [triple])) for triple in order]
     scores = yield from rank(texts, question, "", settings.ranker, settings, key="0")
     best = sorted(zip(scores, order, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
-    items = {
-        f"t{triple['id']}": EvidenceItem(
-            id=f"t{triple['id']}",
-            kind="path",
-            score=round(score, 4),
-            round=0,
-            path=Path(start=triple["subject"], triples=[]),
-            tails=[triple["id"]],
-            total=1,
-        )
+    items = [
+        path_item(f"t{triple['id']}", Path(start=triple["subject"], triples=[]), [triple["id"]], total=1, score=score)
         for score, triple in best
-    }
-    yield from _report(len(ids), len(triples), 0, len(texts), [triple_sentence(triple) for _, triple in best[:5]])
-    return {"evidence": items}
-
-
-def _report(entities: int, triples: int, passages: int, ranked: int, best: list[str]) -> Flow[None]:
-    yield from requests.emit(
-        Retrieved(
-            type="retrieved",
-            round=0,
-            entities=entities,
-            triples=triples,
-            passages=passages,
-            ranked=ranked,
-            best=best,
-        )
-    )
+    ]
+    sentences = [triple_sentence(triple) for _, triple in best]
+    yield from retrieved(0, sentences, entities=len(ids), triples=len(triples), ranked=len(texts))
+    return {"evidence": {item["id"]: item for item in items}}
 
 
 def one_answer(role: str) -> NodeFunction:
@@ -120,44 +76,26 @@ def one_answer(role: str) -> NodeFunction:
         role: whose prompt is used.
     """
 
-    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
+    def run(state: RunState, settings: RagSettings | KgRagSettings) -> Flow[Update]:
         items = list(state["evidence"].values())
         if not items and not settings.own_knowledge:
             return {"draft": nothing_found(state, settings)}
-        shown = yield from show(items, tokens=settings.evidence_tokens)
+        context = yield from prompt_context(items, tokens=settings.evidence_tokens)
         likely = settings.partial and not settings.own_knowledge
+        inputs = {
+            "question": safe_block(state["question"]),
+            "evidence": numbered(context.lines),
+            "task": TASK_WORDS[settings.task],
+            "else": otherwise(own=settings.own_knowledge, likely=likely),
+        }
         try:
-            judgement = yield from requests.call(
-                JUDGE,
-                role,
-                {
-                    "question": safe_block(state["question"]),
-                    "evidence": numbered(shown.lines),
-                    "task": TASK_WORDS[settings.task],
-                    "else": otherwise(own=settings.own_knowledge, likely=likely),
-                },
-                shape=Shape(
-                    evidence=len(shown.lines),
-                    labels=TASK_LABELS[settings.task],
-                    likely=likely,
-                    explain=settings.explain,
-                    steps=settings.cot,
-                ),
-                fallback=NOT_SUFFICIENT,
+            judgement = yield from judge(
+                role, inputs, settings, evidence=len(context.lines), likely=likely, steps=settings.cot
             )
         except BudgetSpentError as spent:
-            return {"draft": nothing_found({**state, "stopped": spent.reason}, settings), "stopped": spent.reason}
-        yield from requests.emit(
-            Reasoned(
-                type="reasoned",
-                round=0,
-                sufficient=judgement["sufficient"],
-                answers=judgement["answers"],
-                clues="",
-                query="",
-            )
-        )
-        given = judgement if judgement["sufficient"] or likely else {**judgement, "answers": []}
-        return {"draft": decide(given, shown, state, settings, final=True)}
+            return cut_short(state, settings, spent)
+        yield from reasoned(0, sufficient=judgement["sufficient"], answers=judgement["answers"])
+        given: Judgement = judgement if judgement["sufficient"] or likely else {**judgement, "answers": []}
+        return {"draft": decide(given, context, state, settings, final=True)}
 
     return run

@@ -10,7 +10,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.mind_map import ROOT, draw, in_order, plan, references
 from thinkgraph.nodes.coggrag.retrieve import bounded
-from thinkgraph.nodes.tog2.reason import UNDECIDED, no_answer
+from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft, Trace
@@ -70,8 +70,7 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update
         return {"draft": _unknown(state, settings, root)}
     cited = [key for key in root["cited"] if key in state["evidence"]]
     if not root["held"] or not cited:
-        why = "the evidence does not hold the answer: it comes from the model's own knowledge"
-        return {"draft": Draft(answers=root["answers"], status="memory", reason=_because(why, state), cited=[])}
+        return {"draft": unsupported(root["answers"], state["stopped"])}
     below = _below(state)
     shaky = next((key for key in below if state["solved"][key]["verified"] is False), None)
     used = {at for key in below for at in references(state["mind_map"], key)}
@@ -87,8 +86,8 @@ def conclude(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update
         )
     else:
         why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
-        return {"draft": Draft(answers=root["answers"], status="grounded", reason=_because(why, state), cited=cited)}
-    return {"draft": Draft(answers=root["answers"], status="partial", reason=_because(why, state), cited=cited)}
+        return {"draft": supported(root["answers"], cited, state["stopped"], whole=True, why=why)}
+    return {"draft": supported(root["answers"], cited, state["stopped"], whole=False, why=why)}
 
 
 def _below(state: Mapping[str, Any]) -> list[str]:
@@ -103,10 +102,6 @@ def _below(state: Mapping[str, Any]) -> list[str]:
     return in_order(seen)
 
 
-def _because(why: str, state: Mapping[str, Any]) -> str:
-    return f"{why} ({state['stopped']})" if state["stopped"] else why
-
-
 def _unknown(state: Mapping[str, Any], settings: CogGragSettings, root: Solution) -> Draft:
     """No answer, and the first question that had none."""
     nodes: Mapping[str, MindNode] = state["mind_map"]
@@ -116,4 +111,4 @@ def _unknown(state: Mapping[str, Any], settings: CogGragSettings, root: Solution
     why = solved[failed]["why"] or root["why"] or "the evidence leaves it open"
     name = "" if failed == ROOT else f"sub-question {failed.partition('.')[2]} "
     reason = state["stopped"] or f'no answer to {name}"{solved[failed]["asked"]}": {why}'
-    return Draft(answers=no_answer(settings), status="unknown", reason=reason, cited=[])
+    return unknown(reason, settings)

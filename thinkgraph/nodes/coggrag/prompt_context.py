@@ -7,9 +7,9 @@ from dataclasses import dataclass, field
 
 from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Shown, Texts, evidence_line, fetch_texts
+from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
+from thinkgraph.nodes.common.judging import supporting
 from thinkgraph.nodes.common.ranking import Rankable, rank
-from thinkgraph.nodes.tog2.reason import supporting
 from thinkgraph.prompts.lines import answer_line, passage_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, Known
@@ -46,8 +46,8 @@ class Seen:
             for key in self.known[at - len(self.items) - 1]["cited"]
             if key in number
         ]
-        bare = Shown(self.items, [*self.lines[: len(self.items)], *told])
-        whole = [at for at in dict.fromkeys([*cited, *behind]) if bare.lines[at - 1]]
+        bare = [*self.lines[: len(self.items)], *told]
+        whole = [at for at in dict.fromkeys([*cited, *behind]) if bare[at - 1]]
         return [at for at in supporting(answers, whole, bare, question) if at in cited or at not in behind]
 
     def evidence(self, numbers: Sequence[int]) -> list[str]:

@@ -15,8 +15,8 @@ from thinkgraph.state.knowledge import Passage, Triple
 
 
 @dataclass(frozen=True)
-class Shown:
-    """Evidence as it is shown: line `n` (from 1) renders item `items[n-1]`."""
+class PromptContext:
+    """The evidence of a prompt: line `n` (from 1) renders item `items[n-1]`."""
 
     items: Sequence[EvidenceItem]
     lines: Sequence[str]
@@ -76,7 +76,7 @@ def evidence_line(item: EvidenceItem, texts: Texts) -> str:
     return path_line(path["start"], [hop for hop in hops if hop is not None], tails, total=item.get("total", 0))
 
 
-def show(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Shown]:
+def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[PromptContext]:
     """Render evidence, best paths first and every path followed by its entities' chunks, within a bound on tokens.
 
     Lines are taken by score until the bound is reached, then put in order (ToG-2 section 3.3: the paths of every entity
@@ -93,7 +93,7 @@ def show(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Shown]:
             kept.append((item, line[: max(tokens, 1) * 4]))
             room -= cost
     ordered = _in_order(kept)
-    return Shown([item for item, _ in ordered], [line for _, line in ordered])
+    return PromptContext([item for item, _ in ordered], [line for _, line in ordered])
 
 
 def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:

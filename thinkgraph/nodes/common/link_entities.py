@@ -6,15 +6,15 @@ from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import linked
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.events import Linked, Scored
 from thinkgraph.state.tog2 import Candidate, Tog2Settings
 
 
 def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
     """Candidates for topic entities, best first."""
-    links = yield from requests.link([state["question"]], limit=settings.link_candidates)
+    links = (yield from requests.link([state["question"]], limit=settings.link_candidates))[0]
     candidates = [
         Candidate(
             id=link["entity"]["id"],
@@ -24,8 +24,7 @@ def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Upda
             mention=link["mention"],
             score=round(link["score"], 4),
         )
-        for link in links[0]
+        for link in links
     ]
-    found = [Scored(label=candidate["label"], score=candidate["score"]) for candidate in candidates]
-    yield from requests.emit(Linked(type="linked", candidates=found))
+    yield from linked(links)
     return {"candidates": candidates}

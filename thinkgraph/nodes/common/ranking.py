@@ -1,15 +1,18 @@
-"""Ranking texts against a query with any ranker, the model included."""
+"""Ranking texts against a query with any ranker, the model included, and the chunks of passages that are ranked."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
-from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.prompts.lines import numbered, passage_line, safe_block
 from thinkgraph.runtime import requests
+from thinkgraph.state.evidence import EvidenceItem, chunk_item
+from thinkgraph.state.knowledge import Passage, PassageHit
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.chunks import chunk_offsets
 
 LLM_BATCH = 40
 """Texts per call of the LLM ranker."""
@@ -22,6 +25,43 @@ class Rankable:
 
     text: str
     line: str
+
+
+@dataclass(frozen=True)
+class TextChunk:
+    """A stretch of a passage (ToG-2 section 3.2.2)."""
+
+    passage: Passage
+    start: int
+    end: int
+
+    @property
+    def text(self) -> str:
+        """Its characters."""
+        return self.passage["text"][self.start : self.end]
+
+    @property
+    def preview(self) -> str:
+        """Its beginning, for people."""
+        return f"{self.passage['title']}: {self.text[:80]}"
+
+    def rankable(self, lead: str = "") -> Rankable:
+        """It as it is ranked; encoders see it behind `lead`."""
+        text = self.text
+        return Rankable(lead + text, passage_line(self.passage["title"], self.passage["section"], text))
+
+    def item(self, entity: str, *, score: float, number: int = 0) -> EvidenceItem:
+        """It as evidence; see `chunk_item`."""
+        return chunk_item(self.passage["id"], self.start, self.end, entity=entity, score=score, number=number)
+
+
+def cut(hits: Iterable[PassageHit], size: int, overlap: int) -> list[TextChunk]:
+    """The chunks of passages, in order; see `chunk_offsets`."""
+    return [
+        TextChunk(hit["passage"], start, end)
+        for hit in hits
+        for start, end in chunk_offsets(hit["passage"]["text"], size, overlap)
+    ]
 
 
 def round_query(question: str, query: str) -> str:

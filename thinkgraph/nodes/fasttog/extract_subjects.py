@@ -6,9 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.judging import nothing_found
 from thinkgraph.nodes.fasttog.community_text import warm_up
 from thinkgraph.nodes.fasttog.fallback import may_remember
-from thinkgraph.nodes.tog2.reason import nothing_found
 from thinkgraph.prompts.kinds import NAMES, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
@@ -38,7 +38,7 @@ def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flo
     return {"_names": names[:_MOST_NAMES]}
 
 
-def link_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
+def link_subjects(state: Any, settings: FastTogSettings) -> Flow[Update]:
     """Link the names to entities; where none of them leads anywhere, link the question."""
     found: list[list[Link]] = []
     if state["_names"]:

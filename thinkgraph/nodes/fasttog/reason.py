@@ -8,7 +8,9 @@ from typing import Any
 
 from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Shown, totals_of
+from thinkgraph.nodes.common.evidence_lines import PromptContext, totals_of
+from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
+from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fasttog.chains import (
     by_rule,
     counted,
@@ -21,19 +23,15 @@ from thinkgraph.nodes.fasttog.chains import (
 from thinkgraph.nodes.fasttog.community_prune import is_final
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.fallback import may_remember
-from thinkgraph.nodes.tog2.reason import NEXT_NONE, decide, nothing_found
-from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS
+from thinkgraph.prompts.tasks import TASK_WORDS
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.events import Reasoned
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings
 from thinkgraph.state.knowledge import Triple
 
-NEXT_LAST = "There will be no further search."
 _AMONG_STARTS = "Between the starts:"
 
 
@@ -51,7 +49,7 @@ class _Line:
     """T2T, against which an answer is checked whatever is shown."""
 
 
-def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
+def chain_reason(state: Any, settings: FastTogSettings) -> Flow[Update]:
     """Judge what the chains hold: answer, go on, or give up."""
     final = is_final(state, settings)
     if not state.get("_grown", True) and not (settings.partial and state["evidence"]):
@@ -79,41 +77,26 @@ def chain_reason(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Up
         return {**update, **_without_answer(nothing_found(state, settings), settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
     try:
-        judgement = yield from requests.call(
-            JUDGE,
+        judgement = yield from judge(
             "fasttog.reason",
             {
                 "question": safe_block(state["question"]),
                 "entities": start_lines(state["subjects"]),
                 "evidence": _under_heads(lines),
                 "task": TASK_WORDS[settings.task],
-                "next": NEXT_LAST if final and settings.partial else NEXT_NONE,
+                "next": NEXT_FINAL if final and settings.partial else NEXT_NONE,
             },
-            shape=Shape(
-                evidence=len(lines),
-                labels=TASK_LABELS[settings.task],
-                likely=final and settings.partial,
-                explain=settings.explain,
-            ),
-            fallback=NOT_SUFFICIENT,
+            settings,
+            evidence=len(lines),
+            likely=final and settings.partial,
         )
     except BudgetSpentError as spent:
-        stopped = {**state, "stopped": spent.reason}
-        return {**update, "draft": nothing_found(stopped, settings), "stopped": spent.reason}
-    yield from requests.emit(
-        Reasoned(
-            type="reasoned",
-            round=state["round"],
-            sufficient=judgement["sufficient"],
-            answers=judgement["answers"],
-            clues="",
-            query="",
-        )
-    )
+        return {**update, **cut_short(state, settings, spent)}
+    yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     if not (judgement["sufficient"] or settings.partial):
         judgement = {**judgement, "answers": []}
-    shown = Shown([line.item for line in lines], [line.rule for line in lines])
-    draft = decide(judgement, shown, state, settings, final=final)
+    context = PromptContext([line.item for line in lines], [line.rule for line in lines])
+    draft = decide(judgement, context, state, settings, final=final)
     if draft is None:
         return update
     if draft["status"] == "unknown":

@@ -9,17 +9,27 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Shown
-from thinkgraph.nodes.common.memory import DIRECT
+from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.common.judging import (
+    UNDECIDED,
+    because,
+    from_memory,
+    in_rounds,
+    judge,
+    supported,
+    supporting,
+    unknown,
+    unsupported,
+)
+from thinkgraph.nodes.common.memory import DIRECT, recalled
+from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fiske.path_evidence import show_paths
-from thinkgraph.nodes.tog2.reason import UNDECIDED, in_rounds, no_answer, supporting
-from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
+from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
-from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, task_words
+from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.events import Reasoned
 from thinkgraph.state.fiske import Branch, FiskeSettings
 from thinkgraph.tools.grounding import fold
 
@@ -61,7 +71,7 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
     io = settings.io and (not shown.lines or left is None or left > 1)
     asked = [
         _caught(_from_paths(shown, how, state, settings)) if shown.lines else _nothing(),
-        _caught(_from_memory(state, settings)) if from_memory or io else _nothing(),
+        _caught(recalled(state["question"], DIRECT, settings)) if from_memory or io else _nothing(),
     ]
     (judged, spent), (remembered, spent_too) = yield from requests.together(asked)
     stopped = state["stopped"] or spent or spent_too
@@ -72,16 +82,8 @@ def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
         draft = _failed(remembered if from_memory else _NO_REPLY, state, settings, notes)
     if settings.io:
         draft = _merged(draft, remembered, settings)
-    yield from requests.emit(
-        Reasoned(
-            type="reasoned",
-            round=state["round"],
-            sufficient=bool(draft["answers"]) and draft["status"] != "unknown",
-            answers=draft["answers"],
-            clues="",
-            query="",
-        )
-    )
+    sure = bool(draft["answers"]) and draft["status"] != "unknown"
+    yield from reasoned(state["round"], sufficient=sure, answers=draft["answers"])
     cited = {item["id"]: item for item in shown.items if item["id"] in draft["cited"]}
     # Bounded by the candidate cap: a list of a hundred paths that are all answers is cited whole.
     return {"draft": draft, "evidence": Overwrite(cited), "stopped": stopped}
@@ -100,39 +102,21 @@ def _caught(steps: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
         return _NO_REPLY, spent.reason
 
 
-def _from_paths(shown: Shown, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Judgement]:
-    task = task_words(settings.task, own=settings.own_knowledge)
-    return (
-        yield from requests.call(
-            JUDGE,
-            "fiske.answer",
-            {
-                "question": safe_block(state["question"]),
-                "evidence": numbered(shown.lines),
-                "task": task,
-                "next": _NEXT_PARTIAL if how == "partial" else _NEXT,
-            },
-            shape=Shape(evidence=len(shown.lines), labels=TASK_LABELS[settings.task], explain=settings.explain),
-            fallback=NOT_SUFFICIENT,
-        )
-    )
-
-
-def _from_memory(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Judgement]:
-    return (
-        yield from requests.call(
-            JUDGE,
-            DIRECT,
-            {"question": safe_block(state["question"]), "task": TASK_WORDS[settings.task]},
-            shape=Shape(labels=TASK_LABELS[settings.task], explain=settings.explain),
-            fallback=NOT_SUFFICIENT,
-        )
-    )
+def _from_paths(
+    shown: PromptContext, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings
+) -> Flow[Judgement]:
+    inputs = {
+        "question": safe_block(state["question"]),
+        "evidence": numbered(shown.lines),
+        "task": task_words(settings.task, own=settings.own_knowledge),
+        "next": _NEXT_PARTIAL if how == "partial" else _NEXT,
+    }
+    return (yield from judge("fiske.answer", inputs, settings, evidence=len(shown.lines)))
 
 
 def _decide(
     judged: Judgement,
-    shown: Shown,
+    shown: PromptContext,
     how: Outcome,
     ends: Sequence[Branch],
     state: Mapping[str, Any],
@@ -143,7 +127,7 @@ def _decide(
     if answers == [UNDECIDED] or not answers or not (judged["sufficient"] or how == "partial"):
         return _failed(_NO_REPLY, state, settings, notes, how)
     asked = state["question"] if settings.task == "question" else ""
-    lines = supporting(answers, judged["evidence"], shown, asked)
+    lines = supporting(answers, judged["evidence"], shown.lines, asked)
     if lines:
         missing = [] if how in {"complete", "everything"} else unmapped(state["clues"], ends)
         whole = judged["sufficient"] and not missing and not state["stopped"]
@@ -152,17 +136,11 @@ def _decide(
             why += f", no path maps clue {missing[0]}"
         elif whole and how == "partial":
             why += ", by several paths together"
-        return Draft(
-            answers=answers,
-            status="grounded" if whole else "partial",
-            reason=_because(why, state, notes),
-            cited=shown.ids(lines),
-        )
+        return supported(answers, shown.ids(lines), state["stopped"], *notes, whole=whole, why=why)
     if settings.own_knowledge:
-        why = "the evidence does not hold the answer: it comes from the model's own knowledge"
-        return Draft(answers=answers, status="memory", reason=_because(why, state, notes), cited=[])
+        return unsupported(answers, state["stopped"], *notes)
     why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-    return Draft(answers=no_answer(settings), status="unknown", reason=_because(why, state, notes), cited=[])
+    return unknown(because(why, state["stopped"], *notes), settings)
 
 
 def unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
@@ -182,8 +160,8 @@ def _failed(
     why = _why_not(state, how)
     if remembered["sufficient"] and remembered["answers"] not in ([], [UNDECIDED]):
         why = f"{why}: the answer comes from the model's own knowledge"
-        return Draft(answers=remembered["answers"], status="memory", reason=_because(why, state, notes), cited=[])
-    return Draft(answers=no_answer(settings), status="unknown", reason=_because(why, state, notes), cited=[])
+        return from_memory(remembered["answers"], why, state["stopped"], *notes)
+    return unknown(because(why, state["stopped"], *notes), settings)
 
 
 def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
@@ -201,13 +179,6 @@ def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
         return "the clues name entities and nothing to look for at them"
     fault = f"and none maps clue {missing[0]}" if missing else "each maps only some"
     return f"the exploration failed: no path maps every clue, {fault}"
-
-
-def _because(why: str, state: Mapping[str, Any], notes: Sequence[str]) -> str:
-    extra = "; ".join([*([state["stopped"]] if state["stopped"] else []), *notes])
-    if not why:
-        return extra
-    return f"{why} ({extra})" if extra else why
 
 
 def _merged(draft: Draft, remembered: Judgement, settings: FiskeSettings) -> Draft:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Shown, Texts, evidence_line, fetch_texts
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, evidence_line, fetch_texts
 from thinkgraph.nodes.fiske.clue_table import ancestors
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.fiske import Branch, Way
@@ -30,7 +30,7 @@ class _Hop:
 
 def show_paths(
     branches: Mapping[str, Branch], ends: Sequence[Branch], number: int, *, tokens: int
-) -> Flow[tuple[Shown, list[str]]]:
+) -> Flow[tuple[PromptContext, list[str]]]:
     """Evidence lines of all paths to `ends`, those that explain most clues first, within a bound on tokens.
 
     A line is a whole path whose last step lists all its ends; a step that longer paths walk anyway has no line of its
@@ -53,7 +53,7 @@ def show_paths(
     texts = yield from fetch_texts(list(items.values()))
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
     if sum(map(_cost, (line for _, line in full))) <= tokens:
-        return Shown([item for item, line in full if line], [line for _, line in full if line]), []
+        return PromptContext([item for item, line in full if line], [line for _, line in full if line]), []
     alone = {key: _alone(items[key], hop, texts) for key, hop in hops.items()}
     level = _level([_cost(line) for line in alone.values()], tokens)
     kept: list[tuple[EvidenceItem, str]] = []
@@ -68,7 +68,7 @@ def show_paths(
     left_out = sum(1 for line in alone.values() if line) - len(kept)
     notes = [f"{left_out} of {len(alone)} evidence lines did not fit (evidence_tokens)"] if left_out else []
     notes += [f"{cut} of the lists of the evidence were cut to fit (evidence_tokens)"] if cut else []
-    return Shown([item for item, _ in kept], [line for _, line in kept]), notes
+    return PromptContext([item for item, _ in kept], [line for _, line in kept]), notes
 
 
 def _level(costs: Sequence[int], room: int) -> int:

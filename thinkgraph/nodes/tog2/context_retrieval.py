@@ -13,6 +13,7 @@ from thinkgraph.prompts.lines import passage_line, path_line
 from thinkgraph.prompts.lines import triple_sentence as sentence
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
+from thinkgraph.state import evidence
 from thinkgraph.state.events import Retrieved
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.knowledge import PassageHit
@@ -145,16 +146,8 @@ def _best(drafts: Sequence[tuple[Scored, Rankable]], scores: Sequence[float]) ->
 
 
 def _chunk_item(chunk: Scored, path: Path, number: int) -> EvidenceItem:
-    return EvidenceItem(
-        id=f"c{chunk.passage}:{chunk.start}-{chunk.end}",
-        kind="chunk",
-        score=round(chunk.score, 4),
-        round=number,
-        path=path,
-        passage=chunk.passage,
-        start=chunk.start,
-        end=chunk.end,
-        entity=chunk.entity,
+    return evidence.chunk_item(
+        chunk.passage, chunk.start, chunk.end, entity=chunk.entity, path=path, score=chunk.score, number=number
     )
 
 

@@ -7,12 +7,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.nodes.tog2.candidates import Hop, Reached, Scored
 from thinkgraph.nodes.tog2.context_retrieval import chunk_item
-from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state import events
-from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.evidence import EvidenceItem, Path
 from thinkgraph.state.tog2 import Tog2Settings, Topic
 
@@ -42,27 +40,14 @@ def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Updat
     items = _evidence([*top, *again], hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
     topics = [_topic(candidates[key], top, scores[key]) for key in kept]
     dropped = [candidate for key, candidate in candidates.items() if key not in kept and not candidate.literal]
-    yield from requests.emit(
-        events.Pruned(
-            type="pruned",
-            what="entities",
-            round=state["round"],
-            kept=[events.Scored(label=topic["label"], score=topic["score"]) for topic in topics],
-            dropped=[
-                events.Scored(label=candidate.label, score=round(scores.get(candidate.id, 0.0), 4))
-                for candidate in dropped
-            ],
-            reason="their text and triples ranked lower",
-        )
+    note = yield from pruned(
+        "entities",
+        state["round"],
+        [(topic["label"], topic["score"]) for topic in topics],
+        [(candidate.label, scores.get(candidate.id, 0.0)) for candidate in dropped],
+        "their text and triples ranked lower",
     )
-    note = PrunedNote(
-        round=state["round"],
-        what="entities",
-        kept=len(topics),
-        dropped=len(dropped),
-        examples=[candidate.label for candidate in dropped[:5]],
-    )
-    return {"topics": topics, "evidence": items, "pruned": [note]}
+    return {"topics": topics, "evidence": items, "pruned": note}
 
 
 def _topic(candidate: Reached, top: Sequence[Scored], score: float) -> Topic:

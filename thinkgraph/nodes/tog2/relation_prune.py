@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import entity_line, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.answer import PrunedNote
-from thinkgraph.state.events import Pruned, Scored
 from thinkgraph.state.knowledge import Entity, Relation
 from thinkgraph.state.tog2 import KeptRelation, Tog2Settings, Topic
 from thinkgraph.tools.linking.lexical import overlap
@@ -21,8 +20,8 @@ MAX_OPTIONS = 400
 """Most relations offered in one call; those rarest at their entity come first, which are the most telling."""
 
 
-def _show(relation: Relation) -> str:
-    return relation["label"] if relation["direction"] == "out" else f"{relation['label']} (inverse)"
+def _show(edge: Relation, label: Mapping[str, str]) -> str:
+    return f"{label[edge['entity']]}: {edge['label']}" + " (inverse)" * (edge["direction"] == "in")
 
 
 def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple[int, float]]:
@@ -64,40 +63,22 @@ def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Upd
         if value >= settings.min_relation_score:
             best[edges[number - 1]["entity"]].append((value, edges[number - 1]))
     kept: dict[str, KeptRelation] = {}
-    names = []
+    names: dict[str, tuple[str, float]] = {}
     for entity, relations in best.items():
         # Ties keep the model's order.
         for value, edge in sorted(relations, key=lambda pair: -pair[0])[: settings.relations]:
-            key = f"{state['round']}|{entity}|{edge['direction']}|{edge['name']}"
+            key = _key(state["round"], edge)
             kept[key] = KeptRelation(
-                round=state["round"],
-                entity=entity,
-                relation=edge["name"],
-                direction=edge["direction"],
-                score=value,
+                round=state["round"], entity=entity, relation=edge["name"], direction=edge["direction"], score=value
             )
-            names.append(Scored(label=f"{label[entity]}: {_show(edge)}", score=value))
-    dropped = [
-        edge for edge in edges if f"{state['round']}|{edge['entity']}|{edge['direction']}|{edge['name']}" not in kept
-    ]
-    yield from requests.emit(
-        Pruned(
-            type="pruned",
-            what="relations",
-            round=state["round"],
-            kept=names,
-            dropped=[Scored(label=f"{label[edge['entity']]}: {_show(edge)}", score=0.0) for edge in dropped],
-            reason="scored too low for the question",
-        )
-    )
-    note = PrunedNote(
-        round=state["round"],
-        what="relations",
-        kept=len(kept),
-        dropped=len(dropped),
-        examples=[f"{label[edge['entity']]}: {_show(edge)}" for edge in dropped[:5]],
-    )
-    return {"kept": kept, "pruned": [note]}
+            names[key] = (_show(edge, label), value)
+    dropped = [(_show(edge, label), 0.0) for edge in edges if _key(state["round"], edge) not in kept]
+    note = yield from pruned("relations", state["round"], names.values(), dropped, "scored too low for the question")
+    return {"kept": kept, "pruned": note}
+
+
+def _key(number: int, edge: Relation) -> str:
+    return f"{number}|{edge['entity']}|{edge['direction']}|{edge['name']}"
 
 
 def _entity(topic: Topic) -> Entity:

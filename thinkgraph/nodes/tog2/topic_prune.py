@@ -6,12 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import entity_line, numbered, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.answer import PrunedNote
-from thinkgraph.state.events import Pruned, Scored
 from thinkgraph.state.evidence import Path
 from thinkgraph.state.knowledge import Entity
 from thinkgraph.state.tog2 import Candidate, Tog2Settings, Topic
@@ -62,15 +61,12 @@ def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update
     chosen = sorted((candidates[number - 1] for number in numbers), key=lambda found: -found["score"])[: settings.width]
     kept = {candidate["id"] for candidate in chosen}
     dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
-    yield from requests.emit(
-        Pruned(
-            type="pruned",
-            what="topics",
-            round=0,
-            kept=[Scored(label=candidate["label"], score=candidate["score"]) for candidate in chosen],
-            dropped=[Scored(label=candidate["label"], score=candidate["score"]) for candidate in dropped],
-            reason="not meant by the question, in the model's judgement, or beyond the width",
-        )
+    note = yield from pruned(
+        "topics",
+        0,
+        [(candidate["label"], candidate["score"]) for candidate in chosen],
+        [(candidate["label"], candidate["score"]) for candidate in dropped],
+        "not meant by the question, in the model's judgement, or beyond the width",
     )
     topics = [
         Topic(
@@ -83,11 +79,4 @@ def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update
         )
         for candidate in chosen
     ]
-    note = PrunedNote(
-        round=0,
-        what="topics",
-        kept=len(chosen),
-        dropped=len(dropped),
-        examples=[candidate["label"] for candidate in dropped[:5]],
-    )
-    return {"topics": topics, "pruned": [note]}
+    return {"topics": topics, "pruned": note}

@@ -1,0 +1,22 @@
+"""Self-consistency (CoT-SC, Wang et al. 2023): the answer that most chains of thought give."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.baselines.recall import NO_MEMORY, NOT_KNOWN
+from thinkgraph.nodes.common.judging import from_memory, unknown
+from thinkgraph.nodes.common.sampling import vote
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.baselines import CotScSettings, RecallState
+
+
+def majority(state: RecallState, settings: CotScSettings) -> Flow[Update]:
+    """The answer that most samples gave; of equals the one given first."""
+    yield from ()
+    if not settings.own_knowledge:
+        return {"draft": unknown(NO_MEMORY, settings)}
+    found = vote(state["samples"])
+    if not found.decided:
+        return {"draft": unknown(state["stopped"] or NOT_KNOWN, settings)}
+    why = f"{found.count} of {found.samples} chains of thought agree; no evidence was looked at"
+    return {"draft": from_memory(found.answers, why)}

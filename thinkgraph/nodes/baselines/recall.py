@@ -1,0 +1,36 @@
+"""The baselines without retrieval (IO, CoT): one call, one answer."""
+
+from __future__ import annotations
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.judging import UNDECIDED, cut_short, from_memory, unknown
+from thinkgraph.nodes.common.memory import recalled
+from thinkgraph.runtime.driver import NodeFunction, Update
+from thinkgraph.state.base import RunState
+from thinkgraph.state.baselines import RecallSettings
+
+NO_MEMORY = "this method has no evidence, and own_knowledge is off"
+NOT_KNOWN = "the model does not know the answer"
+
+
+def recall(role: str) -> NodeFunction:
+    """Answer from memory.
+
+    Args:
+        role: `recall.direct` (IO) or `recall.cot` (chain of thought).
+    """
+
+    def run(state: RunState, settings: RecallSettings) -> Flow[Update]:
+        if not settings.own_knowledge:
+            return {"draft": unknown(NO_MEMORY, settings)}
+        try:
+            judgement = yield from recalled(state["question"], role, settings)
+        except BudgetSpentError as spent:
+            return cut_short(state, settings, spent)
+        if not judgement["sufficient"] or judgement["answers"] in ([], [UNDECIDED]):
+            return {"draft": unknown(NOT_KNOWN, settings)}
+        why = "from the model's own knowledge; no evidence was looked at"
+        return {"draft": from_memory(judgement["answers"], why)}
+
+    return run

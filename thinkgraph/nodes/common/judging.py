@@ -1,0 +1,192 @@
+"""From the model's judgement of evidence to the answer: what was asked for, what supports it, and what its status is."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
+from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.answer import Draft, Status
+from thinkgraph.state.base import RunState
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.grounding import all_hold, beside_the_point, holds
+
+UNDECIDED = "NOT ENOUGH INFO"
+
+NEXT_NONE = "If it is not sufficient, give no answer."
+NEXT_FINAL = "There will be no further search."
+
+
+def judge(
+    role: str,
+    inputs: Mapping[str, str],
+    settings: RunSettings,
+    *,
+    evidence: int = 0,
+    fields: tuple[str, ...] = (),
+    likely: bool = False,
+    steps: bool = False,
+    key: str = "",
+    sample: int = 0,
+    temperature: float | None = None,
+) -> Flow[Judgement]:
+    """One call that judges whether there is enough to answer; an unreadable reply says that there is not.
+
+    Args:
+        role: whose prompt is used.
+        inputs: what its places are filled with.
+        settings: the run's.
+        evidence: how many lines of evidence may be cited.
+        fields: what the reply says beside its answer; see `Shape`.
+        likely: whether a likely answer is asked for where none is sure.
+        steps: whether to reason step by step.
+        key: see `requests.call`.
+        sample: likewise.
+        temperature: likewise.
+
+    Raises:
+        BudgetSpentError: a ceiling leaves no room.
+        ModelError: the model cannot be reached or refuses.
+    """
+    shape = Shape(
+        evidence=evidence,
+        fields=fields,
+        labels=TASK_LABELS[settings.task],
+        likely=likely,
+        explain=settings.explain,
+        steps=steps,
+    )
+    return (
+        yield from requests.call(
+            JUDGE,
+            role,
+            inputs,
+            shape=shape,
+            fallback=NOT_SUFFICIENT,
+            key=key,
+            sample=sample,
+            temperature=temperature,
+        )
+    )
+
+
+def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], question: str = "") -> list[int]:
+    """Numbers of the lines that support the answers: the cited ones if they do, else any that do; or none.
+
+    Yes and no are supported by nothing where `question` asks for a thing; a claim to be judged is no question.
+
+    Args:
+        answers: what the model answered.
+        cited: the numbers it named, from 1.
+        lines: the evidence it was shown.
+        question: what was asked; empty for a claim.
+    """
+    if any(beside_the_point(answer, question) for answer in answers):
+        return []
+    named = [lines[number - 1] for number in cited]
+    if named and all_hold(answers, named):
+        return list(cited)
+    if all(holds(answer, ()) for answer in answers):
+        # A conclusion (yes, no) that names no line is supported by nothing.
+        return []
+    found = [number for number, line in enumerate(lines, start=1) if any(holds(answer, [line]) for answer in answers)]
+    every = [lines[number - 1] for number in found]
+    return found if every and all_hold(answers, every) else []
+
+
+def decide(
+    judgement: Judgement, context: PromptContext, state: RunState, settings: RunSettings, *, final: bool
+) -> Draft | None:
+    """The answer to give now, or None to go on.
+
+    Args:
+        judgement: the model's.
+        context: the evidence that it was shown.
+        state: the run's.
+        settings: the run's.
+        final: whether there is no going on.
+    """
+    answers = judgement["answers"]
+    if answers == [UNDECIDED]:
+        return nothing_found(state, settings) if final else None
+    if answers and (judgement["sufficient"] or final):
+        asked = state["question"] if settings.task == "question" else ""
+        lines = supporting(answers, judgement["evidence"], context.lines, asked)
+        if lines:
+            return supported(answers, context.ids(lines), state["stopped"], whole=judgement["sufficient"])
+        if settings.own_knowledge:
+            return unsupported(answers, state["stopped"])
+        if final:
+            why = "the model's answer does not stand in the evidence, and own_knowledge is off"
+            return unknown(because(why, state["stopped"]), settings)
+    return nothing_found(state, settings) if final else None
+
+
+def supported(answers: Sequence[str], cited: Sequence[str], *notes: str, whole: bool, why: str = "") -> Draft:
+    """The draft of answers that evidence supports.
+
+    Args:
+        answers: what to answer.
+        cited: ids of the evidence.
+        notes: circumstances, such as the ceiling that stopped the run; empty ones are left out.
+        whole: whether the evidence is complete; else the answer is a best effort.
+        why: the reason, where there is more to say than that.
+    """
+    why = why or ("the evidence holds the answer" if whole else "best effort: the evidence is not complete")
+    status: Status = "grounded" if whole else "partial"
+    return Draft(answers=list(answers), status=status, reason=because(why, *notes), cited=list(cited))
+
+
+def unsupported(answers: Sequence[str], *notes: str) -> Draft:
+    """The draft of an answer to evidence that does not support it."""
+    return from_memory(
+        answers, "the evidence does not hold the answer: it comes from the model's own knowledge", *notes
+    )
+
+
+def from_memory(answers: Sequence[str], why: str, *notes: str) -> Draft:
+    """The draft of an answer from the model's own knowledge."""
+    return Draft(answers=list(answers), status="memory", reason=because(why, *notes), cited=[])
+
+
+def unknown(why: str, settings: RunSettings) -> Draft:
+    """The draft of a run without an answer: it gives none, or of a claim that it is undecided (FEVER's third label)."""
+    return Draft(answers=[UNDECIDED] if settings.task == "fact" else [], status="unknown", reason=why, cited=[])
+
+
+def nothing_found(state: RunState, settings: RunSettings, *, stopped: str = "") -> Draft:
+    """The draft of a run whose evidence gives no answer.
+
+    Args:
+        state: the run's.
+        settings: the run's.
+        stopped: why the run stops now, if it does.
+    """
+    if stopped or state["stopped"]:
+        why = stopped or state["stopped"]
+    elif not state["evidence"]:
+        why = "no entity of the knowledge base fits the question, or nothing is known about it"
+    else:
+        why = f"the evidence gathered in {in_rounds(state['round'])} does not hold the answer"
+    return unknown(why, settings)
+
+
+def cut_short(state: RunState, settings: RunSettings, spent: BudgetSpentError) -> Update:
+    """The end of a run that has no room for the call that decides."""
+    return {"draft": nothing_found(state, settings, stopped=spent.reason), "stopped": spent.reason}
+
+
+def because(why: str, *notes: str) -> str:
+    """A reason with its circumstances in brackets; empty ones are left out."""
+    said = "; ".join(note for note in notes if note)
+    return f"{why} ({said})" if why and said else why or said
+
+
+def in_rounds(count: int) -> str:
+    """A number of rounds in words: "1 round", "3 rounds"."""
+    return f"{count} round{'s' * (count != 1)}"
