@@ -18,10 +18,10 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.cli.main import main as thinkgraph
-from thinkgraph.eval.bench import Plan, run_bench
+from thinkgraph.eval.bench import BenchPlan, run_bench
 from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.reports.results import Row, render, table
+from thinkgraph.eval.reports.results import ReportRow, render, table
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -35,12 +35,12 @@ RUNS: Sequence[tuple[str, str, Mapping[str, Any]]] = (
 )
 
 
-def show(title: str, questions: Sequence[Question], knowledge: Knowledge) -> list[tuple[str, list[Row]]]:
+def show(title: str, questions: Sequence[Question], knowledge: Knowledge) -> list[tuple[str, list[ReportRow]]]:
     """Run every line of RUNS over one question set and print its table."""
     made = []
     for name, model, settings in RUNS:
         began = time.monotonic()
-        plan = Plan(questions, knowledge, {"tog2": settings}, bench_model(model, questions, knowledge))
+        plan = BenchPlan(questions, knowledge, {"tog2": settings}, bench_model(model, questions, knowledge))
         rows = table(run_bench(plan))
         made.append((name, rows))
         print(

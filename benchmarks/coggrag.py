@@ -34,12 +34,12 @@ from latency import waves
 
 import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
-from thinkgraph.eval.bench import Plan, run_bench
+from thinkgraph.eval.bench import BenchPlan, run_bench
 from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.reports.results import Result, render, table
+from thinkgraph.eval.reports.results import BenchResult, render, table
 from thinkgraph.nodes.coggrag.mind_map import plan
 from thinkgraph.nodes.coggrag.retrieve import in_words
 from thinkgraph.nodes.coggrag.triple_lists import TripleList, expand, sentence
@@ -114,7 +114,9 @@ def main() -> int:
         if args.epsilon:
             measure_epsilon(questions, knowledge)
             return 0
-        results = run_bench(Plan(questions, knowledge, {"coggrag": {}}, bench_model("perfect", questions, knowledge)))
+        results = run_bench(
+            BenchPlan(questions, knowledge, {"coggrag": {}}, bench_model("perfect", questions, knowledge))
+        )
         print(f"\nceiling over {knowledge.name}, {len(questions)} questions\n{render(table(results))}", flush=True)
         faults += bounds(results) + ceiling(results)
         faults += ablations(questions, knowledge, args.models.split(","))
@@ -124,7 +126,7 @@ def main() -> int:
     return 1 if faults else 0
 
 
-def ceiling(results: Sequence[Result]) -> int:
+def ceiling(results: Sequence[BenchResult]) -> int:
     """How many types of question are answered by less than they should be; says which."""
     by_type: dict[str, list[bool]] = defaultdict(list)
     for result in results:
@@ -134,7 +136,7 @@ def ceiling(results: Sequence[Result]) -> int:
     return len(low)
 
 
-def bounds(results: Sequence[Result]) -> int:
+def bounds(results: Sequence[BenchResult]) -> int:
     """How many runs made more calls than C + 2 + (1 + 2k)|M|; says which."""
     broken = [result for result in results if result["calls"] > (result["bound"] or 0)]
     for result in broken:
@@ -153,13 +155,13 @@ def ablations(questions: Sequence[Question], knowledge: Knowledge, models: Seque
         )
         model = bench_model(name, questions, knowledge)
         for variant, settings in VARIANTS.items():
-            results = run_bench(Plan(questions, knowledge, {"coggrag": settings}, model))
+            results = run_bench(BenchPlan(questions, knowledge, {"coggrag": settings}, model))
             faults += bounds(results)
             print(line(variant, results), flush=True)
     return faults
 
 
-def outcome(result: Result) -> str:
+def outcome(result: BenchResult) -> str:
     """What became of a question (the paper's table 5); the three shares add up to 1."""
     scores = result["scores"]
     if scores["unknown"] and not scores["hits1"]:
@@ -167,7 +169,7 @@ def outcome(result: Result) -> str:
     return "hallucinated" if scores["wrong"] else "correct"
 
 
-def line(variant: str, results: Sequence[Result]) -> str:
+def line(variant: str, results: Sequence[BenchResult]) -> str:
     """One row: shares, and means per question."""
     count = len(results)
     shares = Counter(outcome(result) for result in results)

@@ -34,13 +34,13 @@ from documents import read as read_rows
 
 from thinkgraph.cli.options import parse_settings
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.bench import Plan, kept_results, plan_record, run_bench
+from thinkgraph.eval.bench import BenchPlan, kept_results, plan_record, run_bench
 from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method, spread
 from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.reports.results import Row, table
+from thinkgraph.eval.reports.results import ReportRow, table
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS
@@ -131,7 +131,7 @@ SETS: dict[str, tuple[str, Any]] = {
 """The knowledge base of each set and how its questions are read."""
 
 
-def line(name: str, model: str, row: Row) -> str:
+def line(name: str, model: str, row: ReportRow) -> str:
     """One line of the table."""
     cells = (
         name,
@@ -159,7 +159,7 @@ def measure(
     """The lines of one set."""
     made = []
     for model in models:
-        plan = Plan(questions, knowledge, methods, bench_model(model, questions, knowledge))
+        plan = BenchPlan(questions, knowledge, methods, bench_model(model, questions, knowledge))
         record = plan_record(plan, model=model, seed=0, gold_entities=False, data=name)
         file = keep / f"{name.replace(' ', '-')}-{model.replace(':', '-')}.jsonl" if keep else None
         with RecordFile(file, record) if file else nullcontext() as out:

@@ -9,9 +9,9 @@ import pytest
 
 from thinkgraph.cli.main import main
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.ablations import ABLATIONS, Cell, ablation, cells, render
+from thinkgraph.eval.ablations import ABLATIONS, AblationCell, ablation, cells, render
 from thinkgraph.eval.reports.published import _CELLS
-from thinkgraph.eval.reports.results import Row
+from thinkgraph.eval.reports.results import ReportRow
 
 
 @pytest.mark.parametrize("name", ABLATIONS)
@@ -50,8 +50,8 @@ def test_cells_with_graph_to_text_need_a_model() -> None:
         cells(ablation("fasttog-table3"), leave_out=["T2T"])
 
 
-def _rows(made: list[Cell]) -> dict[str, Row]:
-    return {cell.key: Row(hits1=0.5 + 0.01 * n, calls_mean=4.0 + n) for n, cell in enumerate(made)}  # type: ignore[typeddict-item]
+def _rows(made: list[AblationCell]) -> dict[str, ReportRow]:
+    return {cell.key: ReportRow(hits1=0.5 + 0.01 * n, calls_mean=4.0 + n) for n, cell in enumerate(made)}  # type: ignore[typeddict-item]
 
 
 def test_a_table_has_the_papers_shape_and_its_figures_in_brackets() -> None:

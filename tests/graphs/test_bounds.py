@@ -9,7 +9,7 @@ from fakes import FakeModel
 from graphs.cases import CASES
 
 import thinkgraph as tg
-from thinkgraph.eval.reports.results import Result, table
+from thinkgraph.eval.reports.results import BenchResult, table
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.settings import resolve_settings
@@ -75,13 +75,14 @@ def test_the_table_counts_questions_above_their_bound() -> None:
     answer = graph.invoke({"question": case.question})["answer"]
     scores = dict.fromkeys(("hits1", "em", "partial", "complete", "f1", "unknown", "wrong"), 0.0)
 
-    def result(calls: int, most: int | None) -> Result:
+    def result(calls: int, most: int | None) -> BenchResult:
         record = {"id": f"{calls}", "type": "", "method": "m", "gold": [], "scores": scores, "rouge_l": None}
         return cast(
-            "Result", {**record, "evidence": None, "calls": calls, "apart_calls": 0, "bound": most, "answer": answer}
+            "BenchResult",
+            {**record, "evidence": None, "calls": calls, "apart_calls": 0, "bound": most, "answer": answer},
         )
 
     rows = table([result(3, 4), result(5, 4), result(9, 8), result(20, None)])
     assert [(row["bound"], row["above"]) for row in rows] == [(8, 2), (8, 2)]
-    older = cast("Result", {key: value for key, value in result(7, 1).items() if key != "bound"})
+    older = cast("BenchResult", {key: value for key, value in result(7, 1).items() if key != "bound"})
     assert [(row["bound"], row["above"]) for row in table([older])] == [(None, 0), (None, 0)]

@@ -10,7 +10,7 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope
-from thinkgraph.models.client import Reply
+from thinkgraph.models.client import ModelReply
 from thinkgraph.models.journal import Journal, MemoryJournal
 from thinkgraph.models.ops import Blocking, SendRequest, Sleep
 from thinkgraph.models.roles import Models, ModelSpec
@@ -53,7 +53,7 @@ def events_of(scope: CallScope) -> list[Any]:
 class Hand:
     """Drives a flow by hand: model calls are answered from a script, sleeps are noted and never slept."""
 
-    def __init__(self, *script: str | Reply | Exception) -> None:
+    def __init__(self, *script: str | ModelReply | Exception) -> None:
         self.script = list(script)
         self.calls: list[SendRequest] = []
         self.slept: list[float] = []
@@ -87,4 +87,4 @@ class Hand:
         said = self.script.pop(0)
         if isinstance(said, Exception):
             raise said
-        return said if isinstance(said, Reply) else Reply(said, 100, 10)
+        return said if isinstance(said, ModelReply) else ModelReply(said, 100, 10)

@@ -12,7 +12,7 @@ from fakes import FakeModel
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model
-from thinkgraph.models.client import Reply
+from thinkgraph.models.client import ModelReply
 from thinkgraph.models.journal import MemoryJournal, RawReply
 from thinkgraph.prompts.kinds import PICK, TEXT, Shape
 from thinkgraph.runtime.driver import Driver
@@ -302,7 +302,7 @@ def test_room_is_taken_for_scripts_that_use_more_tokens() -> None:
 
 def test_what_a_reply_really_used_is_what_counts() -> None:
     scope = a_scope(max_tokens=5000)
-    Hand(Reply(GOOD, 4900, 10)).run(call_model(a_question(), scope))
+    Hand(ModelReply(GOOD, 4900, 10)).run(call_model(a_question(), scope))
     with pytest.raises(BudgetSpentError, match="5000 tokens"):
         Hand().run(call_model(a_question(key="b"), scope))
 

@@ -18,7 +18,7 @@ from langchain_openai import ChatOpenAI
 from pydantic import SecretStr
 
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.models.client import CallOptions, ChatClient, Reply, client_for, pack
+from thinkgraph.models.client import CallOptions, ChatClient, ModelReply, client_for, pack
 from thinkgraph.models.failures import Failure, classify
 from thinkgraph.prompts.library import Message
 from thinkgraph.testing.replies import Garbage
@@ -124,9 +124,9 @@ def test_messages_and_arguments_reach_the_model() -> None:
 
 def test_usage_is_the_providers_and_else_an_estimate() -> None:
     told = Loud(usage={"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}, seen=[], loops=[])
-    assert ChatClient("m", lambda: told).invoke(ASKED, BARE, {}) == Reply("words", 7, 2)  # type: ignore[arg-type]
+    assert ChatClient("m", lambda: told).invoke(ASKED, BARE, {}) == ModelReply("words", 7, 2)  # type: ignore[arg-type]
     silent = Loud(seen=[], loops=[])
-    assert ChatClient("m", lambda: silent).invoke(ASKED, BARE, {}) == Reply("words", 6, 2)  # type: ignore[arg-type]
+    assert ChatClient("m", lambda: silent).invoke(ASKED, BARE, {}) == ModelReply("words", 6, 2)  # type: ignore[arg-type]
 
 
 def test_parts_of_a_reply_are_put_together_and_thoughts_left_out() -> None:
@@ -152,7 +152,7 @@ def test_each_event_loop_has_a_model_of_its_own() -> None:
     made: list[Loud] = []
     client = ChatClient("m", makes(made))
 
-    async def twice() -> list[Reply]:
+    async def twice() -> list[ModelReply]:
         first = await client.ainvoke(ASKED, BARE, {})  # type: ignore[arg-type]
         return [first, *await asyncio.gather(*(client.ainvoke(ASKED, BARE, {}) for _ in range(5)))]  # type: ignore[arg-type]
 

@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from thinkgraph.prompts.kinds import (
     KINDS,
+    ExtractedKey,
     Judgement,
-    LookUp,
     Shape,
     Statements,
     SubQuestion,
@@ -47,7 +47,7 @@ GOOD: list[tuple[str, dict[str, Any], Any]] = [
     (
         "keys",
         {"keys": [{"key": ["Panama"], "of": []}, {"key": ["Panama", "capital", "?2"], "of": [2, 3]}]},
-        [LookUp(key=["Panama"], of=[]), LookUp(key=["Panama", "capital", "?2"], of=[2, 3])],
+        [ExtractedKey(key=["Panama"], of=[]), ExtractedKey(key=["Panama", "capital", "?2"], of=[2, 3])],
     ),
     (
         "subquestions",
@@ -373,14 +373,14 @@ def test_a_subquestion_refers_only_to_its_siblings() -> None:
 
 def test_keys_belong_to_listed_questions_and_an_empty_part_is_unknown() -> None:
     value = parse("keys", '{"keys": [{"key": ["Panama", "", null], "of": [1, "3", 4, 0, 1]}]}')
-    assert value == [LookUp(key=["Panama", "?", "?"], of=[1, 3])]
+    assert value == [ExtractedKey(key=["Panama", "?", "?"], of=[1, 3])]
 
 
 def test_only_triples_where_only_triples_are_asked_for() -> None:
     shape = Shape(questions=2, triples=True)
     assert "[entity]" not in KINDS["keys"].instruction(shape)
     found = parse("keys", '{"keys": [["a"], ["a", "r", "?1"], ["b", "s"]]}', shape)
-    assert found == [LookUp(key=["a", "r", "?1"], of=[])]
+    assert found == [ExtractedKey(key=["a", "r", "?1"], of=[])]
     with pytest.raises(BadReplyError, match="three texts"):
         parse("keys", '{"keys": [["a"]]}', shape)
     assert parse("keys", '{"keys": []}', shape) == []

@@ -112,7 +112,7 @@ def _on_server(
 def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import local_asker
     from thinkgraph.graphs.build import build, offline_model
-    from thinkgraph.models.limits import limiter
+    from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.prices import load_prices
     from thinkgraph.models.roles import Models
     from thinkgraph.tools.knowledge import Knowledge
@@ -124,7 +124,7 @@ def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: di
             args.model,
             offline=offline_model(knowledge),
             prices=load_prices(args.prices) if args.prices else None,
-            rate_limiter=limiter(args.rate),
+            rate_limiter=rate_limiter(args.rate),
         )
         graph = build(args.method, knowledge=knowledge, model=models, settings=settings, prompts=args.prompts)
 

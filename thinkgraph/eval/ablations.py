@@ -14,7 +14,7 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.reports.published import published_cell
-from thinkgraph.eval.reports.results import Row
+from thinkgraph.eval.reports.results import ReportRow
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.settings import resolve_settings
 
@@ -234,7 +234,7 @@ def ablation(name: str) -> Ablation:
 
 
 @dataclass(frozen=True)
-class Cell:
+class AblationCell:
     """One place in a table."""
 
     row: str
@@ -247,7 +247,7 @@ class Cell:
 
 def cells(
     table: Ablation, *, extra: Settings | None = None, g2t: str | None = None, leave_out: Sequence[str] = ()
-) -> list[Cell]:
+) -> list[AblationCell]:
     """The cells of a table, row by row.
 
     Args:
@@ -263,7 +263,7 @@ def cells(
     if unknown := sorted({*leave_out} - {*table.rows, *table.columns}):
         known = ", ".join(name for name in (*table.rows, *table.columns) if name)
         raise UsageError(f"the table has no row or column '{unknown[0]}'; known: {known}")
-    found: list[Cell] = []
+    found: list[AblationCell] = []
     taken: set[str] = set()
     for row, of_row in table.rows.items():
         for column, of_column in table.columns.items():
@@ -280,7 +280,7 @@ def cells(
                 settings["community_text"] = f"{G2T}{g2t}"
             resolved = resolve_settings(schema, settings).model_dump(mode="json")
             digest = hashlib.sha256(json.dumps(resolved, sort_keys=True).encode()).hexdigest()[:12]
-            found.append(Cell(row, column, name, settings, f"{name}-{digest}"))
+            found.append(AblationCell(row, column, name, settings, f"{name}-{digest}"))
     if not found:
         raise UsageError("nothing is left of the table: the cells with graph-to-text need --g2t MODEL")
     if lost := sorted((extra or {}).keys() - taken):
@@ -288,7 +288,7 @@ def cells(
     return found
 
 
-def render(name: str, made: Sequence[Cell], rows: Mapping[str, Row], *, dataset: str = "") -> str:
+def render(name: str, made: Sequence[AblationCell], rows: Mapping[str, ReportRow], *, dataset: str = "") -> str:
     """The table in the paper's shape; where the paper has a figure for this data set, it stands beside ours in brackets.
 
     Args:

@@ -23,7 +23,7 @@ GIVE_UP = 20
 
 
 @dataclass(frozen=True)
-class Item:
+class BatchItem:
     """One line of the input."""
 
     id: str
@@ -33,7 +33,7 @@ class Item:
     """Why the line cannot be asked; empty where it can."""
 
 
-def read_items(path: Path) -> Iterator[Item]:
+def read_items(path: Path) -> Iterator[BatchItem]:
     """The questions of a JSON Lines file, one at a time: objects with `question` and perhaps `id`, or plain JSON strings.
 
     A line that is neither becomes an item with a fault, kept beside the answers; it never costs the others.
@@ -50,23 +50,23 @@ def read_items(path: Path) -> Iterator[Item]:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
-def _item(number: int, line: str) -> Item:
+def _item(number: int, line: str) -> BatchItem:
     name = f"line-{number}"
     try:
         value = parsed(line)
     except ValueError as error:
-        return Item(name, "", number, f"not a whole JSON object ({error})")
+        return BatchItem(name, "", number, f"not a whole JSON object ({error})")
     if isinstance(value, str):
         value = {"question": value}
     if not isinstance(value, dict):
-        return Item(name, "", number, "neither a JSON object nor a string")
+        return BatchItem(name, "", number, "neither a JSON object nor a string")
     given = value.get("id")
     if isinstance(given, str | int) and not isinstance(given, bool) and str(given).strip():
         name = str(given)
     question = value.get("question")
     if not isinstance(question, str) or not question.strip():
-        return Item(name, "", number, 'field "question" is missing or empty')
-    return Item(name, question, number)
+        return BatchItem(name, "", number, 'field "question" is missing or empty')
+    return BatchItem(name, question, number)
 
 
 def _key(name: str, question: str) -> bytes:
@@ -91,7 +91,7 @@ def finished(file: RecordFile) -> set[bytes]:
 
 
 async def run_batch(
-    items: Iterable[Item],
+    items: Iterable[BatchItem],
     ask: Asker,
     keep: Callable[[Mapping[str, Any]], None],
     *,

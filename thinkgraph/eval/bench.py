@@ -18,7 +18,7 @@ from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.reports.results import Result, is_result
+from thinkgraph.eval.reports.results import BenchResult, is_result
 from thinkgraph.eval.workers import Workers
 from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import find_method
@@ -34,7 +34,7 @@ from thinkgraph.version import VERSION
 
 
 @dataclass(frozen=True)
-class Plan:
+class BenchPlan:
     """What a bench runs."""
 
     questions: Sequence[Question]
@@ -51,7 +51,7 @@ class Plan:
     """Holds all requests to models, whatever the method and question, to one rate."""
 
 
-def plan_record(plan: Plan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
+def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
     """What a bench runs as plain JSON: two benches with the same record may share their results."""
     digest = hashlib.sha256(
         json.dumps([[q.id, q.question, q.answers, q.aliases, q.gold_path] for q in plan.questions]).encode()
@@ -73,7 +73,7 @@ def plan_record(plan: Plan, *, model: str, seed: int, gold_entities: bool, data:
     }
 
 
-def kept_results(file: RecordFile) -> list[Result]:
+def kept_results(file: RecordFile) -> list[BenchResult]:
     """What an earlier run of the same bench answered.
 
     Raises:
@@ -83,29 +83,29 @@ def kept_results(file: RecordFile) -> list[Result]:
     for number, record in enumerate(found, start=1):
         if not is_result(record):
             raise file.damaged(number)
-    return cast("list[Result]", found)
+    return cast("list[BenchResult]", found)
 
 
 def run_bench(
-    plan: Plan,
+    plan: BenchPlan,
     *,
     progress: Progress = no_progress,
-    keep: Callable[[Result], None] | None = None,
-    done: Collection[Result] = (),
+    keep: Callable[[BenchResult], None] | None = None,
+    done: Collection[BenchResult] = (),
     workers: Workers | None = None,
-) -> list[Result]:
+) -> list[BenchResult]:
     """Ask every question with every method; see `arun_bench`. Not for use inside an event loop."""
     return asyncio.run(arun_bench(plan, progress=progress, keep=keep, done=done, workers=workers))
 
 
 async def arun_bench(
-    plan: Plan,
+    plan: BenchPlan,
     *,
     progress: Progress = no_progress,
-    keep: Callable[[Result], None] | None = None,
-    done: Collection[Result] = (),
+    keep: Callable[[BenchResult], None] | None = None,
+    done: Collection[BenchResult] = (),
     workers: Workers | None = None,
-) -> list[Result]:
+) -> list[BenchResult]:
     """Ask every question with every method, `plan.concurrency` at a time.
 
     Args:
@@ -162,7 +162,7 @@ _Asks = Callable[[str, str], Awaitable[Answer]]
 class _Here:
     """Answers questions in this process."""
 
-    def __init__(self, plan: Plan, models: Models) -> None:
+    def __init__(self, plan: BenchPlan, models: Models) -> None:
         self._plan = plan
         self._models = models
         self._graphs: dict[str, Graph] = {}
@@ -176,7 +176,7 @@ class _Here:
 
 
 @asynccontextmanager
-async def _here(plan: Plan) -> AsyncIterator[_Here]:
+async def _here(plan: BenchPlan) -> AsyncIterator[_Here]:
     models = Models(
         plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
     )
@@ -186,7 +186,7 @@ async def _here(plan: Plan) -> AsyncIterator[_Here]:
         await models.aclose()
 
 
-def _result(method: str, question: Question, answer: Answer, plan: Plan) -> Result:
+def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) -> BenchResult:
     entry, golds = find_method(method), plan.golds
     by_role = answer["usage"]["roles"]
     apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
@@ -194,7 +194,7 @@ def _result(method: str, question: Question, answer: Answer, plan: Plan) -> Resu
         rouge: float | None = rouge_l(answer["answers"], question.answers, question.aliases)
     except ImportError:
         rouge = None
-    return Result(
+    return BenchResult(
         id=question.id,
         type=question.type,
         method=method,

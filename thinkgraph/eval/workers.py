@@ -204,7 +204,7 @@ def _told(error: ThinkGraphError) -> dict[str, str]:
 async def _serve(work: Work) -> None:
     from thinkgraph.eval.bench_setup import bench_model, gold_knowledge
     from thinkgraph.graphs.build import Graph, build, offline_model
-    from thinkgraph.models.limits import limiter
+    from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.roles import Models
     from thinkgraph.tools.knowledge import Knowledge
 
@@ -217,7 +217,7 @@ async def _serve(work: Work) -> None:
             bench_model(work.model, work.questions, opened, seed=work.seed),
             offline=offline_model(knowledge),
             prices=cast("Any", work.prices),
-            rate_limiter=limiter(work.rate),
+            rate_limiter=rate_limiter(work.rate),
         )
         graphs: dict[str, Graph] = {
             name: build(name, knowledge=knowledge, model=models, settings=settings, prompts=work.prompts)

@@ -26,7 +26,7 @@ from thinkgraph.ingest.readers.wikidata import read_wikidata
 from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import Loaded, LoadState, TripleLoader
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, Manifest, TextCounts
+from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, TextCounts
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -43,7 +43,7 @@ class BuildReport:
     """What a build made, and what it could not use."""
 
     folder: Path
-    manifest: Manifest
+    manifest: KbManifest
     rejected: Mapping[str, int]
     """How many, by kind: `malformed`, `duplicate id`, `unknown entity`."""
     examples: Sequence[Reject]
@@ -229,7 +229,7 @@ class Build:
         ]
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
-    def run(self, place: BuildFolder) -> tuple[Manifest, GraphCounts]:
+    def run(self, place: BuildFolder) -> tuple[KbManifest, GraphCounts]:
         """Make what the working folder does not hold yet; gives the manifest and the counts of the graph."""
         counts = self._stage(place, "graph", lambda: self._graph(place))
         Loaded.remove(place.work / kb_files.GRAPH)
@@ -241,7 +241,7 @@ class Build:
         for store in stores if self.index else ():
             self._build_index(place.work / store)
         files = [kb_files.GRAPH, *stores, *[kb_files.DOCUMENTS] * bool(self.documents)]
-        manifest: Manifest = {
+        manifest: KbManifest = {
             "format": kb_files.KB_FORMAT,
             "name": self.name,
             "fingerprint": self._digest("content", str(self.index)),
@@ -260,7 +260,7 @@ class Build:
         return manifest, counts
 
     def report(
-        self, target: Path, manifest: Manifest, facts: GraphCounts, *, resumed: bool, started: float
+        self, target: Path, manifest: KbManifest, facts: GraphCounts, *, resumed: bool, started: float
     ) -> BuildReport:
         """What was made, for people; `started` is a time of `time.monotonic`."""
         return BuildReport(

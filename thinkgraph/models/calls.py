@@ -13,7 +13,7 @@ from langchain_core.messages import AIMessage, ToolCall
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
-from thinkgraph.models.client import CallOptions, ChatClient, Reply
+from thinkgraph.models.client import CallOptions, ChatClient, ModelReply
 from thinkgraph.models.failures import MAX_WAIT, classify
 from thinkgraph.models.journal import Journal, RawReply
 from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
@@ -280,7 +280,7 @@ def _request(
         attempts += 1
         sent = client.taken
         try:
-            reply: Reply = yield SendRequest(client, messages, options, request.role)
+            reply: ModelReply = yield SendRequest(client, messages, options, request.role)
         except Exception as error:
             # Only failures of the request itself are handled; anything else is a bug and rises.
             failure = classify(error)

@@ -17,7 +17,7 @@ from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 from langchain_core.outputs import ChatResult
-from langchain_core.rate_limiters import BaseRateLimiter
+from langchain_core.rate_limiters import BaseRateLimiter, InMemoryRateLimiter
 from langchain_core.runnables import Runnable, RunnableConfig
 
 from thinkgraph.errors import ModelError, UsageError
@@ -39,7 +39,7 @@ _MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
 
 
 @dataclass(frozen=True)
-class Reply:
+class ModelReply:
     """What came back from one request."""
 
     text: str
@@ -86,7 +86,7 @@ def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
     return [_unpacked(text) if role == PACKED else _MESSAGE_TYPES[role](content=text) for role, text in messages]
 
 
-def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
+def _read(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
     # Half a character (a reply cut off) can be neither sent back nor stored.
     text = str(message.text).encode("utf-8", "replace").decode("utf-8")
     usage = getattr(message, "usage_metadata", None)
@@ -98,7 +98,7 @@ def _read(message: BaseMessage, sent: Sequence[Message]) -> Reply:
     asked = asked or -(-sum(len(part) for _, part in sent) // CHARACTERS_PER_TOKEN)
     if said is None or not (said or calls):
         said = -(-len(text) // CHARACTERS_PER_TOKEN)
-    return Reply(text, asked, said, calls)
+    return ModelReply(text, asked, said, calls)
 
 
 def _tokens(value: object) -> int | None:
@@ -202,14 +202,14 @@ class ChatClient:
             self._sync = self._sync or self.make()
             return self._sync
 
-    def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
+    def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> ModelReply:
         """Send one request and wait for it."""
         if self.limiter is not None:
             self.limiter.acquire()
         bound = _with_tools(self.made(), options, self.name)
         return _read(bound.invoke(to_messages(messages), config, **self.arguments(options)), messages)
 
-    async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> Reply:
+    async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> ModelReply:
         """Send one request without blocking the loop."""
         loop = asyncio.get_running_loop()
         model = self._by_loop.get(loop)
@@ -340,3 +340,14 @@ def _openai(name: str) -> BaseChatModel:
     # Nobody closes a chat model: its connections end with it.
     weakref.finalize(model, client.close)
     return model
+
+
+def rate_limiter(requests_per_second: float | None) -> BaseRateLimiter | None:
+    """What holds requests to models to a rate; None where there is none."""
+    if requests_per_second is None:
+        return None
+    return InMemoryRateLimiter(
+        requests_per_second=requests_per_second,
+        check_every_n_seconds=0.01,
+        max_bucket_size=max(1.0, requests_per_second),
+    )

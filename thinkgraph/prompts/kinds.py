@@ -80,7 +80,7 @@ class SubQuestion(TypedDict):
     """Numbers of the sibling questions whose answers it needs, counted from 1."""
 
 
-class LookUp(TypedDict):
+class ExtractedKey(TypedDict):
     """Something to look up in a graph (the keys of CogGRAG section 4.2)."""
 
     key: list[str]
@@ -295,9 +295,9 @@ def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
 _MOST_PARTS = 3
 
 
-def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
+def _parse_keys(text: str, shape: Shape) -> list[ExtractedKey]:
     entries = as_list(object_with(text, "keys")["keys"], "keys", of="key")
-    keys: list[LookUp] = []
+    keys: list[ExtractedKey] = []
     for entry in entries:
         found = entry if isinstance(entry, dict) else {"key": entry}
         parts = [as_text(part) for part in as_list(found.get("key"), "key")]
@@ -306,7 +306,7 @@ def _parse_keys(text: str, shape: Shape) -> list[LookUp]:
         parts = [part or "?" for part in parts]  # what is left empty is unknown
         numbers = [n for n in map(integer, as_list(found.get("of"), "of")) if n is not None]
         if len(parts) == _MOST_PARTS or not shape.triples:
-            keys.append(LookUp(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
+            keys.append(ExtractedKey(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
     if entries and not keys:
         raise BadReplyError('no "key" is a list of three texts: subject, relation, object')
     return keys
@@ -427,7 +427,7 @@ TEXTS: Kind[list[str]] = Kind(
     lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
     _parse_texts,
 )
-KEYS: Kind[list[LookUp]] = Kind(
+KEYS: Kind[list[ExtractedKey]] = Kind(
     "keys",
     lambda shape: _schema({"keys": {"type": "array", "items": _KEY}}, shape),
     _keys_instruction,

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote
 
-from thinkgraph.testing.conformance.graph_data import ALIASES, LABELS, STATEMENTS, Statement
+from thinkgraph.testing.conformance.graph_data import ALIASES, LABELS, STATEMENTS, SampleStatement
 
 WD = "http://www.wikidata.org/"
 WIKIBASE = "http://wikiba.se/ontology#"
@@ -25,7 +25,7 @@ _SAFE = "-._~()'!*,;"
 
 
 @dataclass(frozen=True)
-class Value:
+class SampleValue:
     """A value of Wikidata's kinds: item, string, external-id, time, quantity, monolingualtext, globe-coordinate; or
     `somevalue`, where it is known that there is one but not which.
     """
@@ -41,8 +41,8 @@ class Claim:
     """One statement."""
 
     prop: str
-    value: Value
-    qualifiers: tuple[tuple[str, Value], ...] = ()
+    value: SampleValue
+    qualifiers: tuple[tuple[str, SampleValue], ...] = ()
     rank: str = "normal"
 
 
@@ -59,19 +59,19 @@ class Thing:
     """Of a property."""
 
 
-def item(id_: str) -> Value:
+def item(id_: str) -> SampleValue:
     """A value that is a thing."""
-    return Value("item", id_)
+    return SampleValue("item", id_)
 
 
-def day(text: str, precision: int = 11) -> Value:
+def day(text: str, precision: int = 11) -> SampleValue:
     """A point in time."""
-    return Value("time", text, str(precision))
+    return SampleValue("time", text, str(precision))
 
 
-def amount(number: str, unit: str = "1") -> Value:
+def amount(number: str, unit: str = "1") -> SampleValue:
     """A quantity; the unit is an item or "1"."""
-    return Value("quantity", number, unit)
+    return SampleValue("quantity", number, unit)
 
 
 def _prop(id_: str, label: str, german: str, datatype: str = "wikibase-item") -> Thing:
@@ -142,8 +142,8 @@ SAMPLE: tuple[Thing, ...] = (
                 "preferred",
             ),
             Claim("P1082", amount("+99"), (), "deprecated"),
-            Claim("P625", Value("globe-coordinate", "48.2083", "16.3731")),
-            Claim("P214", Value("external-id", "132441531")),
+            Claim("P625", SampleValue("globe-coordinate", "48.2083", "16.3731")),
+            Claim("P214", SampleValue("external-id", "132441531")),
         ),
     ),
     Thing("Q1781", {"en": "Budapest"}, {"en": "capital of Hungary"}, {}, (Claim("P17", item("Q28")), Claim("P206", item("Q1653")))),
@@ -158,7 +158,7 @@ SAMPLE: tuple[Thing, ...] = (
             Claim("P31", item("Q5")),
             Claim("P569", day("+1815-12-10T00:00:00Z")),
             Claim("P19", item("Q84")),
-            Claim("P3373", Value("somevalue", "")),
+            Claim("P3373", SampleValue("somevalue", "")),
         ),
     ),
     Thing("Q84", {"en": "London"}, {"en": "capital of the United Kingdom"}, {}, (Claim("P571", day("+0047-00-00T00:00:00Z", 8)),)),
@@ -176,7 +176,7 @@ SAMPLE: tuple[Thing, ...] = (
         {"en": ["Sagarmatha", "Chomolungma"]},
         (Claim("P31", item("Q8502")), Claim("P2044", amount("+8848.86", "Q11573"))),
     ),
-    Thing("Q300", {"de": "Nur auf Deutsch"}, {"de": "hat keinen englischen Namen"}, {}, (Claim("P17", item("Q40")), Claim("P1451", Value("monolingualtext", "Immer voran", "de")))),
+    Thing("Q300", {"de": "Nur auf Deutsch"}, {"de": "hat keinen englischen Namen"}, {}, (Claim("P17", item("Q40")), Claim("P1451", SampleValue("monolingualtext", "Immer voran", "de")))),
 )  # fmt: skip
 """Facts about the world in a few entities: labels in several languages, ranks, qualifiers, precisions, units, a value
 that is not known, an external id, namesakes, an entity without an English name.
@@ -236,7 +236,7 @@ def _rdf_of(thing: Thing) -> Iterator[tuple[str, str, str]]:
             yield from _full(statement, f"{WD}prop/qualifier/value/{prop}", qualifier, node)
 
 
-def _rdf_value(value: Value) -> str:
+def _rdf_value(value: SampleValue) -> str:
     if value.kind in ("item", "somevalue"):
         return _iri(WD + (f"entity/{value.text}" if value.text else ".well-known/genid/0123456789abcdef"))
     match value.kind:
@@ -260,7 +260,7 @@ def _astronomical(time: str) -> str:
     return f"{shown}-{month.replace('00', '01')}-{tail.replace('00T', '01T', 1)}"
 
 
-def _full(statement: str, predicate: str, value: Value, node: str) -> Iterator[tuple[str, str, str]]:
+def _full(statement: str, predicate: str, value: SampleValue, node: str) -> Iterator[tuple[str, str, str]]:
     target = _iri(f"{WD}value/{node}")
     if value.kind == "time":
         yield _iri(statement), _iri(predicate), target
@@ -312,7 +312,7 @@ def _entity(thing: Thing) -> dict[str, Any]:
     return {**kind, "id": thing.id, **{name: found or [] for name, found in texts.items()}, **more, "lastrevid": 1}
 
 
-def _snak(prop: str, value: Value) -> dict[str, Any]:
+def _snak(prop: str, value: SampleValue) -> dict[str, Any]:
     kinds = {"item": "wikibase-item"}
     snak: dict[str, Any] = {"snaktype": "value", "property": prop, "datatype": kinds.get(value.kind, value.kind)}
     match value.kind:
@@ -399,7 +399,7 @@ def suite_things() -> list[Thing]:
     items, props = suite_ids()
     claims: dict[str, list[Claim]] = {}
     for one in STATEMENTS:
-        qualifiers = tuple((props[name], Value("string", text)) for name, text in one.qualifiers)
+        qualifiers = tuple((props[name], SampleValue("string", text)) for name, text in one.qualifiers)
         value = _suite_literal(one) if one.literal else item(items[one.object])
         claims.setdefault(one.subject, []).append(Claim(props[one.relation], value, qualifiers))
     found = [Thing(id_, {"en": name}, datatype="string") for name, id_ in props.items()]
@@ -410,8 +410,8 @@ def suite_things() -> list[Thing]:
     return found
 
 
-def _suite_literal(one: Statement) -> Value:
-    return day(f"+{one.object}T00:00:00Z") if one.relation == "born" else Value("string", one.object)
+def _suite_literal(one: SampleStatement) -> SampleValue:
+    return day(f"+{one.object}T00:00:00Z") if one.relation == "born" else SampleValue("string", one.object)
 
 
 def suite_rdf() -> str:

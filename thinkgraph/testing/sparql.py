@@ -40,7 +40,7 @@ class Page:
 
 
 @dataclass(frozen=True)
-class Cut:
+class CutOff:
     """The answer itself, cut off after so many bytes, though announced whole (`length`) or as if that were all."""
 
     after: int
@@ -63,7 +63,7 @@ class AskedQuery:
     """0 where the connection was dropped."""
 
 
-Trouble = Fault | Drop | Hang | Garbage | Page | Cut | None
+Trouble = Fault | Drop | Hang | Garbage | Page | CutOff | None
 """What is done to a request; None: it is answered."""
 
 
@@ -197,7 +197,7 @@ class _Handler(BaseHTTPRequestHandler):
         except (SyntaxError, ValueError, RuntimeError, OSError) as error:
             self._send(_BAD if isinstance(error, SyntaxError) else _BROKEN, str(error).encode(), "text/plain")
             return
-        if isinstance(trouble, Cut):
+        if isinstance(trouble, CutOff):
             length = {"Content-Length": str(len(body))} if trouble.announced else {}
             self.close_connection = True
             self._send(_OK, body[: trouble.after], JSON, length)

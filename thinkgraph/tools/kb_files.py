@@ -93,7 +93,7 @@ class _Manifest(TypedDict):
     """Size in bytes of each file of the folder that is needed, so that a half-copied one is noticed."""
 
 
-class Manifest(_Manifest, total=False):
+class KbManifest(_Manifest, total=False):
     """The content of `kb.json`."""
 
     documents: DocumentCounts
@@ -105,7 +105,7 @@ def is_knowledge_base(folder: Path) -> bool:
     return (folder / MANIFEST).is_file()
 
 
-def read_manifest(folder: Path) -> Manifest:
+def read_manifest(folder: Path) -> KbManifest:
     """The manifest of a knowledge base whose files are all there.
 
     Raises:
@@ -126,7 +126,7 @@ def read_manifest(folder: Path) -> Manifest:
     if version != KB_FORMAT:
         advice = "update thinkgraph to open it" if version > KB_FORMAT else again
         raise KnowledgeError(f"{folder} has knowledge base format {version}, this release reads {KB_FORMAT}; {advice}")
-    found = cast("Manifest", manifest)
+    found = cast("KbManifest", manifest)
     if set(_Manifest.__annotations__) - set(manifest):
         raise KnowledgeError(f"{folder / MANIFEST} is incomplete; {again}")
     for name, size in found["files"].items():

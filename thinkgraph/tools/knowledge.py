@@ -18,7 +18,7 @@ from thinkgraph.tools import kb_files
 from thinkgraph.tools.progress import Progress, no_progress
 
 if TYPE_CHECKING:
-    from thinkgraph.tools.kb_files import Manifest
+    from thinkgraph.tools.kb_files import KbManifest
     from thinkgraph.tools.protocols import Embedder, GraphStore, Linker, TextStore
 
 T = TypeVar("T")
@@ -277,7 +277,7 @@ class Knowledge(Closing):
         return self
 
 
-def _opened(folder: Path) -> tuple[Manifest, GraphStore]:
+def _opened(folder: Path) -> tuple[KbManifest, GraphStore]:
     """The manifest and the graph of one version of a knowledge base, which another one may replace at any moment."""
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 

@@ -11,7 +11,7 @@ from langchain_core.tools import ToolException
 
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
-from thinkgraph.integrations.langchain import interrupts as asking
+from thinkgraph.integrations.langchain import shared
 
 CASE = CASES["tog2"]
 
@@ -88,15 +88,15 @@ def test_what_is_something_else_is_told_in_one_line(asked, given, error, words):
 
 
 def test_citations_are_bounded(asked, monkeypatch):
-    monkeypatch.setattr(asking, "MAX_CITED", 1)
+    monkeypatch.setattr(shared, "MAX_CITED", 1)
     answer = call(tg.ThinkGraphTool(**asked)).artifact
     many = {**answer, "evidence": {**answer["evidence"], "passages": answer["evidence"]["passages"] * 3}}
     cited = len(many["evidence"]["passages"]) + len(many["evidence"]["paths"])
-    text = asking.told(many)
+    text = shared.answer_text(many)
     assert text.count("\n[") == 1
     assert text.endswith(f"... and {cited - 1} more")
     long = {
         **answer,
         "evidence": {"triples": [], "paths": [{"text": "x" * 5000, "triples": [], "score": 1.0}], "passages": []},
     }
-    assert max(map(len, asking.told(long).splitlines())) <= asking.MAX_LINE + len("[1] ")
+    assert max(map(len, shared.answer_text(long).splitlines())) <= shared.MAX_LINE + len("[1] ")

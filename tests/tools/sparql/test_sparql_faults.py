@@ -11,7 +11,7 @@ import pytest
 
 from thinkgraph.errors import StoreError
 from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
-from thinkgraph.testing.sparql import JSON, Cut, Page, SparqlServer
+from thinkgraph.testing.sparql import JSON, CutOff, Page, SparqlServer
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.sparql import http
 from thinkgraph.tools.sparql.http import Manners
@@ -48,7 +48,7 @@ def opened(server, **manners) -> SparqlGraphStore:
         (Fault(502, "bad gateway"), None),
         (Drop("head"), None),
         (Drop("body"), None),
-        (Cut(20, announced=True), None),
+        (CutOff(20, announced=True), None),
     ],
 )
 def test_what_passes_is_tried_again(server, slept, trouble, waits):
@@ -87,7 +87,7 @@ def test_what_passes_is_tried_again(server, slept, trouble, waits):
         (Page(b'{"boolean": true}', kind=JSON), "no valid SPARQL JSON"),
         (Page(b"[" * 100_000, kind=JSON), "no valid SPARQL JSON"),
         (Garbage(), "no valid SPARQL JSON"),
-        (Cut(60), "cut off"),
+        (CutOff(60), "cut off"),
         (Page(b'{"results": {"bindings": []}}', kind=JSON, headers={"X-SQL-State": "S1TAT"}), "anytime"),
         (Page(b'{"results": {"bindings": []}}', 206, JSON), "only a part"),
     ],

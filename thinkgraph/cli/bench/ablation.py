@@ -16,9 +16,9 @@ from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
-    from thinkgraph.eval.ablations import Cell
+    from thinkgraph.eval.ablations import AblationCell
     from thinkgraph.eval.questions import Question
-    from thinkgraph.eval.reports.results import Row
+    from thinkgraph.eval.reports.results import ReportRow
     from thinkgraph.tools.knowledge import Knowledge
 
 MAX_CONCURRENCY = 512
@@ -104,22 +104,22 @@ def run(args: argparse.Namespace) -> int:
 
 def _measured(
     args: argparse.Namespace,
-    cells: Sequence[Cell],
+    cells: Sequence[AblationCell],
     questions: Sequence[Question],
     opened: Knowledge,
     folder: Path | None,
-) -> tuple[dict[str, Row], dict[str, str]]:
+) -> tuple[dict[str, ReportRow], dict[str, str]]:
     """The cells' figures by key; and by place, why there are none where an encoder cannot be loaded."""
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.eval.reports.results import table
-    from thinkgraph.models.limits import limiter
+    from thinkgraph.models.client import rate_limiter
 
     given = args.gold_entities == "yes"
     knowledge = bench_setup.gold_knowledge(opened, questions) if given else opened
     name = model_name(args.model)
     model = bench_setup.bench_model(name, questions, opened, seed=args.seed)
-    rows: dict[str, Row] = {}
+    rows: dict[str, ReportRow] = {}
     blank: dict[str, str] = {}
     missing: set[str] = set()
     runs = {cell.key: cell for cell in cells}
@@ -129,13 +129,13 @@ def _measured(
         ranker = str(cell.settings.get("ranker"))
         if ranker in missing:
             continue
-        plan = bench.Plan(
+        plan = bench.BenchPlan(
             questions=questions,
             knowledge=knowledge,
             methods={cell.method: cell.settings},
             model=model,
             concurrency=args.concurrency,
-            rate_limiter=limiter(args.rate),
+            rate_limiter=rate_limiter(args.rate),
         )
         record = bench.plan_record(
             plan, model=name, seed=args.seed, gold_entities=given, data=bench_setup.data_name(args.data)

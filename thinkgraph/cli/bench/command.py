@@ -23,7 +23,7 @@ from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.eval.questions import Question
-    from thinkgraph.eval.reports.results import Result
+    from thinkgraph.eval.reports.results import BenchResult
 
 MAX_CONCURRENCY = 512
 
@@ -85,7 +85,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.eval.workers import Work, Workers
     from thinkgraph.graphs.registry import find_method
-    from thinkgraph.models.limits import limiter
+    from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
@@ -112,7 +112,7 @@ def run(args: argparse.Namespace) -> int:
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
         questions = named(questions, knowledge.graph)
-        plan = bench.Plan(
+        plan = bench.BenchPlan(
             questions=questions,
             knowledge=bench_setup.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,
             methods=settings,
@@ -120,7 +120,7 @@ def run(args: argparse.Namespace) -> int:
             prices=load_prices(args.prices) if args.prices else None,
             golds=bench_setup.known_golds(questions, knowledge),
             concurrency=max(args.concurrency, args.workers),
-            rate_limiter=limiter(args.rate),
+            rate_limiter=rate_limiter(args.rate),
         )
         record = bench.plan_record(
             plan,
@@ -157,7 +157,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _print(results: list[Result], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
+def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
     from thinkgraph.eval.reports.results import render, table
 
     rows = table(results, seed=args.seed)

@@ -16,7 +16,7 @@ from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
-    from thinkgraph.tools.kb_files import DocumentCounts, Manifest
+    from thinkgraph.tools.kb_files import DocumentCounts, KbManifest
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -260,7 +260,7 @@ def _listed(folder: Path, *, as_json: bool) -> list[str]:
     ]
 
 
-def _facts(manifest: Manifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
+def _facts(manifest: KbManifest, relations: Sequence[tuple[str, str, int]], size: int) -> list[str]:
     from thinkgraph.tools.linking.names import relation_label
 
     graph, text, model = manifest["graph"], manifest["text"], manifest["embedder"]

@@ -32,7 +32,7 @@ class Dataset:
     """The knowledge its questions are asked over, for people."""
 
 
-class Row:
+class DatasetRow:
     """One JSON object of a dataset file; whatever it lacks is an error that names file, place and field."""
 
     def __init__(self, value: Mapping[str, Any], where: str) -> None:
@@ -63,7 +63,7 @@ class Row:
                 return self.text(name)
         raise self.fail(names[0], "is missing")
 
-    def rows(self, name: str, *, needed: bool = True) -> list[Row]:
+    def rows(self, name: str, *, needed: bool = True) -> list[DatasetRow]:
         """A list of objects."""
         found = self.value.get(name)
         if found is None and not needed:
@@ -72,14 +72,14 @@ class Row:
             raise self.fail(name, "is missing")
         if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
             raise self.fail(name, "must be a list of objects")
-        return [Row(entry, f"{self.where}, {name} {number}") for number, entry in enumerate(found, start=1)]
+        return [DatasetRow(entry, f"{self.where}, {name} {number}") for number, entry in enumerate(found, start=1)]
 
-    def row(self, name: str) -> Row:
+    def row(self, name: str) -> DatasetRow:
         """An object."""
         found = self.value.get(name)
         if not isinstance(found, dict):
             raise self.fail(name, "is missing" if found is None else "must be an object")
-        return Row(found, f"{self.where}, {name}")
+        return DatasetRow(found, f"{self.where}, {name}")
 
     def texts(self, name: str, *, needed: bool = False) -> list[str]:
         """A list of texts; empty ones and nulls are left out."""
@@ -95,13 +95,13 @@ class Row:
         return [text for entry in found if entry is not None and (text := str(entry).strip())]
 
 
-def json_lines(path: Path) -> Iterator[Row]:
+def json_lines(path: Path) -> Iterator[DatasetRow]:
     """The objects of a JSON Lines file."""
     for where, value in json_rows(path):
-        yield Row(value, where)
+        yield DatasetRow(value, where)
 
 
-def json_file(path: Path, key: str = "") -> list[Row]:
+def json_file(path: Path, key: str = "") -> list[DatasetRow]:
     """The objects of one JSON list, or of the list under `key` of one JSON object."""
     try:
         value = parsed(read_text(path))
@@ -115,11 +115,11 @@ def json_file(path: Path, key: str = "") -> list[Row]:
     for number, entry in enumerate(found, start=1):
         if not isinstance(entry, dict):
             raise UsageError(f"{path}, item {number}: not a JSON object")
-        rows.append(Row(entry, f"{path}, item {number}"))
+        rows.append(DatasetRow(entry, f"{path}, item {number}"))
     return rows
 
 
-def objects(path: Path) -> Iterable[Row]:
+def objects(path: Path) -> Iterable[DatasetRow]:
     """The objects of a file that is published as JSON Lines by some and as one JSON list by others."""
     first = read_text(path).lstrip()[:1]
     return json_file(path) if first == "[" else json_lines(path)

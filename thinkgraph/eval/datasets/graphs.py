@@ -8,7 +8,7 @@ from pathlib import Path
 from urllib.parse import unquote
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets.base import Found, Row, grouped, json_file, json_lines, objects, reader
+from thinkgraph.eval.datasets.base import DatasetRow, Found, grouped, json_file, json_lines, objects, reader
 from thinkgraph.eval.files import lines_of
 from thinkgraph.eval.questions import Question
 
@@ -139,7 +139,7 @@ def cwq(path: Path) -> Found:
         )
 
 
-def _known(row: Row, name: str, other: str) -> str:
+def _known(row: DatasetRow, name: str, other: str) -> str:
     found = row.value.get(name)
     return found.strip() if isinstance(found, str) and found.strip() else row.text(other)
 
@@ -177,7 +177,7 @@ def qald(path: Path, *, language: str = "en") -> Found:
         )
 
 
-def _bound(binding: Row) -> list[list[str]]:
+def _bound(binding: DatasetRow) -> list[list[str]]:
     found = []
     for name in binding.value:
         cell = binding.row(name)
@@ -233,7 +233,7 @@ def kilt(path: Path) -> Found:
         if not said:
             raise row.fail("output", "holds no answer; this split hides them")
         meta = row.value.get("meta")
-        templates = Row(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
+        templates = DatasetRow(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
         yield (
             row.where,
             Question(

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from thinkgraph.eval.datasets.base import Found, Row, grouped, json_lines, objects, reader
+from thinkgraph.eval.datasets.base import DatasetRow, Found, grouped, json_lines, objects, reader
 from thinkgraph.eval.questions import Question
 from thinkgraph.tools.grounding import fold
 
@@ -39,11 +39,11 @@ def _named(title: str, question: str) -> bool:
     return fold(re.sub(r"\s*\([^()]*\)$", "", title)) in fold(question)
 
 
-def _titles(row: Row) -> list[str]:
+def _titles(row: DatasetRow) -> list[str]:
     """Titles of the supporting facts: [[title, sentence], …], or {"title": […]} as Hugging Face has them."""
     facts = row.value.get("supporting_facts")
     if isinstance(facts, dict):
-        return Row(facts, f"{row.where}, supporting_facts").texts("title")
+        return DatasetRow(facts, f"{row.where}, supporting_facts").texts("title")
     if facts is None:
         return []
     if not isinstance(facts, list) or not all(isinstance(fact, list) and fact for fact in facts):

@@ -15,7 +15,7 @@ from thinkgraph.eval.perfect import prompt_reading as reading
 from thinkgraph.eval.perfect.prompt_reading import Finding, Shown, fact_key, key, passage_fits
 from thinkgraph.eval.perfect.subquestions import Derived, derive, linking, look_ups, recognise
 from thinkgraph.models.played import Call, PlayedChatModel, judgement
-from thinkgraph.prompts.kinds import LookUp
+from thinkgraph.prompts.kinds import ExtractedKey
 from thinkgraph.prompts.lines import Item, one_line, triple_sentence
 from thinkgraph.state.knowledge import Triple
 
@@ -157,7 +157,7 @@ class PerfectChooser(PlayedChatModel):
             likely=_labelled(finding.likely, call.labels),
         )
 
-    def _keys(self, call: Call, rng: random.Random) -> list[LookUp]:
+    def _keys(self, call: Call, rng: random.Random) -> list[ExtractedKey]:
         """The keys of the listed questions; where only triples are asked for, those that link several of them."""
         listed = [one_line(item.text) for item in call.prompt.lines("questions")]
         whole = self.gold_for(call)

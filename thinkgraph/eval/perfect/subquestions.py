@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.perfect.prompt_reading import key
-from thinkgraph.prompts.kinds import LookUp, SubQuestion
+from thinkgraph.prompts.kinds import ExtractedKey, SubQuestion
 from thinkgraph.prompts.lines import one_line
 
 _REFERENCE = re.compile(r"[#?]\d+")
@@ -91,7 +91,7 @@ def _derived(text: str, refers: list[int], gold: Gold) -> Derived:
     return Derived(SubQuestion(question=text, open=False, refers=refers), gold, re.compile("(.+?)".join(pieces)))
 
 
-def look_ups(questions: Sequence[str], golds: Sequence[Gold | None]) -> list[LookUp]:
+def look_ups(questions: Sequence[str], golds: Sequence[Gold | None]) -> list[ExtractedKey]:
     """The keys of listed questions: for every hop the triple that it walks, with `?n` for the answer to question n.
 
     A hop into text has the entity alone. What a hop of a question that is not broken down reaches on the way is `?stepN`.
@@ -113,7 +113,7 @@ def look_ups(questions: Sequence[str], golds: Sequence[Gold | None]) -> list[Loo
                 parts = (start,) if hop.is_text else whole
                 if parts != (start,) or not start.startswith("?"):
                     found.setdefault(parts, []).append(own.get(place, number))
-    return [LookUp(key=list(parts), of=sorted(set(of))) for parts, of in found.items()]
+    return [ExtractedKey(key=list(parts), of=sorted(set(of))) for parts, of in found.items()]
 
 
 def _numbers(gold: Gold, questions: Sequence[str]) -> dict[int, int]:
@@ -126,7 +126,7 @@ def _numbers(gold: Gold, questions: Sequence[str]) -> dict[int, int]:
     }
 
 
-def linking(keys: Sequence[LookUp]) -> list[LookUp]:
+def linking(keys: Sequence[ExtractedKey]) -> list[ExtractedKey]:
     """The triples that share an entity or an unknown with another: subgraphs over several questions."""
     whole = [key for key in keys if len(key["key"]) > 2]  # noqa: PLR2004 - triples
     ends = Counter(part for key in whole for part in {key["key"][0], key["key"][2]})

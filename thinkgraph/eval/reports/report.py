@@ -16,7 +16,7 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.reports.published import published_for
-from thinkgraph.eval.reports.results import Result, Row, table
+from thinkgraph.eval.reports.results import BenchResult, ReportRow, table
 from thinkgraph.eval.reports.stats import interval, paired
 
 _ANSWER_COLUMNS = ("method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete")
@@ -44,7 +44,7 @@ there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootst
 writes communities as prose, are counted apart."""
 
 
-def write_report(folder: Path, results: Sequence[Result], plan: Mapping[str, Any]) -> list[Path]:
+def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any]) -> list[Path]:
     """Write report.md, report.html, their plots and timing.md.
 
     Args:
@@ -77,7 +77,7 @@ def write_report(folder: Path, results: Sequence[Result], plan: Mapping[str, Any
     return [folder / name for name in files]
 
 
-def _markdown(results: Sequence[Result], rows: Sequence[Row], plan: Mapping[str, Any]) -> str:
+def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: Mapping[str, Any]) -> str:
     whole = [row for row in rows if row["type"] == "all"]
     parts = [
         f"# Bench of {plan['data']}",
@@ -145,7 +145,7 @@ def _cell(value: object) -> str:
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
-def _by(rows: Sequence[Row]) -> str:
+def _by(rows: Sequence[ReportRow]) -> str:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     kinds = list(dict.fromkeys(row["type"] for row in rows))
     known = {(row["method"], row["type"]): row for row in rows}
@@ -157,7 +157,7 @@ def _by(rows: Sequence[Row]) -> str:
     return _lines(["kind", "n", *methods], lines)
 
 
-def _depths(results: Sequence[Result]) -> dict[str, dict[int, list[float]]]:
+def _depths(results: Sequence[BenchResult]) -> dict[str, dict[int, list[float]]]:
     found: dict[str, dict[int, list[float]]] = {}
     for result in results:
         hits = found.setdefault(result["method"], {}).setdefault(result["answer"]["rounds"], [])
@@ -165,7 +165,7 @@ def _depths(results: Sequence[Result]) -> dict[str, dict[int, list[float]]]:
     return found
 
 
-def _by_depth(results: Sequence[Result]) -> str:
+def _by_depth(results: Sequence[BenchResult]) -> str:
     found = _depths(results)
     deepest = max((depth for depths in found.values() for depth in depths), default=0)
     lines = [
@@ -179,7 +179,7 @@ def _by_depth(results: Sequence[Result]) -> str:
     return _lines(["rounds", *found], lines)
 
 
-def _pairs(results: Sequence[Result], methods: Sequence[str], seed: int) -> str:
+def _pairs(results: Sequence[BenchResult], methods: Sequence[str], seed: int) -> str:
     hits = {(result["method"], result["id"]): result["scores"]["hits1"] for result in results}
     ids = sorted({result["id"] for result in results})
     lines = []
@@ -200,7 +200,7 @@ Plot = tuple[str, str, str]
 """File name, title, SVG."""
 
 
-def _plots(results: Sequence[Result], rows: Sequence[Row]) -> list[Plot]:
+def _plots(results: Sequence[BenchResult], rows: Sequence[ReportRow]) -> list[Plot]:
     """The plots; none where matplotlib is not installed."""
     try:
         import matplotlib as mpl
@@ -228,7 +228,7 @@ def _figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
     return out.getvalue()
 
 
-def _scatter(rows: Sequence[Row], measure: str, words: str, name: str) -> Plot:
+def _scatter(rows: Sequence[ReportRow], measure: str, words: str, name: str) -> Plot:
     def draw(axes: Any) -> None:
         for row in (row for row in rows if row["type"] == "all"):
             tokens = row["input_tokens_mean"] + row["output_tokens_mean"]
@@ -244,7 +244,7 @@ def _scatter(rows: Sequence[Row], measure: str, words: str, name: str) -> Plot:
     return name, f"Accuracy against {words}", _figure(draw)
 
 
-def _bars(rows: Sequence[Row]) -> Plot:
+def _bars(rows: Sequence[ReportRow]) -> Plot:
     methods = list(dict.fromkeys(row["method"] for row in rows))
     kinds = list(dict.fromkeys(row["type"] for row in rows))
     known = {(row["method"], row["type"]): row["hits1"] for row in rows}
@@ -262,7 +262,7 @@ def _bars(rows: Sequence[Row]) -> Plot:
     return "accuracy-kind.svg", "Accuracy by kind of question", _figure(draw, max(6.4, 0.8 * len(kinds)))
 
 
-def _curves(results: Sequence[Result]) -> Plot:
+def _curves(results: Sequence[BenchResult]) -> Plot:
     def draw(axes: Any) -> None:
         for method, depths in _depths(results).items():
             places = sorted(depths)

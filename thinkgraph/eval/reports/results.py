@@ -32,7 +32,7 @@ PLAIN_COLUMNS = (
 """The columns that fit a terminal."""
 
 
-class Result(TypedDict):
+class BenchResult(TypedDict):
     """One question answered by one method."""
 
     id: str
@@ -58,7 +58,7 @@ def is_result(record: Mapping[str, Any]) -> bool:
         return False
     usage = answer.get("usage")
     return (
-        record.keys() >= Result.__annotations__.keys() - {"bound"}
+        record.keys() >= BenchResult.__annotations__.keys() - {"bound"}
         and _numbers(scores, Scores.__annotations__)
         and (evidence is None or (isinstance(evidence, dict) and _numbers(evidence, EvidenceScores.__annotations__)))
         and _numbers(record, ("calls", "apart_calls"))
@@ -75,7 +75,7 @@ def _numbers(values: Mapping[str, Any], names: Iterable[str]) -> bool:
     return all(isinstance(values.get(name), int | float) for name in names)
 
 
-class Row(TypedDict):
+class ReportRow(TypedDict):
     """One line of the table: a method over the questions of one type ("all": over all). Shares from 0 to 1."""
 
     method: str
@@ -121,9 +121,9 @@ class Row(TypedDict):
     seconds_p95: float
 
 
-def table(results: Iterable[Result], *, seed: int = 0) -> list[Row]:
+def table(results: Iterable[BenchResult], *, seed: int = 0) -> list[ReportRow]:
     """Means per method and type, and per method over all."""
-    groups: dict[tuple[str, str], list[Result]] = {}
+    groups: dict[tuple[str, str], list[BenchResult]] = {}
     for result in results:
         groups.setdefault((result["method"], result["type"] or "untyped"), []).append(result)
         groups.setdefault((result["method"], "all"), []).append(result)
@@ -131,15 +131,15 @@ def table(results: Iterable[Result], *, seed: int = 0) -> list[Row]:
     return sorted(rows, key=lambda row: (row["method"], row["type"] == "all", row["type"]))
 
 
-def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
-    def mean(of: Callable[[Result], float]) -> float:
+def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> ReportRow:
+    def mean(of: Callable[[BenchResult], float]) -> float:
         return round(sum(map(of, members)) / len(members), 4)
 
-    def known(of: Callable[[Result], float | None]) -> float | None:
+    def known(of: Callable[[BenchResult], float | None]) -> float | None:
         values = [value for member in members if (value := of(member)) is not None]
         return round(sum(values) / len(values), 4) if values else None
 
-    def usage(member: Result) -> Mapping[str, Any]:
+    def usage(member: BenchResult) -> Mapping[str, Any]:
         return member["answer"]["usage"]
 
     # Sorted by id, so that the interval does not depend on which question was answered first.
@@ -148,7 +148,7 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
     seconds = [usage(member)["seconds"] for member in members]
     # Answers kept by an older version have no bound.
     bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
-    return Row(
+    return ReportRow(
         method=method,
         type=kind,
         n=len(members),
@@ -183,7 +183,7 @@ def _row(method: str, kind: str, members: Sequence[Result], seed: int) -> Row:
     )
 
 
-def render(rows: Sequence[Row], columns: Sequence[str] = PLAIN_COLUMNS) -> str:
+def render(rows: Sequence[ReportRow], columns: Sequence[str] = PLAIN_COLUMNS) -> str:
     """The table as text."""
     cells = [list(columns), *([_cell(row[column]) for column in columns] for row in rows)]  # type: ignore[literal-required]
     widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]

@@ -17,7 +17,7 @@ from typing import IO, NamedTuple, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-from thinkgraph.ingest.readers.files import Layout, Qualifiers, TripleRow, read_triples, triples_in
+from thinkgraph.ingest.readers.files import ColumnLayout, Qualifiers, TripleRow, read_triples, triples_in
 from thinkgraph.ingest.readers.lines import (
     LINE_LIMIT,
     Format,
@@ -79,7 +79,7 @@ def read_batches(path: Path, rejects: Rejects) -> Iterator[Batch]:
         while batch := list(islice(rows, BATCH_ROWS)):
             yield batch
         return
-    layout = Layout.of(path, form)
+    layout = ColumnLayout.of(path, form)
     headed = layout.headed
     with open_binary(path) as stream, ThreadPoolExecutor(1) as pool:
         blocks = _ahead(pool, _blocks(path, stream), form, layout)
@@ -99,7 +99,7 @@ def read_batches(path: Path, rejects: Rejects) -> Iterator[Batch]:
 
 
 def _ahead(
-    pool: ThreadPoolExecutor, blocks: Iterator[_Block], form: Format, layout: Layout
+    pool: ThreadPoolExecutor, blocks: Iterator[_Block], form: Format, layout: ColumnLayout
 ) -> Iterator[tuple[_Block, Plain | None]]:
     """The blocks as they are and, where they are plain, as arrays; one more is prepared while one is used."""
 
@@ -140,7 +140,7 @@ def _lines(blocks: Iterable[_Block]) -> Iterator[tuple[int, bytes]]:
         yield from enumerate(io.BytesIO(block.data), block.line)
 
 
-def plain_rows(data: bytes, form: Format, layout: Layout) -> Plain | None:
+def plain_rows(data: bytes, form: Format, layout: ColumnLayout) -> Plain | None:
     """The rows of whole lines, or None if they are not plain (see the module)."""
     if form == "csv" and b'"' in data:
         return None

@@ -76,7 +76,7 @@ def read_triples(path: Path, rejects: Rejects) -> Iterator[TripleRow]:
     return _triples_of_objects(path, rejects) if form == "jsonl" else _triples_of_cells(path, form, rejects)
 
 
-class Layout:
+class ColumnLayout:
     """Where the parts of a triple stand in the rows of one file, found from its first rows."""
 
     def __init__(self, head: Sequence[Sequence[str]]) -> None:
@@ -93,7 +93,7 @@ class Layout:
         self._ends = set(columns or (0, 1, 2))
 
     @classmethod
-    def of(cls, path: Path, form: Format) -> Layout:
+    def of(cls, path: Path, form: Format) -> ColumnLayout:
         """The layout of a TSV, CSV or pipe file."""
         return cls([cells for _, cells in islice(read_cells(path, form, Rejects()), _HEAD_ROWS)])
 
@@ -113,7 +113,7 @@ class Layout:
 
 
 def _triples_of_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[TripleRow]:
-    layout = Layout.of(path, form)
+    layout = ColumnLayout.of(path, form)
     rows = read_cells(path, form, rejects)
     if layout.headed:
         next(rows)
@@ -121,7 +121,7 @@ def _triples_of_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[Tr
 
 
 def triples_in(
-    rows: Iterable[tuple[int, Sequence[str]]], layout: Layout, path: Path, rejects: Rejects
+    rows: Iterable[tuple[int, Sequence[str]]], layout: ColumnLayout, path: Path, rejects: Rejects
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
     s, r, o = layout.subject, layout.relation, layout.object

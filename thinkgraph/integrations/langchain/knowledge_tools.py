@@ -10,8 +10,8 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import ConfigDict, PrivateAttr
 
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
-from thinkgraph.integrations.langchain.interrupts import opened
 from thinkgraph.integrations.langchain.lookups import LookUp, look_ups, shown
+from thinkgraph.integrations.langchain.shared import opened
 from thinkgraph.tools.knowledge import Knowledge
 
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Literal
 from pydantic import BaseModel, ConfigDict, Field
 from typing_extensions import override
 
-from thinkgraph.integrations.langchain.interrupts import quoted, shortened
+from thinkgraph.integrations.langchain.shared import quoted, shortened
 from thinkgraph.prompts.lines import passage_line
 from thinkgraph.tools import lookups
 from thinkgraph.tools.knowledge import Knowledge
@@ -79,7 +79,7 @@ class RelationsOf(LookUp):
         return lookups.relations_of(knowledge, self.entity, limit=self.limit)
 
 
-class Neighbours(LookUp):
+class NeighboursOf(LookUp):
     """`neighbours`."""
 
     about = (
@@ -131,7 +131,7 @@ class SearchPassages(LookUp):
 LOOK_UPS: Mapping[str, type[LookUp]] = {
     "find_entities": FindEntities,
     "relations_of": RelationsOf,
-    "neighbours": Neighbours,
+    "neighbours": NeighboursOf,
     "passages_of": PassagesOf,
     "search_passages": SearchPassages,
 }

@@ -13,7 +13,7 @@ from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.build import Graph, offline_model
-from thinkgraph.integrations.langchain.interrupts import asking, opened
+from thinkgraph.integrations.langchain.shared import graph_and_context, opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import OFFLINE, Models
@@ -84,7 +84,9 @@ class ThinkGraphRetriever(BaseRetriever):
         super().model_post_init(context)
         found = opened(self.knowledge)
         self.knowledge = found
-        self._graph, self._context = asking(self.method, found, self.model, self.settings, self.prompts, self.journal)
+        self._graph, self._context = graph_and_context(
+            self.method, found, self.model, self.settings, self.prompts, self.journal
+        )
         models = Models(OFFLINE, offline=offline_model(found))
         self._deps = Deps(knowledge=found, models=models, prompts=PromptLibrary(), journal=None)
 

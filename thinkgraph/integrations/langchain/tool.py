@@ -12,7 +12,7 @@ from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import SettingsError, UsageError
 from thinkgraph.graphs.build import Graph
-from thinkgraph.integrations.langchain.interrupts import asking, opened, told
+from thinkgraph.integrations.langchain.shared import answer_text, graph_and_context, opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.state.answer import Answer
@@ -26,7 +26,7 @@ DESCRIPTION = (
 )
 
 
-class Question(BaseModel):
+class QuestionArguments(BaseModel):
     """Arguments of ThinkGraphTool."""
 
     question: str = Field(
@@ -63,7 +63,7 @@ class ThinkGraphTool(BaseTool):
 
     name: str = "ask_knowledge_graph"
     description: str = DESCRIPTION
-    args_schema: type[BaseModel] = Question
+    args_schema: type[BaseModel] = QuestionArguments
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
 
@@ -82,7 +82,9 @@ class ThinkGraphTool(BaseTool):
         super().model_post_init(context)
         found: Knowledge = opened(self.knowledge)
         self.knowledge = found
-        self._graph, self._context = asking(self.method, found, self.model, self.settings, self.prompts, self.journal)
+        self._graph, self._context = graph_and_context(
+            self.method, found, self.model, self.settings, self.prompts, self.journal
+        )
 
     def _run(self, question: str, config: RunnableConfig) -> tuple[str, Answer]:
         try:
@@ -106,4 +108,4 @@ def _refused(error: UsageError) -> Exception:
 
 def _reply(result: Mapping[str, Any]) -> tuple[str, Answer]:
     answer: Answer = result["answer"]
-    return told(answer), answer
+    return answer_text(answer), answer

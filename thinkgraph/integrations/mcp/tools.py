@@ -13,8 +13,8 @@ from pydantic import Field, ValidationError
 from thinkgraph.errors import SettingsError, UsageError
 from thinkgraph.graphs.build import Graph, build
 from thinkgraph.graphs.registry import find_method
-from thinkgraph.integrations.langchain.interrupts import told
 from thinkgraph.integrations.langchain.lookups import LOOK_UPS, Arguments, LookUp, look_ups, shown
+from thinkgraph.integrations.langchain.shared import answer_text
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
@@ -23,7 +23,7 @@ from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 
 
-class Ask(Arguments):
+class AskArguments(Arguments):
     """`ask`."""
 
     about = (
@@ -37,12 +37,12 @@ class Ask(Arguments):
     )
 
 
-ARGUMENTS: dict[str, type[Arguments]] = {"ask": Ask, **LOOK_UPS}
+ARGUMENTS: dict[str, type[Arguments]] = {"ask": AskArguments, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
 
 @dataclass(frozen=True)
-class Result:
+class ToolResult:
     """What a tool gives: a text for the client's model, and the same as JSON."""
 
     text: str
@@ -74,7 +74,7 @@ class Tools:
             schema["properties"]["method"] |= {"enum": [*self.fixed, None], "default": next(iter(self.fixed))}
         return schema
 
-    async def call(self, name: str, given: Mapping[str, Any]) -> Result:
+    async def call(self, name: str, given: Mapping[str, Any]) -> ToolResult:
         """Call a tool.
 
         Raises:
@@ -87,13 +87,13 @@ class Tools:
         if isinstance(arguments, LookUp):
             # Stores block; and threads end with the calls, not with the client's patience.
             return await asyncio.to_thread(self._look_up, arguments)
-        return await self._ask(cast("Ask", arguments))
+        return await self._ask(cast("AskArguments", arguments))
 
-    def _look_up(self, arguments: LookUp) -> Result:
+    def _look_up(self, arguments: LookUp) -> ToolResult:
         found = arguments.look_up(self.knowledge)
-        return Result(shown(found), dict(found))
+        return ToolResult(shown(found), dict(found))
 
-    async def _ask(self, arguments: Ask) -> Result:
+    async def _ask(self, arguments: AskArguments) -> ToolResult:
         method = arguments.method or next(iter(self.fixed))
         if method not in self.fixed:
             raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
@@ -102,7 +102,7 @@ class Tools:
         state = await graph.ainvoke({"question": arguments.question}, context=settings)
         if (answer := cast("Answer | None", state.get("answer"))) is None:
             raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
-        return Result(told(answer), dict(answer))
+        return ToolResult(answer_text(answer), dict(answer))
 
     def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The client's settings, within what the server was started with."""

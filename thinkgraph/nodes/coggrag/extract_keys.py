@@ -9,7 +9,7 @@ from typing import Any
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.mind_map import plan
-from thinkgraph.prompts.kinds import KEYS, LookUp, Shape
+from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
@@ -44,9 +44,9 @@ def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Up
     return {"keys": {level: as_keys(found, ids, level)}}
 
 
-def words_of(questions: Sequence[str]) -> list[LookUp]:
+def words_of(questions: Sequence[str]) -> list[ExtractedKey]:
     """The keys where no model names any: every question as it stands, in which names are found by the linker."""
-    return [LookUp(key=[text], of=[number]) for number, text in enumerate(questions, start=1)]
+    return [ExtractedKey(key=[text], of=[number]) for number, text in enumerate(questions, start=1)]
 
 
 def is_open(part: str) -> bool:
@@ -54,7 +54,7 @@ def is_open(part: str) -> bool:
     return part.startswith("?")
 
 
-def as_keys(found: Sequence[LookUp], ids: Sequence[str], level: Any) -> list[Key]:
+def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: Any) -> list[Key]:
     """Replies as keys: numbers of questions become their ids, what names nothing goes, each key once."""
     keys: dict[tuple[str, ...], Key] = {}
     for entry in found:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 
-class Statement(NamedTuple):
+class SampleStatement(NamedTuple):
     """One triple of the suite's graph."""
 
     subject: str
@@ -33,32 +33,34 @@ ALIASES: dict[str, list[str]] = {
     ODD_ID: ["quote \" and ' quote"],
 }
 
-STATEMENTS: list[Statement] = [
-    Statement("Paris", "capital_of", "France"),
-    Statement("Paris", "population", "2,102,650", (("point in time", "2023"), ("source", "census")), literal=True),
-    Statement("Paris", "population", "2,165,423", (("point in time", "2019"),), literal=True),
-    Statement("Lyon", "part_of", "France"),
-    Statement("Lyon", "twinned_with", "Łódź"),
-    Statement("springfield-1", "part_of", "Illinois"),
-    Statement("springfield-2", "part_of", "Oregon"),
-    Statement("springfield-2", "twinned_with", "Lyon"),
-    Statement("ada", "born", "1815-12-10", literal=True),
-    Statement("ada", "knows", "ada"),
-    Statement("ada", "knows", "Babbage"),
-    Statement("ring a", "next", "ring b"),
-    Statement("ring b", "next", "ring c"),
-    Statement("ring c", "next", "ring a"),
-    Statement(ODD_ID, "knows", UNICODE_ID),
-    Statement(UNICODE_ID, "né(e) 'relation' \"x\"", "Paris"),
-    Statement(HUB, "next", "Paris"),
-    *(Statement(f"leaf {i:04d}", "linked_to", HUB) for i in range(HUB_EDGES)),
+STATEMENTS: list[SampleStatement] = [
+    SampleStatement("Paris", "capital_of", "France"),
+    SampleStatement(
+        "Paris", "population", "2,102,650", (("point in time", "2023"), ("source", "census")), literal=True
+    ),
+    SampleStatement("Paris", "population", "2,165,423", (("point in time", "2019"),), literal=True),
+    SampleStatement("Lyon", "part_of", "France"),
+    SampleStatement("Lyon", "twinned_with", "Łódź"),
+    SampleStatement("springfield-1", "part_of", "Illinois"),
+    SampleStatement("springfield-2", "part_of", "Oregon"),
+    SampleStatement("springfield-2", "twinned_with", "Lyon"),
+    SampleStatement("ada", "born", "1815-12-10", literal=True),
+    SampleStatement("ada", "knows", "ada"),
+    SampleStatement("ada", "knows", "Babbage"),
+    SampleStatement("ring a", "next", "ring b"),
+    SampleStatement("ring b", "next", "ring c"),
+    SampleStatement("ring c", "next", "ring a"),
+    SampleStatement(ODD_ID, "knows", UNICODE_ID),
+    SampleStatement(UNICODE_ID, "né(e) 'relation' \"x\"", "Paris"),
+    SampleStatement(HUB, "next", "Paris"),
+    *(SampleStatement(f"leaf {i:04d}", "linked_to", HUB) for i in range(HUB_EDGES)),
 ]
 """Homonyms, a loop, a cycle, qualifiers, literals, quotes and other scripts, a hub, entities with incoming edges only."""
 
 ONLY_INCOMING = "Babbage"
 
 
-def statements_of(entity: str, relation: str | None = None, direction: str | None = None) -> list[Statement]:
+def statements_of(entity: str, relation: str | None = None, direction: str | None = None) -> list[SampleStatement]:
     """The statements that touch an entity (its id), perhaps along one relation and direction."""
     return [
         one

@@ -30,7 +30,7 @@ def opened(knowledge: Knowledge | str | Path) -> Knowledge:
     return knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
 
 
-def asking(
+def graph_and_context(
     method: str,
     knowledge: Knowledge,
     model: ModelSpec | Models,
@@ -51,7 +51,7 @@ def asking(
     return graph, explicit(settings)
 
 
-def told(answer: Answer) -> str:
+def answer_text(answer: Answer) -> str:
     """An answer as text for a model or a person: the answer, its status with the reason, and what it stands on.
 
     At most MAX_CITED citations of at most MAX_LINE characters. Labels and passages are other people's text: each stays on
