@@ -8,14 +8,14 @@ import pyoxigraph
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from rdf_samples import SAMPLE, plain_rdf
+from sparql_server import SparqlServer
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.readers.facts import Facts, Languages
 from thinkgraph.ingest.readers.rdf import read_rdf
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.testing.rdf_samples import SAMPLE, plain_rdf
-from thinkgraph.testing.sparql import SparqlServer
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.names import key_label, relation_label
 from thinkgraph.tools.sparql.http import Manners

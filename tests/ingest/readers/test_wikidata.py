@@ -5,11 +5,11 @@ import gzip
 import json
 
 import pytest
+from rdf_samples import SAMPLE, wikidata_dump, wikidata_rdf
+from sparql_server import SparqlServer
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.build import build_kb
-from thinkgraph.testing.rdf_samples import SAMPLE, wikidata_dump, wikidata_rdf
-from thinkgraph.testing.sparql import SparqlServer
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.meter import Meter, current_meter

@@ -12,6 +12,7 @@ from urllib.parse import quote
 import pytest
 from fakes import FakeModel
 from graphs.cases import AMERICA, CASES, PASSAGES, ROWS, america
+from sparql_server import SparqlServer
 from tools.neo4j.conftest import Database
 
 import thinkgraph as tg
@@ -21,7 +22,6 @@ from thinkgraph.prompts.lines import triple_sentence
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryTextStore
-from thinkgraph.testing.sparql import SparqlServer
 from thinkgraph.tools.knowledge import Knowledge
 
 GRAPHS: Mapping[str, Any] = {"small": ROWS, "america": AMERICA}

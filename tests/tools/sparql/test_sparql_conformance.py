@@ -1,10 +1,7 @@
 from __future__ import annotations
 
 import pytest
-
-from thinkgraph.testing.conformance.graph import GraphStoreConformance
-from thinkgraph.testing.conformance.linker import LinkerConformance
-from thinkgraph.testing.rdf_samples import (
+from rdf_samples import (
     Claim,
     Thing,
     example_iri,
@@ -14,7 +11,10 @@ from thinkgraph.testing.rdf_samples import (
     suite_things,
     wikidata_rdf,
 )
-from thinkgraph.testing.sparql import SparqlServer
+from sparql_server import SparqlServer
+
+from thinkgraph.testing.conformance.graph import GraphStoreConformance
+from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.sparql.http import Manners
 from thinkgraph.tools.sparql.store import SparqlGraphStore

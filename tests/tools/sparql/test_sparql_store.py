@@ -7,10 +7,10 @@ import threading
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from rdf_samples import SAMPLE, plain_rdf, wikidata_rdf
+from sparql_server import SparqlServer
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.testing.rdf_samples import SAMPLE, plain_rdf, wikidata_rdf
-from thinkgraph.testing.sparql import SparqlServer
 from thinkgraph.tools.sparql.address import sparql_store
 from thinkgraph.tools.sparql.http import Manners
 from thinkgraph.tools.sparql.names import spellings

@@ -1,24 +1,17 @@
 """A local SPARQL 1.1 server for tests: real HTTP over a graph in memory, with scripted faults and a history of its calls.
 
-    with SparqlServer(turtle) as server:
-        store = SparqlGraphStore(server.url)
-
-As a process of its own: `python -m thinkgraph.testing.sparql --load FILE --port 0` (or `--sample wikidata`, `--sample
-rdf`) prints its URL as the first line and serves until it gets SIGINT or SIGTERM. It needs `pyoxigraph`.
+with SparqlServer(turtle) as server:
+    store = SparqlGraphStore(server.url)
 """
 
 from __future__ import annotations
 
-import argparse
-import signal
 import socket
-import sys
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
-from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
 from thinkgraph.testing.local_http import InThread, LocalServer
@@ -213,34 +206,3 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
         self.wfile.flush()
-
-
-def main(arguments: Sequence[str] | None = None) -> int:
-    """Serve from the command line until stopped."""
-    from thinkgraph.testing.rdf_samples import SAMPLE, plain_rdf, wikidata_rdf
-
-    parser = argparse.ArgumentParser(prog="thinkgraph.testing.sparql", description="A local SPARQL server for tests.")
-    source = parser.add_mutually_exclusive_group(required=True)
-    source.add_argument("--load", type=Path, metavar="FILE", help="a Turtle or N-Triples file")
-    source.add_argument("--sample", choices=["wikidata", "rdf"], help="a small sample of ours in that shape")
-    parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
-    parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
-    options = parser.parse_args(arguments)
-    data: str | bytes
-    if options.load:
-        data = options.load.read_bytes()
-    else:
-        data = wikidata_rdf(SAMPLE) if options.sample == "wikidata" else plain_rdf(SAMPLE)
-    server = SparqlServer(data, latency=options.latency, port=options.port)
-    stopped = threading.Event()
-    for name in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(name, lambda *_: stopped.set())
-    with server:
-        sys.stdout.write(server.url + "\n")
-        sys.stdout.flush()
-        stopped.wait()
-    return 0
-
-
-if __name__ == "__main__":
-    sys.exit(main())
