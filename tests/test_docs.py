@@ -1,4 +1,4 @@
-"""The Python of the README and of docs/faces.md runs as it stands, and no link leads nowhere."""
+"""The Python of the README and of docs/integrations.md runs as it stands, and no link leads nowhere."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 BLOCKS = [
     pytest.param(code, id=f"{page.name}-{number}")
-    for page in (ROOT / "README.md", ROOT / "docs" / "faces.md")
+    for page in (ROOT / "README.md", ROOT / "docs" / "integrations.md")
     for number, code in enumerate(_CODE.findall(page.read_text("utf-8")), start=1)
 ]
 

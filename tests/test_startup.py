@@ -38,7 +38,7 @@ def test_import_and_help(environment):
     assert not loaded(ENTRY.format(["kb", "build", "--help"]), environment, (*HEAVY, "numpy", "langgraph"))
 
 
-def test_faces_for_langchain(environment):
+def test_integrations_for_langchain(environment):
     made = "import thinkgraph as tg\ntg.ThinkGraphTool()\ntg.ThinkGraphRetriever()\ntg.knowledge_tools()"
     assert not loaded(made, environment)
 
