@@ -175,7 +175,7 @@ def test_doctor_shows_sources_and_no_secret(write: Any, cli: Run, monkeypatch: p
 def test_the_servers_graphs_read_it_too(
     write: Any, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from thinkgraph.graphs import server as factories
+    from thinkgraph.integrations.langgraph import server as factories
 
     write(f'kb = "{kb}"\nmodel = "{MODEL}"\n[settings]\nranker = "bm25"\nwidth = 2\n')
     monkeypatch.setattr(factories, "_built", {})

@@ -9,7 +9,7 @@ from typing import Any
 import httpx
 import pytest
 from cli.conftest import ANSWER, QUESTION
-from graphs.server.conftest import BM25, ROOT, Model, project, serving
+from integrations.langgraph.conftest import BM25, ROOT, Model, project, serving
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import APIStatusError
 

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, QUESTION
-from graphs.server.conftest import BM25, OTHER, Dev, Model, nothing_blocked, project, serving
+from integrations.langgraph.conftest import BM25, OTHER, Dev, Model, nothing_blocked, project, serving
 from langgraph_sdk import get_sync_client
 from mcp import Client
 
@@ -20,7 +20,7 @@ from thinkgraph.graphs.registry import NAMES
 from thinkgraph.testing.replies import Answer, Hang
 from thinkgraph.testing.server import ModelServer, ServedCall
 
-CHECKPOINTER = {"checkpointer": {"path": "./thinkgraph/graphs/checkpoints.py:sqlite"}}
+CHECKPOINTER = {"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}}
 
 
 def paused(dev: Dev, thread: str) -> dict[str, Any]:

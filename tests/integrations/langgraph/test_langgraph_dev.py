@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, environment
-from graphs.server.conftest import BM25, OTHER, ROOT, Dev, nothing_blocked
+from integrations.langgraph.conftest import BM25, OTHER, ROOT, Dev, nothing_blocked
 
 from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.testing.replies import Answer, Fault, Hang
@@ -20,7 +20,7 @@ from thinkgraph.testing.server import ServedCall
 
 def test_it_loads_and_opens_nothing_heavy() -> None:
     script = (
-        "import sys; import thinkgraph.graphs.server as served; served.outline('tog2').get_graph(); "
+        "import sys; import thinkgraph.integrations.langgraph.server as served; served.outline('tog2').get_graph(); "
         "heavy = {'torch', 'sentence_transformers', 'chromadb', 'neo4j', 'openai'} & set(sys.modules); "
         "print(sorted(heavy), 'thinkgraph.tools.sqlite.graph' in sys.modules)"
     )

@@ -1,7 +1,7 @@
 """A checkpointer that outlives the server: what `"checkpointer": {"path": …}` of a langgraph.json can name.
 
 By itself `langgraph dev` writes its checkpoints down now and then, and kill -9 loses what came since. With
-`"checkpointer": {"path": "./thinkgraph/graphs/checkpoints.py:sqlite"}` every step is on disk before the next one starts.
+`"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}` every step is on disk before the next one starts.
 """
 
 from __future__ import annotations

@@ -1,0 +1,1 @@
+"""What langgraph.json names: the graphs of a LangGraph server, and a checkpointer that outlives it."""
