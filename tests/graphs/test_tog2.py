@@ -14,12 +14,11 @@ from thinkgraph.errors import SettingsError
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
-from thinkgraph.nodes.tog2.candidates import Scored
 from thinkgraph.nodes.tog2.entity_prune import entity_scores
 from thinkgraph.prompts.lines import ParsedPrompt
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import resolve_settings
-from thinkgraph.state.tog2 import Tog2Settings
+from thinkgraph.state.tog2 import RankedChunk, Tog2Settings
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -50,7 +49,8 @@ def ask(
 
 
 def test_entity_score_is_the_papers_sum() -> None:
-    top = [Scored(None, "a", 0.9), Scored(None, "b", 0.8), Scored(None, "a", 0.5)]
+    sentence: Any = {"hop": 0, "triple": "t", "passage": "", "start": 0, "end": 0}
+    top = [RankedChunk(entity=key, score=score, **sentence) for key, score in (("a", 0.9), ("b", 0.8), ("a", 0.5))]
     scores = entity_scores(top, alpha=0.8)
     assert scores["a"] == pytest.approx(0.9 * math.exp(-0.8) + 0.5 * math.exp(-2.4))
     assert scores["b"] == pytest.approx(0.8 * math.exp(-1.6))

@@ -12,19 +12,19 @@ if TYPE_CHECKING:
     from thinkgraph.graphs.method import Method
 
 METHODS: tuple[tuple[str, str], ...] = (
-    ("tog2", "thinkgraph.graphs.tog2"),
-    ("fasttog", "thinkgraph.graphs.fasttog"),
-    ("fiske", "thinkgraph.graphs.fiske"),
-    ("coggrag", "thinkgraph.graphs.coggrag"),
-    ("tog", "thinkgraph.graphs.baselines.tog"),
-    ("search_agent", "thinkgraph.graphs.baselines.search_agent"),
-    ("rag", "thinkgraph.graphs.baselines.rag"),
-    ("kg_rag", "thinkgraph.graphs.baselines.kg_rag"),
-    ("direct", "thinkgraph.graphs.baselines.direct"),
-    ("cot", "thinkgraph.graphs.baselines.cot"),
-    ("cot_sc", "thinkgraph.graphs.baselines.cot_sc"),
+    ("tog2", "thinkgraph.graphs.tog2:METHOD"),
+    ("fasttog", "thinkgraph.graphs.fasttog:METHOD"),
+    ("fiske", "thinkgraph.graphs.fiske:METHOD"),
+    ("coggrag", "thinkgraph.graphs.coggrag:METHOD"),
+    ("tog", "thinkgraph.graphs.baselines.tog:METHOD"),
+    ("search_agent", "thinkgraph.graphs.baselines.search_agent:METHOD"),
+    ("rag", "thinkgraph.graphs.baselines.rag:RAG_METHOD"),
+    ("kg_rag", "thinkgraph.graphs.baselines.rag:KG_RAG_METHOD"),
+    ("direct", "thinkgraph.graphs.baselines.recall:DIRECT_METHOD"),
+    ("cot", "thinkgraph.graphs.baselines.recall:COT_METHOD"),
+    ("cot_sc", "thinkgraph.graphs.baselines.recall:COT_SC_METHOD"),
 )
-"""Every method: its name, and the module whose METHOD it is."""
+"""Every method: its name, and where it is defined (module:attribute)."""
 
 NAMES: tuple[str, ...] = tuple(name for name, _ in METHODS)
 
@@ -47,5 +47,6 @@ def find_method(name: str) -> Method:
     Raises:
         UsageError: there is no such method.
     """
-    method: Method = importlib.import_module(dict(METHODS)[check_name(name)]).METHOD
+    module, _, attribute = dict(METHODS)[check_name(name)].partition(":")
+    method: Method = getattr(importlib.import_module(module), attribute)
     return method

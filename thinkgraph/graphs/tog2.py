@@ -1,37 +1,40 @@
 """ToG-2, wired as the paper's algorithm 1 (Think-on-Graph 2.0, arXiv 2407.10805, appendix A).
 
-begin ── link ──┬─(pre-check)─ precheck × n ─┐
-                └────────────────────────────┴─ topic_prune + topic context ── reason ──┐
-    ┌───────────────────────────────────────────────────────────────────────────────────┤
-    │  sufficient, depth reached, nothing left, or a ceiling spent ──────── answer      │
-    └─ (query_reform, split mode) ── relation_prune (one call, or one per topic) ── explore
-                                     explore = entity discovery + context retrieval + entity prune ── reason
+begin ── link_entities ──┬─(precheck)─ precheck × n ── majority ─┐
+                         └───────────────────────────────────────┴─ topic_prune ── context_retrieval ── reason ──┐
+    ┌────────────────────────────────────────────────────────────────────────────────────────────────────────────┤
+    │  sufficient, depth reached, nothing left, or a ceiling spent ───────────────────────────────── answer      │
+    └─ (query_reform, split mode) ── relation_prune (one call, or one per topic) ── entity_discovery ──┐         │
+                                     ┌─────────────────────────────────────────────────────────────────┘         │
+                                     └─ context_retrieval ── entity_prune ── reason ─────────────────────────────┘
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import tasks
+from thinkgraph.graphs.wiring import samples, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.nodes.tog2.context_retrieval import context_retrieval, topic_context
+from thinkgraph.nodes.tog2.context_retrieval import context_retrieval
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.entity_prune import entity_prune
-from thinkgraph.nodes.tog2.precheck import majority, precheck
-from thinkgraph.nodes.tog2.reason import query_reform, reason
+from thinkgraph.nodes.tog2.majority import majority
+from thinkgraph.nodes.tog2.precheck import precheck
+from thinkgraph.nodes.tog2.query_reform import query_reform
+from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeRunner, Update, chain
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
+from thinkgraph.state.base import SampleTask
 from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, Topic
 
 
@@ -49,50 +52,43 @@ def roles(settings: Tog2Settings) -> Sequence[str]:
 
 
 def _fresh() -> Update:
-    return {
-        "candidates": [],
-        "topics": [],
-        "kept": Overwrite({}),
-        "samples": Overwrite({}),
-        "clues": "",
-        "query": "",
-    }
+    records = {"kept": Overwrite({}), "samples": Overwrite({})}
+    lists = ("candidates", "topics", "hops", "reached", "ranked")
+    return {**records, **{name: [] for name in lists}, "clues": "", "query": ""}
 
 
-def _settings(state: Tog2State) -> Tog2Settings:
-    return Tog2Settings.model_validate(state["manifest"]["settings"])
-
-
-def _next_round(state: Any, _settings: Any) -> Any:
-    yield from ()
-    return {"round": state["round"] + 1}
-
-
-def _after_begin(state: Tog2State) -> str | list[Send]:
-    settings = _settings(state)
+def _after_link_entities(state: Tog2State) -> str | list[Send]:
+    settings = settings_in(state, Tog2Settings)
     if not settings.precheck:
         return "topic_prune"
-    samples = ((str(number), number) for number in range(1, settings.precheck_samples + 1))
-    return [
-        Send("precheck", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=1)
-    ]
+    return samples("precheck", settings.precheck_samples, state, settings, keep=1)
 
 
-def _after_topic_prune(state: Tog2State) -> str:
-    return "answer" if state.get("draft") else "reason"
+def _after_majority(state: Tog2State) -> str:
+    return "answer" if state.get("draft") else "topic_prune"
+
+
+def _unless_stopped(node: str) -> Callable[[Tog2State], str]:
+    """On to a node; to what there is where a ceiling stopped the run."""
+    return lambda state: "reason" if state["stopped"] else node
+
+
+def _after_context_retrieval(state: Tog2State) -> str:
+    # Round 0 reads the topic entities' own documents: there are no candidates to prune.
+    return "reason" if state["stopped"] or not state["round"] else "entity_prune"
 
 
 def _after_reason(state: Tog2State) -> str | list[Send]:
     if state.get("draft"):
         return "answer"
-    settings = _settings(state)
+    settings = settings_in(state, Tog2Settings)
     if settings.clues and not settings.fused and state["clues"]:
         return "query_reform"
-    return _prune_relations(state)
+    return _relation_prunes(state)
 
 
-def _prune_relations(state: Tog2State) -> list[Send]:
-    settings = _settings(state)
+def _relation_prunes(state: Tog2State) -> list[Send]:
+    settings = settings_in(state, Tog2Settings)
     topics = state["topics"]
     groups: list[tuple[str, list[Topic]]] = (
         [("all", topics)] if settings.combined else [(topic["id"], [topic]) for topic in topics]
@@ -106,29 +102,35 @@ def _prune_relations(state: Tog2State) -> list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        Tog2State, context_schema=Tog2Settings, input_schema=QuestionInput, output_schema=AnswerOutput
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("tog2", roles, _fresh),
+        "link_entities": link_entities,
+        "precheck": precheck,
+        "majority": majority,
+        "topic_prune": topic_prune,
+        "relation_prune": relation_prune,
+        "entity_discovery": entity_discovery,
+        "context_retrieval": context_retrieval,
+        "entity_prune": entity_prune,
+        "reason": reason,
+        "query_reform": query_reform,
+        "answer": answer("tog2.reason"),
+    }
+    payloads = {"precheck": SampleTask, "relation_prune": RelationPruneTask}
+    graph = state_graph(run, Tog2State, Tog2Settings, nodes, payloads)
+    graph.add_edge("begin", "link_entities")
+    graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
+    graph.add_edge("precheck", "majority")
+    graph.add_conditional_edges("majority", _after_majority, ["topic_prune", "answer"])
+    graph.add_conditional_edges("topic_prune", _unless_stopped("context_retrieval"), ["context_retrieval", "reason"])
+    graph.add_edge("relation_prune", "entity_discovery")
+    graph.add_conditional_edges(
+        "entity_discovery", _unless_stopped("context_retrieval"), ["context_retrieval", "reason"]
     )
-    graph.add_node(
-        "begin", run.node("begin", chain(Tog2State, begin("tog2", roles, _fresh), link_entities), entry=True)
-    )
-    graph.add_node("precheck", run.node("precheck", precheck), input_schema=SampleTask)
-    graph.add_node("topic_prune", run.node("topic_prune", chain(Tog2State, majority, topic_prune, topic_context)))
-    graph.add_node("reason", run.node("reason", reason))
-    graph.add_node("query_reform", run.node("query_reform", query_reform))
-    graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)
-    explore = chain(Tog2State, _next_round, entity_discovery, context_retrieval, entity_prune)
-    graph.add_node("explore", run.node("explore", explore))
-    graph.add_node("answer", run.node("answer", answer("tog2.reason")))
-    graph.add_edge(START, "begin")
-    graph.add_conditional_edges("begin", _after_begin, ["precheck", "topic_prune"])
-    graph.add_edge("precheck", "topic_prune")
-    graph.add_conditional_edges("topic_prune", _after_topic_prune, ["reason", "answer"])
+    graph.add_conditional_edges("context_retrieval", _after_context_retrieval, ["entity_prune", "reason"])
+    graph.add_edge("entity_prune", "reason")
     graph.add_conditional_edges("reason", _after_reason, ["answer", "query_reform", "relation_prune"])
-    graph.add_conditional_edges("query_reform", _prune_relations, ["relation_prune"])
-    graph.add_edge("relation_prune", "explore")
-    graph.add_edge("explore", "reason")
-    graph.add_edge("answer", END)
+    graph.add_conditional_edges("query_reform", _relation_prunes, ["relation_prune"])
     return graph
 
 
@@ -136,8 +138,8 @@ def bound(settings: Tog2Settings, _answer: Answer) -> int:
     """2D + 1, or WD + D + 1 with a relation prune per entity; beside it topic prune, split reform and pre-check."""
     prunes = 1 if settings.combined else settings.width
     reforms = settings.depth if settings.clues and not settings.fused else 0
-    samples = settings.precheck_samples if settings.precheck else 0
-    return (prunes + 1) * settings.depth + 1 + settings.topic_prune + reforms + samples
+    prechecks = settings.precheck_samples if settings.precheck else 0
+    return (prunes + 1) * settings.depth + 1 + settings.topic_prune + reforms + prechecks
 
 
 METHOD = Method(

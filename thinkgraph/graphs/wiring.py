@@ -4,18 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import pairwise
+from types import MappingProxyType
 from typing import Any, TypeVar
 
-from langchain_core.runnables import Runnable
 from langgraph.graph import END, START, StateGraph
+from langgraph.types import Send
 
 from thinkgraph.models.budget import remaining, shares
-from thinkgraph.runtime.driver import Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.runtime.state_errors import explain_edits
-from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, TaskState
+from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, SampleTask, TaskState
 from thinkgraph.state.settings import RunSettings
 
+S = TypeVar("S", bound=RunSettings)
 T = TypeVar("T")
+
+
+def settings_in(state: RunState, schema: type[S]) -> S:
+    """The run's settings, for what decides where it goes on."""
+    return schema.model_validate(state["manifest"]["settings"])
 
 
 def tasks(
@@ -41,15 +48,54 @@ def tasks(
         )
 
 
-def straight(
-    schema: type[RunState], settings: type[RunSettings], nodes: Mapping[str, Runnable[Any, Update]]
+def samples(node: str, count: int, state: RunState, settings: RunSettings, *, keep: int) -> list[Send]:
+    """A fan-out of samples.
+
+    Args:
+        node: draws one.
+        count: how many.
+        state: the run's channels.
+        settings: see `tasks`.
+        keep: likewise.
+    """
+    numbers = ((str(number), number) for number in range(1, count + 1))
+    return [
+        Send(node, SampleTask(**task, sample=number)) for task, number in tasks(state, settings, numbers, keep=keep)
+    ]
+
+
+def state_graph(
+    run: NodeRunner,
+    schema: type[RunState],
+    settings: type[RunSettings],
+    nodes: Mapping[str, NodeFunction],
+    payloads: Mapping[str, type[TaskState]] = MappingProxyType({}),
 ) -> StateGraph[Any, Any, Any, Any]:
-    """A graph of nodes that follow each other in the order given."""
+    """A graph of nodes from `begin` to `answer`, without the edges between them.
+
+    Args:
+        run: makes the nodes.
+        schema: the method's state.
+        settings: the method's settings.
+        nodes: the transitions by name, `begin` and `answer` among them.
+        payloads: what nodes take that are sent their state.
+    """
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         schema, context_schema=settings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    for name, node in nodes.items():
-        graph.add_node(name, node)
-    for before, after in pairwise([START, *nodes, END]):
+    for name, function in nodes.items():
+        node = run.node(name, function, entry=name == "begin")
+        graph.add_node(name, node, input_schema=payloads.get(name, schema))
+    graph.add_edge(START, "begin")
+    graph.add_edge("answer", END)
+    return graph
+
+
+def straight(
+    run: NodeRunner, schema: type[RunState], settings: type[RunSettings], nodes: Mapping[str, NodeFunction]
+) -> StateGraph[Any, Any, Any, Any]:
+    """A graph of nodes that follow each other in the order given; see `state_graph`."""
+    graph = state_graph(run, schema, settings, nodes)
+    for before, after in pairwise(nodes):
         graph.add_edge(before, after)
     return graph

@@ -117,6 +117,15 @@ class RunState(TypedDict):
     answer: NotRequired[Answer | None]
 
 
+class BeginState(TypedDict, total=False):
+    """What the entry node may find: a question or messages, and what an earlier question left on the thread."""
+
+    question: str
+    messages: list[AnyMessage]
+    manifest: Manifest
+    answer: Answer | None
+
+
 class Sample(TypedDict):
     """What one of several samples of a model answers."""
 

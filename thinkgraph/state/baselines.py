@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, ClassVar, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.settings import RANKER, RunSettings
-from thinkgraph.state.tog2 import Candidate, KeptRelation, Topic
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Candidate, Hop
 from thinkgraph.state.usage import merge_records
 
 
@@ -72,62 +72,47 @@ class KgRagSettings(RunSettings):
     )
 
 
-class TogSettings(RunSettings):
+class RetrievalState(RunState):
+    """Channels of the baselines that retrieve once."""
+
+    candidates: list[Candidate]
+
+
+class TogSettings(BeamSettings):
     """Think-on-Graph (Sun et al. 2024): beam search in which the model prunes relations, then entities."""
 
-    # What the transitions shared with ToG-2 read, and ToG does not have.
-    clues: ClassVar[bool] = False
-    fused: ClassVar[bool] = False
-
-    width: int = Field(3, ge=1, le=50, description="W: the beam.")
     depth: int = Field(3, ge=1, le=10, description="D: rounds.")
     relations: int = Field(3, ge=1, le=50, description="Relations kept per entity before the beam is cut to W.")
-    min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
-    tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
     options: int = Field(60, ge=2, le=400, description="Most statements of one relation that the model scores.")
-    topic_prune: bool = Field(True, description="Let the model choose the starting entities.")
-    skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
-    skip_empty_reason: bool = Field(True, description="With no evidence at all and own_knowledge off, do not ask.")
-    avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
-    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered as starts.")
+
+    @property
+    def hops(self) -> int:
+        """The beam's width, over all topic entities."""
+        return self.width
 
 
-class Beam(TypedDict):
-    """One kept (entity, relation) of a round with the statements it gave."""
+class HopScore(TypedDict):
+    """How the model scored one triple of a hop."""
 
-    topic: Topic
-    relation: KeptRelation
-    triples: list[str]
-    """Ids of the statements, those that return to the path left out."""
-    total: int
-    """How many the graph holds."""
-
-
-class BeamScore(TypedDict):
-    """How the model scored one statement of a beam."""
-
-    beam: str
+    hop: int
+    """Place in `hops`."""
     triple: str
     score: float
 
 
-class TogState(RunState):
+class TogState(BeamState):
     """ToG's channels."""
 
-    candidates: list[Candidate]
-    topics: list[Topic]
-    kept: Annotated[dict[str, KeptRelation], merge_records]
-    beams: dict[str, Beam]
-    scores: Annotated[dict[str, BeamScore], merge_records]
-    clues: str
-    query: str
+    scores: Annotated[dict[str, HopScore], merge_records]
+    """Of this round: emptied when the beam is cut."""
 
 
 class EntityPruneTask(TaskState):
-    """Payload of one entity-prune call: one beam."""
+    """Payload of one entity-prune call: one hop."""
 
-    name: str
-    beam: Beam
+    number: int
+    """Its place in `hops`."""
+    hop: Hop
 
 
 class SearchAgentSettings(RunSettings):

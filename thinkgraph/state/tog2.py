@@ -1,4 +1,4 @@
-"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805)."""
+"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805), and what it shares with ToG."""
 
 from __future__ import annotations
 
@@ -15,7 +15,35 @@ from thinkgraph.state.settings import RANKER, RunSettings
 from thinkgraph.state.usage import merge_records
 
 
-class Tog2Settings(RunSettings):
+class BeamSettings(RunSettings):
+    """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
+
+    width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
+    depth: int = Field(3, ge=0, le=10, description="D: rounds.")
+    relations: int = Field(3, ge=1, le=50, description="R: relations kept per topic entity.")
+    min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
+    tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
+    topic_prune: bool = Field(True, description="Let the model choose the starting entities (off: best link scores).")
+    skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
+    skip_empty_reason: bool = Field(
+        True,
+        description="With no evidence at all and own_knowledge off, go on without asking whether it is sufficient.",
+    )
+    avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
+    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
+
+    @property
+    def hops(self) -> int:
+        """Most relations that are walked in a round: of every topic entity its own."""
+        return self.width * self.relations
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """What Reason hands on to the next round: fields of its reply."""
+        return ()
+
+
+class Tog2Settings(BeamSettings):
     """ToG-2's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
@@ -26,11 +54,7 @@ class Tog2Settings(RunSettings):
         "revisit_topics": False,
     }
 
-    width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
-    depth: int = Field(3, ge=0, le=10, description="D: rounds.")
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
-    relations: int = Field(3, ge=1, le=50, description="R: relations kept per topic entity.")
-    min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
     chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
     chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
@@ -38,17 +62,9 @@ class Tog2Settings(RunSettings):
         "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
     )
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most texts scored exactly per round, whatever the hub.")
-    tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
-    topic_prune: bool = Field(True, description="Let the model choose the starting entities (off: best link scores).")
-    skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
-    skip_empty_reason: bool = Field(
-        True,
-        description="With no evidence at all and own_knowledge off, go on without asking whether it is sufficient.",
-    )
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")
-    avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
     revisit_topics: bool = Field(
         True, description="A re-formed query also searches the documents of the entities the round starts from."
     )
@@ -56,7 +72,13 @@ class Tog2Settings(RunSettings):
     precheck_samples: int = Field(10, ge=2, le=100, description="Samples of the pre-check.")
     precheck_threshold: float = Field(0.8, gt=0, le=1, description="Share of equal answers that ends the run.")
     precheck_temperature: float = Field(0.7, ge=0, le=2, description="Temperature of the pre-check's samples.")
-    link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
+
+    @property
+    def carried(self) -> tuple[str, ...]:
+        """Clues, and in fused mode the next query with them."""
+        if not self.clues:
+            return ()
+        return ("clues", "query") if self.fused else ("clues",)
 
     @model_validator(mode="after")
     def _precheck_is_memory(self) -> Self:
@@ -91,24 +113,69 @@ class Topic(TypedDict):
 
 
 class KeptRelation(TypedDict):
-    """A relation that relation prune kept."""
+    """A relation of a topic entity that relation prune kept."""
 
-    round: int
     entity: str
+    """Id of the topic entity."""
     relation: str
     direction: Direction
     score: float
 
 
-class Tog2State(RunState):
-    """ToG-2's channels."""
+class Hop(KeptRelation):
+    """A kept relation with the triples that entity discovery found."""
+
+    triples: list[str]
+    """Their ids; those that lead back to an entity of the path are left out."""
+    total: int
+    """How many the graph holds."""
+
+
+class Reached(TypedDict):
+    """A candidate entity, or a literal."""
+
+    id: str
+    label: str
+    literal: bool
+
+
+class RankedChunk(TypedDict):
+    """A chunk of a candidate's document, or the triple's sentence that stands in for one, as the ranker scored it."""
+
+    entity: str
+    """Id of the candidate."""
+    score: float
+    hop: int
+    """Place in `hops` of the one that led to the candidate."""
+    triple: str
+    """Id of the triple of that hop."""
+    passage: str
+    """Id of the chunk's passage; empty for a sentence."""
+    start: int
+    end: int
+
+
+class BeamState(RunState):
+    """The channels of ToG and ToG-2."""
 
     candidates: list[Candidate]
     topics: list[Topic]
     kept: Annotated[dict[str, KeptRelation], merge_records]
-    samples: Annotated[dict[str, Sample], merge_records]
+    """Of the round to come: emptied when they are walked."""
+    hops: list[Hop]
+    """Of this round: emptied by entity prune."""
     clues: str
     query: str
+
+
+class Tog2State(BeamState):
+    """ToG-2's channels."""
+
+    reached: list[Reached]
+    """Every candidate of this round: emptied by entity prune."""
+    ranked: list[RankedChunk]
+    """The top K of this round, best first: emptied by entity prune."""
+    samples: Annotated[dict[str, Sample], merge_records]
 
 
 class RelationPruneTask(TaskState):

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkgraph.nodes.baselines.search_agent import conclude
+from thinkgraph.nodes.baselines.conclude import conclude
 from thinkgraph.state.baselines import SearchAgentSettings
 
 
 def test_an_agent_cut_off_at_its_last_turn_has_no_answer() -> None:
     given = {"text": "Model call limits exceeded: run limit (2/2)", "lines": [], "items": [], "turns": 2, "searches": 0}
-    state: dict[str, Any] = {"given": given, "stopped": "", "evidence": {}, "round": 0, "question": "Which?"}
+    state: Any = {"given": given, "stopped": "", "evidence": {}, "round": 0, "question": "Which?"}
     steps = conclude(state, SearchAgentSettings(turns=2))
     try:
         next(steps)

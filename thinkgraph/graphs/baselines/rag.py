@@ -1,4 +1,8 @@
-"""The baseline `rag`: passages by vector, one call."""
+"""The baselines that retrieve once: `rag` (passages by vector) and `kg_rag` (triples by vector).
+
+begin ──┬─ link_entities ─┬─ passage_search or triple_search ── reason ── answer
+        └─(whole corpus)──┘
+"""
 
 from __future__ import annotations
 
@@ -8,41 +12,75 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import straight
-from thinkgraph.nodes.baselines.single_pass import one_answer, passage_search
+from thinkgraph.graphs.wiring import settings_in, state_graph, straight
+from thinkgraph.nodes.baselines.passage_search import passage_search
+from thinkgraph.nodes.baselines.reason import reason
+from thinkgraph.nodes.baselines.triple_search import triple_search
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeRunner, chain
-from thinkgraph.state.base import RunState
-from thinkgraph.state.baselines import RagSettings
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
 
-ROLE = "rag.answer"
-
-
-def roles(settings: RagSettings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    return [ROLE, RANK_ROLE] if settings.ranker == "llm" else [ROLE]
+RAG_ROLE, KG_RAG_ROLE = "rag.answer", "kg_rag.answer"
 
 
-def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    """The uncompiled graph."""
-    fresh = begin("rag", roles, dict, links=lambda settings: settings.scope != "corpus")
-    return straight(
-        RunState,
-        RagSettings,
-        {
-            "begin": run.node("begin", chain(RunState, fresh, passage_search), entry=True),
-            "reason": run.node("reason", one_answer(ROLE)),
-            "answer": run.node("answer", answer(ROLE)),
-        },
-    )
+def _roles(role: str, ranker: str) -> Sequence[str]:
+    return [role, RANK_ROLE] if ranker == "llm" else [role]
 
 
-METHOD = Method(
+def _fresh() -> Update:
+    return {"candidates": []}
+
+
+def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    def roles(settings: RagSettings) -> Sequence[str]:
+        return _roles(RAG_ROLE, settings.ranker)
+
+    def after_begin(state: RetrievalState) -> str:
+        return "passage_search" if settings_in(state, RagSettings).scope == "corpus" else "link_entities"
+
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("rag", roles, _fresh, links=lambda settings: settings.scope != "corpus"),
+        "link_entities": link_entities,
+        "passage_search": passage_search,
+        "reason": reason(RAG_ROLE),
+        "answer": answer(RAG_ROLE),
+    }
+    graph = state_graph(run, RetrievalState, RagSettings, nodes)
+    graph.add_conditional_edges("begin", after_begin, ["link_entities", "passage_search"])
+    graph.add_edge("link_entities", "passage_search")
+    graph.add_edge("passage_search", "reason")
+    graph.add_edge("reason", "answer")
+    return graph
+
+
+def _kg_rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    def roles(settings: KgRagSettings) -> Sequence[str]:
+        return _roles(KG_RAG_ROLE, settings.ranker)
+
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("kg_rag", roles, _fresh),
+        "link_entities": link_entities,
+        "triple_search": triple_search,
+        "reason": reason(KG_RAG_ROLE),
+        "answer": answer(KG_RAG_ROLE),
+    }
+    return straight(run, RetrievalState, KgRagSettings, nodes)
+
+
+RAG_METHOD = Method(
     name="rag",
     title="RAG",
     summary="The nearest passages by vector, of the linked entities or of the whole corpus, and one call.",
     settings=RagSettings,
-    wire=wire,
+    wire=_rag,
+)
+KG_RAG_METHOD = Method(
+    name="kg_rag",
+    title="KG-RAG",
+    summary="The nearest triples around the linked entities by vector, and one call.",
+    settings=KgRagSettings,
+    wire=_kg_rag,
 )

@@ -8,27 +8,24 @@ from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import straight
-from thinkgraph.nodes.baselines.search_agent import ROLE, conclude, search_agent
+from thinkgraph.nodes.baselines.conclude import conclude
+from thinkgraph.nodes.baselines.search_agent import ROLE, search_agent
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
-from thinkgraph.runtime.driver import NodeRunner
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    fresh = begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False)
-    return straight(
-        SearchAgentState,
-        SearchAgentSettings,
-        {
-            "begin": run.node("begin", fresh, entry=True),
-            "search": run.node("search", search_agent),
-            "conclude": run.node("conclude", conclude),
-            "answer": run.node("answer", answer(ROLE)),
-        },
-    )
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False),
+        "search_agent": search_agent,
+        "conclude": conclude,
+        "answer": answer(ROLE),
+    }
+    return straight(run, SearchAgentState, SearchAgentSettings, nodes)
 
 
 def bound(settings: SearchAgentSettings, _answer: Answer) -> int:

@@ -1,8 +1,8 @@
-"""The baseline `tog`: Think-on-Graph (Sun et al. 2024), ToG-2's predecessor, with ToG-2's prompts where both ask the same.
+"""The baseline `tog`: Think-on-Graph (Sun et al. 2024), ToG-2's predecessor, with ToG-2's nodes where both do the same.
 
-begin + link ── topic_prune ── relation_prune × W ── walk ── entity_prune × W ── keep ── reason ──┐
-                     ▲                                                                            │
-                     └──────────── not sufficient, rounds remain ─────────────────────────────────┘
+begin ── link_entities ── topic_prune ── relation_prune × W ── entity_discovery ── entity_prune × W ── beam ── reason ──┐
+                                              ▲                                                                        │
+                                              └──────────────── not sufficient, rounds remain ─────────────────────────┘
 """
 
 from __future__ import annotations
@@ -10,21 +10,23 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import tasks
-from thinkgraph.nodes.baselines.beam import ENTITY_PRUNE, entity_prune, keep_best, next_round, walk
+from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
+from thinkgraph.nodes.baselines.beam import beam
+from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
+from thinkgraph.nodes.baselines.entity_prune import entity_prune
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
+from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeRunner, Update, chain
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
 from thinkgraph.state.tog2 import RelationPruneTask
 
@@ -35,22 +37,11 @@ def roles(settings: TogSettings) -> Sequence[str]:
 
 
 def _fresh() -> Update:
-    return {
-        "candidates": [],
-        "topics": [],
-        "kept": Overwrite({}),
-        "beams": {},
-        "scores": Overwrite({}),
-        "clues": "",
-        "query": "",
-    }
+    records = {"kept": Overwrite({}), "scores": Overwrite({})}
+    return {**records, "candidates": [], "topics": [], "hops": [], "clues": "", "query": ""}
 
 
-def _settings(state: TogState) -> TogSettings:
-    return TogSettings.model_validate(state["manifest"]["settings"])
-
-
-def _prune_relations(state: TogState) -> str | list[Send]:
+def _relation_prunes(state: TogState) -> str | list[Send]:
     if state.get("draft"):
         return "answer"
     if not state["topics"] or state["stopped"]:
@@ -59,41 +50,45 @@ def _prune_relations(state: TogState) -> str | list[Send]:
     # One call is kept back for Reason.
     return [
         Send("relation_prune", RelationPruneTask(**task, topics=[topic]))
-        for task, topic in tasks(state, _settings(state), topics, keep=1, ahead=1)
+        for task, topic in tasks(state, settings_in(state, TogSettings), topics, keep=1, ahead=1)
     ]
 
 
-def _prune_entities(state: TogState) -> str | list[Send]:
-    if not state["beams"] or state["stopped"]:
-        return "keep_best"
+def _entity_prunes(state: TogState) -> str | list[Send]:
+    if state["stopped"]:
+        return "reason"
+    if not state["hops"]:
+        return "beam"
+    hops = ((str(number), (number, hop)) for number, hop in enumerate(state["hops"]))
     return [
-        Send("entity_prune", EntityPruneTask(**task, name=task["part"], beam=beam))
-        for task, beam in tasks(state, _settings(state), state["beams"].items(), keep=1)
+        Send("entity_prune", EntityPruneTask(**task, number=number, hop=hop))
+        for task, (number, hop) in tasks(state, settings_in(state, TogSettings), hops, keep=1)
     ]
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        TogState, context_schema=TogSettings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
-    graph.add_node("begin", run.node("begin", chain(TogState, begin("tog", roles, _fresh), link_entities), entry=True))
-    graph.add_node("topic_prune", run.node("topic_prune", topic_prune))
-    graph.add_node("relation_prune", run.node("relation_prune", relation_prune), input_schema=RelationPruneTask)
-    graph.add_node("walk", run.node("walk", chain(TogState, next_round, walk)))
-    graph.add_node("entity_prune", run.node("entity_prune", entity_prune), input_schema=EntityPruneTask)
-    graph.add_node("keep_best", run.node("keep_best", keep_best))
-    graph.add_node("reason", run.node("reason", reason))
-    graph.add_node("answer", run.node("answer", answer("tog2.reason")))
-    graph.add_edge(START, "begin")
-    graph.add_edge("begin", "topic_prune")
-    graph.add_conditional_edges("topic_prune", _prune_relations, ["relation_prune", "reason", "answer"])
-    graph.add_edge("relation_prune", "walk")
-    graph.add_conditional_edges("walk", _prune_entities, ["entity_prune", "keep_best"])
-    graph.add_edge("entity_prune", "keep_best")
-    graph.add_edge("keep_best", "reason")
-    graph.add_conditional_edges("reason", _prune_relations, ["relation_prune", "reason", "answer"])
-    graph.add_edge("answer", END)
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("tog", roles, _fresh),
+        "link_entities": link_entities,
+        "topic_prune": topic_prune,
+        "relation_prune": relation_prune,
+        "entity_discovery": entity_discovery,
+        "entity_prune": entity_prune,
+        "beam": beam,
+        "reason": reason,
+        "answer": answer("tog2.reason"),
+    }
+    payloads = {"relation_prune": RelationPruneTask, "entity_prune": EntityPruneTask}
+    graph = state_graph(run, TogState, TogSettings, nodes, payloads)
+    graph.add_edge("begin", "link_entities")
+    graph.add_edge("link_entities", "topic_prune")
+    graph.add_conditional_edges("topic_prune", _relation_prunes, ["relation_prune", "reason"])
+    graph.add_edge("relation_prune", "entity_discovery")
+    graph.add_conditional_edges("entity_discovery", _entity_prunes, ["entity_prune", "beam", "reason"])
+    graph.add_edge("entity_prune", "beam")
+    graph.add_edge("beam", "reason")
+    graph.add_conditional_edges("reason", _relation_prunes, ["relation_prune", "answer"])
     return graph
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal, cast
+from typing import Any, Literal
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
@@ -20,13 +20,10 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.client import pack
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import PromptContext
-from thinkgraph.nodes.common.judging import decide, nothing_found
-from thinkgraph.nodes.common.reports import reasoned, retrieved
+from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
-from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
@@ -270,34 +267,3 @@ def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow
     )
     update: Update = {"given": given, "round": log.searches, "evidence": evidence}
     return {**update, "stopped": stopped} if stopped else update
-
-
-def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
-    """The agent's last message as an answer, held against the lines it was shown."""
-    given = state["given"]
-    if given is None or not given["text"] or state["stopped"]:
-        spent = f"the agent did not answer within {settings.turns} turns"
-        return {"draft": nothing_found(state, settings, stopped=state["stopped"] or spent)}
-    try:
-        judgement = _read(given, settings)
-    except BadReplyError:
-        # The agent was cut off at its last turn: what stands there then is a word of the middleware's.
-        spent = f"the agent did not answer within {settings.turns} turns"
-        return {"draft": nothing_found(state, settings, stopped=spent)}
-    # The evidence may have been capped: a line whose item is gone cannot be cited.
-    known = [place for place, name in enumerate(given["items"]) if name in state["evidence"]]
-    context = PromptContext(
-        [state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known]
-    )
-    numbers = {place + 1: own for own, place in enumerate(known, start=1)}
-    cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
-    yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
-    answers = judgement["answers"] if judgement["sufficient"] else []
-    return {"draft": decide({**judgement, "answers": answers, "evidence": cited}, context, state, settings, final=True)}
-
-
-def _read(given: AgentReply, settings: SearchAgentSettings) -> Judgement:
-    from thinkgraph.prompts.kinds import KINDS
-
-    shape = Shape(evidence=len(given["lines"]), labels=TASK_LABELS[settings.task], explain=settings.explain)
-    return cast("Judgement", KINDS["judge"].parse(given["text"], shape))

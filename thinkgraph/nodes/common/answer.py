@@ -14,9 +14,11 @@ from thinkgraph.prompts.lines import path_line
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
 from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
+from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import summarise
 from thinkgraph.tools.grounding import fold
 
@@ -24,12 +26,12 @@ MAX_TAILS = 50
 """Most tails of one path that an answer carries where none of them is itself the answer."""
 
 
-def no_trace(_state: Mapping[str, Any]) -> Trace:
+def no_trace(_state: Any) -> Trace:
     """The trace of a method that keeps nothing beside its evidence."""
     return Trace(title="", lines=[], data={})
 
 
-def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) -> NodeFunction:
+def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
     """The closing transition.
 
     Args:
@@ -37,8 +39,8 @@ def answer(role: str, trace: Callable[[Mapping[str, Any]], Trace] = no_trace) ->
         trace: the method's own bookkeeping, from its state.
     """
 
-    def run(state: Mapping[str, Any], _settings: Any) -> Flow[Update]:
-        draft: Draft | None = state.get("draft")
+    def run(state: RunState, _settings: RunSettings) -> Flow[Update]:
+        draft = state.get("draft")
         if draft is None:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
         items = [state["evidence"][key] for key in draft["cited"]]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from langgraph.types import Overwrite
@@ -13,6 +13,7 @@ from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
+from thinkgraph.state.base import BeginState
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings
 
@@ -49,7 +50,7 @@ def begin(
         links: whether a run with given settings links names to entities, so that it matters which one is meant.
     """
 
-    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
+    def run(state: BeginState, settings: RunSettings) -> Flow[Update]:
         old = state.get("manifest")
         turn = conversation.asked(state)
         question = check_question(turn.question, settings)

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import uuid
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 
@@ -15,6 +14,7 @@ from thinkgraph.prompts.kinds import TEXT, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer
+from thinkgraph.state.base import BeginState
 from thinkgraph.state.events import Rephrased, Stopped
 from thinkgraph.state.settings import RunSettings
 
@@ -38,17 +38,19 @@ class Turn:
     """What was said before."""
 
 
-def asked(state: Mapping[str, Any]) -> Turn:
+def asked(state: BeginState) -> Turn:
     """The question: a person's message that ends the conversation and was not taken before, else the plain one.
 
     Where something else was said since the last answer, the plain one that answer was for is not asked again.
     """
-    messages: list[AnyMessage] = state.get("messages") or []
-    taken = (state.get("manifest") or {}).get("message", "")
+    messages = state.get("messages") or []
+    manifest = state.get("manifest")
+    taken = manifest.get("message", "") if manifest else ""
     if messages and messages[-1].type == "human" and messages[-1].id != taken:
         last = messages[-1]
         return Turn(str(last.text), last.id or "", messages[:-1])
-    question, answer = state.get("question"), state.get("answer")
+    question: object = state.get("question")
+    answer = state.get("answer")
     said = bool(messages) and messages[-1].type != "human" and not _ours(messages[-1])
     if said and answer and question == answer["question"]:
         question = None

@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
+from typing import Protocol
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import linked
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.tog2 import Candidate, Tog2Settings
+from thinkgraph.state.base import RunState
+from thinkgraph.state.knowledge import LinkMethod
+from thinkgraph.state.tog2 import Candidate
+
+BY_NAME: frozenset[LinkMethod] = frozenset({"exact", "alias"})
+"""How an entity is found that the question names."""
 
 
-def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
+class LinkSettings(Protocol):
+    """What settings say of linking."""
+
+    @property
+    def link_candidates(self) -> int:
+        """Most candidates."""
+        ...
+
+
+def link_entities(state: RunState, settings: LinkSettings) -> Flow[Update]:
     """Candidates for topic entities, best first."""
     links = (yield from requests.link([state["question"]], limit=settings.link_candidates))[0]
+    yield from linked(links)
     candidates = [
         Candidate(
             id=link["entity"]["id"],
@@ -26,5 +40,4 @@ def link_entities(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Upda
         )
         for link in links
     ]
-    yield from linked(links)
     return {"candidates": candidates}

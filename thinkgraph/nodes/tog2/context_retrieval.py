@@ -3,173 +3,193 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.ranking import Rankable, rank, round_query
-from thinkgraph.nodes.tog2.candidates import Reached, Scored, Way
-from thinkgraph.prompts.lines import passage_line, path_line
-from thinkgraph.prompts.lines import triple_sentence as sentence
+from thinkgraph.nodes.common.ranking import Rankable, TextChunk, cut, rank, round_query
+from thinkgraph.nodes.common.reports import retrieved
+from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state import evidence
-from thinkgraph.state.events import Retrieved
-from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.knowledge import PassageHit
-from thinkgraph.state.tog2 import Tog2Settings, Topic
-from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item, path_item
+from thinkgraph.state.knowledge import Triple, other_end
+from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic
 from thinkgraph.tools.linking.lexical import overlap
 
-WAYS_PER_CHUNK = 3
+TAILS_PER_CHUNK = 3
 """A chunk is scored behind at most so many of the triples that led to its entity."""
 
 
-def topic_context(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
-    """Round 0: the top K chunks of the topic entities' own documents."""
-    topics: list[Topic] = state["topics"]
-    question = state["question"]
-    hits = yield from requests.passages_of([topic["id"] for topic in topics], question, limit=settings.rank_texts)
-    place = {topic["id"]: topic for topic in topics}
-    drafts: list[tuple[Scored, Rankable]] = []
-    for hit in hits:
-        owner = next((entity for entity in hit["passage"]["entities"] if entity in place), "")
-        drafts.extend(_chunks(hit, owner, None, settings))
-    drafts = drafts[: settings.rank_texts]
-    scores = yield from rank([item for _, item in drafts], question, "", settings.ranker, settings, key="0")
-    best = _best(drafts, scores)[: settings.top_k]
-    items = [_chunk_item(chunk, Path(start=chunk.entity, triples=[]), 0) for chunk in best]
-    yield from _report(0, len(topics), 0, len(hits), len(drafts), best)
-    return {"evidence": {item["id"]: item for item in items}}
+@dataclass(frozen=True)
+class Tail:
+    """One triple of a hop, which leads to a candidate."""
+
+    number: int
+    """The hop's place in `hops`."""
+    hop: Hop
+    triple: Triple
+
+    @property
+    def reached(self) -> Reached:
+        """What it leads to."""
+        outgoing = self.hop["direction"] == "out"
+        label = self.triple["object_label"] if outgoing else self.triple["subject_label"]
+        end = other_end(self.triple, self.hop["entity"])
+        return Reached(id=end, label=label, literal=self.triple["literal"] and outgoing)
 
 
-def _chunks(hit: PassageHit, entity: str, way: Way | None, settings: Tog2Settings) -> list[tuple[Scored, Rankable]]:
-    passage = hit["passage"]
-    found = []
-    for start, end in chunk_offsets(passage["text"], settings.chunk_size, settings.chunk_overlap):
-        text = passage["text"][start:end]
-        lead = f"{sentence(way.triple)}: " if way else ""
-        draft = Scored(way, entity, 0.0, passage["id"], start, end, f"{passage['title']}: {text[:80]}")
-        found.append((draft, Rankable(lead + text, passage_line(passage["title"], passage["section"], text))))
-    return found
+@dataclass(frozen=True)
+class ChunkDraft:
+    """A chunk, or a triple's sentence, before it is ranked and after."""
+
+    chunk: RankedChunk
+    rankable: Rankable
+    preview: str
 
 
-def _sentences(candidates: Sequence[Reached], query: str, room: int) -> list[tuple[Scored, Rankable]]:
-    """One pseudo-chunk per candidate and way, so that entities without text compete; fairly shared among hops if many."""
-    groups: dict[str, list[tuple[float, Scored, Rankable]]] = defaultdict(list)
-    for candidate in candidates:
-        for way in candidate.ways:
-            text = sentence(way.triple)
-            line = path_line(way.relation["entity"], [way.triple])
-            draft = Scored(way, candidate.id, 0.0, preview=text)
-            groups[way.group].append((overlap(text, query), draft, Rankable(text, line)))
-    total = sum(map(len, groups.values()))
-    if total <= room:
-        return [(draft, item) for group in groups.values() for _, draft, item in group]
-    queues = [sorted(group, key=lambda entry: -entry[0]) for group in groups.values()]
-    queues.sort(key=lambda queue: -(queue[0][1].way.relation["score"] if queue[0][1].way else 0.0))
-    picked: list[tuple[Scored, Rankable]] = []
+def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
+    """Score the chunks of all candidates' documents, and every triple itself, against question and round query.
+
+    A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly. Chunks of the
+    topic entities' own documents are evidence at once: in round 0 there are no others.
+    """
+    number, query = state["round"], state["query"]
+    tails = yield from _tails(state["hops"])
+    if number and not tails and not (query and settings.revisit_topics):
+        return {}
+    looked_for = round_query(state["question"], query)
+    ways: dict[str, list[Tail]] = defaultdict(list)
+    reached: dict[str, Reached] = {}
+    for tail in tails:
+        end = reached.setdefault(tail.reached["id"], tail.reached)
+        ways[end["id"]].append(tail)
+    sources = [key for key, end in reached.items() if not end["literal"]]
+    hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
+    own = yield from _topic_chunks(state, reached, looked_for, settings)
+    room = settings.rank_texts - len(own)
+    texts = [
+        _draft(chunk, owner, tail)
+        for hit in hits
+        for owner in hit["passage"]["entities"]
+        for tail in ways.get(owner, [])[:TAILS_PER_CHUNK]
+        for chunk in cut([hit], settings.chunk_size, settings.chunk_overlap)
+    ]
+    drafts = _sentences(ways, looked_for, min(max(room // 2, room - len(texts)), len(tails)))
+    drafts += texts[: room - len(drafts)]
+    rankables = [draft.rankable for draft in (*drafts, *own)]
+    scores = yield from rank(rankables, state["question"], query, settings.ranker, settings, key=str(number))
+    ranked = _best(drafts, scores[: len(drafts)])[: settings.top_k]
+    beside = _best(own, scores[len(drafts) :])[: settings.top_k // 2 if number else settings.top_k]
+    best = sorted([*ranked, *beside], key=lambda draft: -draft.chunk["score"])
+    yield from retrieved(
+        number,
+        [draft.preview for draft in best],
+        entities=len(reached) if number else len(state["topics"]),
+        triples=len(tails),
+        passages=len({draft.chunk["passage"] for draft in (*texts, *own)}),
+        ranked=len(rankables),
+    )
+    topics = {topic["id"]: topic for topic in state["topics"]}
+    return {
+        "evidence": {item["id"]: item for draft in beside for item in _evidence(draft.chunk, topics, number)},
+        "reached": list(reached.values()),
+        "ranked": [draft.chunk for draft in ranked],
+    }
+
+
+def _tails(hops: Sequence[Hop]) -> Flow[list[Tail]]:
+    """The triples of hops, read again: state holds their ids."""
+    found = yield from requests.triples([key for hop in hops for key in hop["triples"]])
+    triples = {triple["id"]: triple for triple in found if triple is not None}
+    return [
+        Tail(number, hop, triples[key]) for number, hop in enumerate(hops) for key in hop["triples"] if key in triples
+    ]
+
+
+def _topic_chunks(
+    state: Tog2State, reached: Collection[str], looked_for: str, settings: Tog2Settings
+) -> Flow[list[ChunkDraft]]:
+    """Chunks of the documents of the entities that this round starts from.
+
+    The paper reads them once, in round 0, before it knows what to look for. Later they are searched again where there is a
+    new query (`revisit_topics`): evidence beside the top K, which takes no part in entity prune, so that this stays the
+    paper's.
+    """
+    topics = [topic["id"] for topic in state["topics"]]
+    limit = most = settings.rank_texts
+    if state["round"]:
+        topics = sorted(set(topics) - set(reached)) if state["query"] and settings.revisit_topics else []
+        limit, most = settings.top_k, min(settings.top_k, settings.rank_texts // 4)
+    hits = yield from requests.passages_of(topics, looked_for, limit=limit)
+    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[:most]
+    return [_draft(chunk, next(one for one in chunk.passage["entities"] if one in topics)) for chunk in chunks]
+
+
+def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft:
+    """A chunk of an entity's document, behind the triple that led there if one did."""
+    found = RankedChunk(
+        entity=owner,
+        score=0.0,
+        hop=tail.number if tail else 0,
+        triple=tail.triple["id"] if tail else "",
+        passage=chunk.passage["id"],
+        start=chunk.start,
+        end=chunk.end,
+    )
+    lead = f"{triple_sentence(tail.triple)}: " if tail else ""
+    return ChunkDraft(found, chunk.rankable(lead), chunk.preview)
+
+
+def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
+    """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many."""
+    groups: dict[int, list[tuple[float, float, ChunkDraft]]] = defaultdict(list)
+    for end, tails in ways.items():
+        for tail in tails:
+            text = triple_sentence(tail.triple)
+            chunk = RankedChunk(
+                entity=end, score=0.0, hop=tail.number, triple=tail.triple["id"], passage="", start=0, end=0
+            )
+            draft = ChunkDraft(chunk, Rankable(text, path_line(tail.hop["entity"], [tail.triple])), text)
+            groups[tail.number].append((tail.hop["score"], overlap(text, query), draft))
+    if sum(map(len, groups.values())) <= room:
+        return [draft for group in groups.values() for *_, draft in group]
+    queues = [sorted(group, key=lambda entry: -entry[1]) for group in groups.values()]
+    queues.sort(key=lambda queue: -queue[0][0])
+    picked: list[ChunkDraft] = []
     depth = 0
     while len(picked) < room:
-        layer = [queue[depth] for queue in queues if depth < len(queue)]
-        picked += [(draft, item) for _, draft, item in layer[: room - len(picked)]]
+        layer = [queue[depth][-1] for queue in queues if depth < len(queue)]
+        picked += layer[: room - len(picked)]
         depth += 1
     return picked
 
 
-def context_retrieval(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
-    """Score the chunks of all candidates' documents, and every triple itself, against question and round query.
-
-    A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly.
-    """
-    candidates: list[Reached] = state["_candidates"]
-    question, query = state["question"], state["query"]
-    if state["stopped"] or (not candidates and not (query and settings.revisit_topics)):
-        return {"_ranked": [], "_again": []}
-    looked_for = round_query(question, query)
-    by_id = {candidate.id: candidate for candidate in candidates}
-    sources = [candidate.id for candidate in candidates if not candidate.literal]
-    hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
-    again = yield from _again(state, by_id, looked_for, settings)
-    texts: list[tuple[Scored, Rankable]] = []
-    for hit in hits:
-        for owner in hit["passage"]["entities"]:
-            for way in by_id[owner].ways[:WAYS_PER_CHUNK] if owner in by_id else ():
-                texts.extend(_chunks(hit, owner, way, settings))
-    statements = sum(len(candidate.ways) for candidate in candidates)
-    room = settings.rank_texts - len(again)
-    drafts = _sentences(candidates, looked_for, min(max(room // 2, room - len(texts)), statements))
-    drafts += texts[: room - len(drafts)]
-    scores = yield from rank(
-        [item for _, item in (*drafts, *again)],
-        question,
-        query,
-        settings.ranker,
-        settings,
-        key=str(state["round"]),
-    )
-    ranked = _best(drafts, scores[: len(drafts)])
-    looked_up = _best(again, scores[len(drafts) :])[: settings.top_k // 2]
-    best = sorted([*ranked[: settings.top_k], *looked_up], key=lambda chunk: -chunk.score)
-    yield from _report(state["round"], len(candidates), statements, len(hits), len(drafts) + len(again), best)
-    return {"_ranked": ranked, "_again": looked_up}
-
-
-def _again(
-    state: Mapping[str, Any], reached: Mapping[str, Reached], looked_for: str, settings: Tog2Settings
-) -> Flow[list[tuple[Scored, Rankable]]]:
-    """Chunks of the documents of the entities this round starts from, where there is a new query to read them with.
-
-    The paper reads a topic's documents once, before it knows what to look for. These are evidence beside the top K and take
-    no part in entity prune, which stays the paper's.
-    """
-    topics = sorted({topic["id"] for topic in state["topics"]} - reached.keys())
-    if not state["query"] or not settings.revisit_topics or not topics:
-        return []
-    hits = yield from requests.passages_of(topics, looked_for, limit=settings.top_k)
-    found = []
-    for hit in hits:
-        owner = next(entity for entity in hit["passage"]["entities"] if entity in topics)
-        found.extend(_chunks(hit, owner, None, settings))
-    return found[: min(settings.top_k, settings.rank_texts // 4)]
-
-
-def _best(drafts: Sequence[tuple[Scored, Rankable]], scores: Sequence[float]) -> list[Scored]:
-    """Best first; a chunk counts once, with the way that served it best."""
-    best: dict[tuple[str, ...], Scored] = {}
-    for (draft, _), value in zip(drafts, scores, strict=True):
-        key = (draft.passage, str(draft.start)) if draft.passage else ("", draft.way.triple["id"] if draft.way else "")
+def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDraft]:
+    """Best first; a chunk counts once, with the triple that served it best."""
+    best: dict[tuple[str, ...], ChunkDraft] = {}
+    for draft, value in zip(drafts, scores, strict=True):
+        chunk = draft.chunk
+        key = (chunk["passage"], str(chunk["start"])) if chunk["passage"] else ("", chunk["triple"])
         known = best.get(key)
-        if known is None or value > known.score:
-            best[key] = Scored(draft.way, draft.entity, value, draft.passage, draft.start, draft.end, draft.preview)
-    return sorted(best.values(), key=lambda chunk: -chunk.score)
+        if known is None or value > known.chunk["score"]:
+            best[key] = replace(draft, chunk={**chunk, "score": value})
+    return sorted(best.values(), key=lambda draft: -draft.chunk["score"])
 
 
-def _chunk_item(chunk: Scored, path: Path, number: int) -> EvidenceItem:
-    return evidence.chunk_item(
-        chunk.passage, chunk.start, chunk.end, entity=chunk.entity, path=path, score=chunk.score, number=number
-    )
-
-
-def chunk_item(chunk: Scored, topics: Mapping[str, Topic], number: int) -> EvidenceItem:
-    """The evidence item of a chunk: of an entity that a triple led to, or of one the round started from."""
-    way = chunk.way
-    if way is None:
-        return _chunk_item(chunk, topics[chunk.entity]["path"], number)
-    before = way.topic["path"]
-    path = Path(start=before["start"], triples=[*before["triples"], way.triple["id"]])
-    return _chunk_item(chunk, path, number)
-
-
-def _report(number: int, entities: int, triples: int, passages: int, ranked: int, best: Sequence[Scored]) -> Flow[None]:
-    yield from requests.emit(
-        Retrieved(
-            type="retrieved",
-            round=number,
-            entities=entities,
-            triples=triples,
-            passages=passages,
-            ranked=ranked,
-            best=[chunk.preview for chunk in best[:5]],
-        )
+def _evidence(chunk: RankedChunk, topics: Mapping[str, Topic], number: int) -> Iterable[EvidenceItem]:
+    """A chunk of a topic entity's document, and the path that led to that entity."""
+    path, score = topics[chunk["entity"]]["path"], chunk["score"]
+    if path["triples"]:
+        *before, last = path["triples"]
+        lead = Path(start=path["start"], triples=before)
+        yield path_item(f"t{'/'.join(path['triples'])}", lead, [last], total=1, score=score, number=number)
+    yield chunk_item(
+        chunk["passage"],
+        chunk["start"],
+        chunk["end"],
+        entity=chunk["entity"],
+        path=path,
+        score=score,
+        number=number,
     )

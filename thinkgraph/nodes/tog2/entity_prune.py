@@ -3,101 +3,79 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import pruned
-from thinkgraph.nodes.tog2.candidates import Hop, Reached, Scored
-from thinkgraph.nodes.tog2.context_retrieval import chunk_item
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.tog2 import Tog2Settings, Topic
+from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item, path_item, path_key
+from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic
 
 
-def entity_scores(top: Sequence[Scored], alpha: float) -> dict[str, float]:
+def entity_scores(top: Sequence[RankedChunk], alpha: float) -> dict[str, float]:
     """score(c) = sum over k = 1..K of s_k * exp(-alpha * k) * [the k-th ranked chunk belongs to c]."""
     scores: dict[str, float] = {}
     for k, chunk in enumerate(top, start=1):
-        scores[chunk.entity] = scores.get(chunk.entity, 0.0) + chunk.score * math.exp(-alpha * k)
+        scores[chunk["entity"]] = scores.get(chunk["entity"], 0.0) + chunk["score"] * math.exp(-alpha * k)
     return scores
 
 
-def entity_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
+def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     """Keep the W best candidates as the next round's topic entities, and the paths and chunks of all top-K owners."""
-    ranked: list[Scored] = state["_ranked"]
-    candidates: dict[str, Reached] = {candidate.id: candidate for candidate in state["_candidates"]}
-    hops: dict[str, Hop] = state["_hops"]
-    top = ranked[: settings.top_k]
+    top, hops = state["ranked"], state["hops"]
     if settings.ranker == "llm":
         # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
-        top = [chunk for chunk in top if chunk.score > 0] or top
-    scores = entity_scores(top, settings.alpha)
-    order = sorted(scores, key=lambda key: -scores[key])
+        top = [chunk for chunk in top if chunk["score"] > 0] or top
+    starts = {topic["id"]: topic for topic in state["topics"]}
     # A literal ends a path: it is evidence, never a start.
-    kept = [key for key in order if not candidates[key].literal][: settings.width]
-    again: list[Scored] = state["_again"]
-    items = _evidence([*top, *again], hops, {topic["id"]: topic for topic in state["topics"]}, state["round"])
-    topics = [_topic(candidates[key], top, scores[key]) for key in kept]
-    dropped = [candidate for key, candidate in candidates.items() if key not in kept and not candidate.literal]
+    entities = {one["id"]: one for one in state["reached"] if not one["literal"]}
+    scores = entity_scores(top, settings.alpha)
+    order = [key for key in sorted(scores, key=lambda key: -scores[key]) if key in entities]
+    topics = []
+    for key in order[: settings.width]:
+        best = next(chunk for chunk in top if chunk["entity"] == key)
+        before = starts[hops[best["hop"]]["entity"]]
+        topics.append(_topic(entities[key], before, best["triple"], scores[key]))
+    evidence: dict[str, EvidenceItem] = {}
+    for chunk in top:
+        hop = hops[chunk["hop"]]
+        for item in _evidence(chunk, hop, starts[hop["entity"]]["path"], state["round"]):
+            evidence.setdefault(item["id"], item)
+    chosen = {topic["id"] for topic in topics}
     note = yield from pruned(
         "entities",
         state["round"],
         [(topic["label"], topic["score"]) for topic in topics],
-        [(candidate.label, scores.get(candidate.id, 0.0)) for candidate in dropped],
+        [(one["label"], scores.get(key, 0.0)) for key, one in entities.items() if key not in chosen],
         "their text and triples ranked lower",
     )
-    return {"topics": topics, "evidence": items, "pruned": note}
+    return {"topics": topics, "evidence": evidence, "pruned": note, "hops": [], "reached": [], "ranked": []}
 
 
-def _topic(candidate: Reached, top: Sequence[Scored], score: float) -> Topic:
-    best = next(chunk for chunk in top if chunk.entity == candidate.id)
-    way = best.way
-    if way is None:
-        raise AssertionError("every candidate was reached by a triple")
-    before = way.topic
+def _topic(end: Reached, before: Topic, triple: str, score: float) -> Topic:
     return Topic(
-        id=candidate.id,
-        label=candidate.label,
+        id=end["id"],
+        label=end["label"],
         description="",
-        path=Path(start=before["path"]["start"], triples=[*before["path"]["triples"], way.triple["id"]]),
-        on_path=[*before["on_path"], candidate.id],
+        path=Path(start=before["path"]["start"], triples=[*before["path"]["triples"], triple]),
+        on_path=[*before["on_path"], end["id"]],
         score=round(score, 6),
     )
 
 
-def _evidence(
-    top: Sequence[Scored], hops: Mapping[str, Hop], topics: Mapping[str, Topic], number: int
-) -> dict[str, EvidenceItem]:
-    items: dict[str, EvidenceItem] = {}
-    for chunk in top:
-        path = _path_item(chunk, hops, topics, number)
-        if path is not None:
-            items.setdefault(path["id"], path)
-        if chunk.passage:
-            item = chunk_item(chunk, topics, number)
-            items[item["id"]] = item
-    return items
-
-
-def _path_item(chunk: Scored, hops: Mapping[str, Hop], topics: Mapping[str, Topic], number: int) -> EvidenceItem | None:
-    """The full path of the entity that owns a chunk; all tails of its last hop in one item."""
-    score = round(chunk.score, 4)
-    if chunk.way is not None:
-        hop = hops[chunk.way.group]
-        return EvidenceItem(
-            id=chunk.way.group,
-            kind="path",
+def _evidence(chunk: RankedChunk, hop: Hop, path: Path, number: int) -> Iterable[EvidenceItem]:
+    """The full path of the entity that owns a chunk, all tails of its last hop in one item, and the chunk itself."""
+    key = path_key(path["start"], *path["triples"], hop["entity"], hop["relation"], hop["direction"])
+    score = chunk["score"]
+    yield path_item(key, path, hop["triples"], total=hop["total"], score=score, number=number)
+    if chunk["passage"]:
+        whole = Path(start=path["start"], triples=[*path["triples"], chunk["triple"]])
+        yield chunk_item(
+            chunk["passage"],
+            chunk["start"],
+            chunk["end"],
+            entity=chunk["entity"],
+            path=whole,
             score=score,
-            round=number,
-            path=hop.topic["path"],
-            tails=hop.tails,
-            total=hop.total,
+            number=number,
         )
-    walked = topics[chunk.entity]["path"]
-    if not walked["triples"]:
-        return None
-    before = Path(start=walked["start"], triples=walked["triples"][:-1])
-    last = walked["triples"][-1]
-    key = f"t{'/'.join(walked['triples'])}"
-    return EvidenceItem(id=key, kind="path", score=score, round=number, path=before, tails=[last], total=1)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import pruned
@@ -13,7 +12,7 @@ from thinkgraph.prompts.lines import entity_line, numbered, relation_line, safe_
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.knowledge import Entity, Relation
-from thinkgraph.state.tog2 import KeptRelation, Tog2Settings, Topic
+from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic
 from thinkgraph.tools.linking.lexical import overlap
 
 MAX_OPTIONS = 400
@@ -30,12 +29,12 @@ def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple
     return [(number, 10 * value) for number, value in sorted(likeness, key=lambda pair: -pair[1])[:most]]
 
 
-def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
+def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Update]:
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
     The state is the payload of one Send: all topic entities in combined mode, one of them otherwise.
     """
-    topics: list[Topic] = state["topics"]
+    topics = state["topics"]
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     label = {topic["id"]: topic["label"] for topic in topics}
     edges = [edge for found in discovered for edge in found]
@@ -67,18 +66,16 @@ def relation_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Upd
     for entity, relations in best.items():
         # Ties keep the model's order.
         for value, edge in sorted(relations, key=lambda pair: -pair[0])[: settings.relations]:
-            key = _key(state["round"], edge)
-            kept[key] = KeptRelation(
-                round=state["round"], entity=entity, relation=edge["name"], direction=edge["direction"], score=value
-            )
+            key = _key(edge)
+            kept[key] = KeptRelation(entity=entity, relation=edge["name"], direction=edge["direction"], score=value)
             names[key] = (_show(edge, label), value)
-    dropped = [(_show(edge, label), 0.0) for edge in edges if _key(state["round"], edge) not in kept]
+    dropped = [(_show(edge, label), 0.0) for edge in edges if _key(edge) not in kept]
     note = yield from pruned("relations", state["round"], names.values(), dropped, "scored too low for the question")
     return {"kept": kept, "pruned": note}
 
 
-def _key(number: int, edge: Relation) -> str:
-    return f"{number}|{edge['entity']}|{edge['direction']}|{edge['name']}"
+def _key(edge: Relation) -> str:
+    return f"{edge['entity']}|{edge['direction']}|{edge['name']}"
 
 
 def _entity(topic: Topic) -> Entity:

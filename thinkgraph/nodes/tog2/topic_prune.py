@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import entity_line, numbered, safe_block
@@ -13,9 +13,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.evidence import Path
 from thinkgraph.state.knowledge import Entity
-from thinkgraph.state.tog2 import Candidate, Tog2Settings, Topic
-
-SURE = frozenset({"exact", "alias"})
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Candidate, Topic
 
 
 def _named_alone(candidates: Sequence[Candidate]) -> bool:
@@ -24,7 +22,7 @@ def _named_alone(candidates: Sequence[Candidate]) -> bool:
 
 def _sure(candidates: Sequence[Candidate]) -> list[int]:
     """Numbers of the candidates that a name of the question matches; else the best one."""
-    named = [number for number, candidate in enumerate(candidates, start=1) if candidate["method"] in SURE]
+    named = [number for number, candidate in enumerate(candidates, start=1) if candidate["method"] in BY_NAME]
     return named or ([1] if candidates else [])
 
 
@@ -40,9 +38,9 @@ def _line(candidate: Candidate) -> str:
     )
 
 
-def topic_prune(state: Mapping[str, Any], settings: Tog2Settings) -> Flow[Update]:
+def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     """Choose at most W starting entities, best link score first; there may be none."""
-    candidates: list[Candidate] = state["candidates"]
+    candidates = state["candidates"]
     if not candidates:
         numbers: list[int] = []
     elif not settings.topic_prune:

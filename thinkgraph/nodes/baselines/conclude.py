@@ -1,0 +1,41 @@
+"""The end of the search agent: its last message as an answer."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.common.judging import decide, nothing_found
+from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.prompts.kinds import JUDGE, Judgement, Shape
+from thinkgraph.prompts.reading import BadReplyError
+from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
+
+
+def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
+    """The agent's last message as an answer, held against the lines it was shown."""
+    given = state["given"]
+    if given is None or not given["text"] or state["stopped"]:
+        return {"draft": nothing_found(state, settings, stopped=state["stopped"] or _no_answer(settings))}
+    shape = Shape(evidence=len(given["lines"]), labels=TASK_LABELS[settings.task], explain=settings.explain)
+    try:
+        judgement = JUDGE.parse(given["text"], shape)
+    except BadReplyError:
+        # The agent was cut off at its last turn: what stands there then is a word of the middleware's.
+        return {"draft": nothing_found(state, settings, stopped=_no_answer(settings))}
+    # The evidence may have been capped: a line whose item is gone cannot be cited.
+    known = [place for place, name in enumerate(given["items"]) if name in state["evidence"]]
+    context = PromptContext(
+        [state["evidence"][given["items"][place]] for place in known], [given["lines"][p] for p in known]
+    )
+    numbers = {place + 1: own for own, place in enumerate(known, start=1)}
+    cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
+    yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
+    answers = judgement["answers"] if judgement["sufficient"] else []
+    sure: Judgement = {**judgement, "answers": answers, "evidence": cited}
+    return {"draft": decide(sure, context, state, settings, final=True)}
+
+
+def _no_answer(settings: SearchAgentSettings) -> str:
+    return f"the agent did not answer within {settings.turns} turns"

@@ -1,0 +1,28 @@
+"""The retrieval of `rag`: passages by vector (ToG-2's vanilla RAG)."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.baselines.triple_search import named
+from thinkgraph.nodes.common.ranking import cut, rank
+from thinkgraph.nodes.common.reports import retrieved
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.baselines import RagSettings, RetrievalState
+
+
+def passage_search(state: RetrievalState, settings: RagSettings) -> Flow[Update]:
+    """The top K chunks for the question, of the linked entities' documents or of the whole corpus."""
+    question = state["question"]
+    ids = named(state)
+    if settings.scope == "corpus":
+        hits = (yield from requests.search_passages([question], limit=settings.rank_texts))[0]
+    else:
+        hits = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
+    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[: settings.rank_texts]
+    scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings.ranker, settings, key="0")
+    best = sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
+    items = [chunk.item(next(iter(chunk.passage["entities"]), ""), score=score) for score, chunk in best]
+    previews = [chunk.preview for _, chunk in best]
+    yield from retrieved(0, previews, entities=len(ids), passages=len(hits), ranked=len(chunks))
+    return {"evidence": {item["id"]: item for item in items}}

@@ -1,0 +1,46 @@
+"""The one call of `rag` and `kg_rag` over what they retrieved."""
+
+from __future__ import annotations
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import prompt_context
+from thinkgraph.nodes.common.judging import cut_short, decide, judge, nothing_found
+from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.prompts.kinds import Judgement
+from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
+from thinkgraph.runtime.driver import NodeFunction, Update
+from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
+
+
+def reason(role: str) -> NodeFunction:
+    """Answer from all evidence found; without any and without own_knowledge, without a call.
+
+    Args:
+        role: whose prompt is used.
+    """
+
+    def run(state: RetrievalState, settings: RagSettings | KgRagSettings) -> Flow[Update]:
+        items = list(state["evidence"].values())
+        if not items and not settings.own_knowledge:
+            return {"draft": nothing_found(state, settings)}
+        context = yield from prompt_context(items, tokens=settings.evidence_tokens)
+        likely = settings.partial and not settings.own_knowledge
+        inputs = {
+            "question": safe_block(state["question"]),
+            "evidence": numbered(context.lines),
+            "task": TASK_WORDS[settings.task],
+            "else": otherwise(own=settings.own_knowledge, likely=likely),
+        }
+        try:
+            judgement = yield from judge(
+                role, inputs, settings, evidence=len(context.lines), likely=likely, steps=settings.cot
+            )
+        except BudgetSpentError as spent:
+            return cut_short(state, settings, spent)
+        yield from reasoned(0, sufficient=judgement["sufficient"], answers=judgement["answers"])
+        given: Judgement = judgement if judgement["sufficient"] or likely else {**judgement, "answers": []}
+        return {"draft": decide(given, context, state, settings, final=True)}
+
+    return run
