@@ -43,7 +43,7 @@ from thinkgraph.tools.knowledge import Knowledge
 BOUNDS = {"memory": 0.015, "sqlite": 0.030}
 """Seconds, p50 of best."""
 DEPTH = 3
-STEPS = 13
+STEPS = 21
 """LangGraph steps of such a run."""
 CALLS = {7, 8}
 """2D+1, and one more where the model chooses the topics: what a run that goes all rounds makes."""
