@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import PASSAGES, small_knowledge
+from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
 from thinkgraph.errors import SettingsError
@@ -54,6 +55,20 @@ def test_entity_score_is_the_papers_sum() -> None:
     scores = entity_scores(top, alpha=0.8)
     assert scores["a"] == pytest.approx(0.9 * math.exp(-0.8) + 0.5 * math.exp(-2.4))
     assert scores["b"] == pytest.approx(0.8 * math.exp(-1.6))
+
+
+def test_what_passes_between_the_steps_of_a_round_is_state_and_emptied_when_used() -> None:
+    model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": NEVER})
+    settings = {"ranker": "bm25", "depth": 2}
+    graph = tg.build("tog2", knowledge=small_knowledge(), model=model, settings=settings, checkpointer=InMemorySaver())
+    thread: Any = {"configurable": {"thread_id": "t"}}
+    steps = [name for update in graph.stream({"question": BORDERS}, thread) for name in update]
+    around = ["relation_prune", "entity_discovery", "context_retrieval", "entity_prune", "reason"]
+    assert steps == ["begin", "link_entities", "topic_prune", "context_retrieval", "reason", *around * 2, "answer"]
+    history = [state.values for state in graph.get_state_history(thread)]
+    for name in ("kept", "hops", "reached", "ranked"):
+        assert any(values.get(name) for values in history)
+        assert not history[0][name]
 
 
 def test_calls_are_bounded_as_the_paper_says() -> None:
