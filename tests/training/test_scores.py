@@ -6,7 +6,7 @@ import pytest
 
 from thinkgraph.errors import UsageError
 from thinkgraph.training.pairs import Pair, make_triple
-from thinkgraph.training.scores import coverage, require_metrics, rouge1, score_texts
+from thinkgraph.training.scores import coverage, require_packages, rouge1, score_texts
 
 TRIPLES = (make_triple("Panama", "hasCapital", "Panama_City"), make_triple("Panama", "currency", "balboa"))
 PAIR = Pair(
@@ -45,8 +45,8 @@ def test_scores_of_perfect_and_of_empty_texts() -> None:
     assert (nothing["rouge1"], nothing["coverage"], nothing["true_to_triples"]) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("package", ["rouge_score", "sacrebleu"])
+@pytest.mark.parametrize("package", ["accelerate", "rouge_score", "sacrebleu"])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=package.replace("_", "-") + ".*thinkgraph\\[g2t\\]"):
-        require_metrics()
+        require_packages()

@@ -84,10 +84,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _train(args: argparse.Namespace) -> int:
     _check_ranges(args)
-    from thinkgraph.training.scores import require_metrics
+    from thinkgraph.training.scores import require_packages
     from thinkgraph.training.train import TrainSettings, refuse_out, train
 
-    require_metrics()
+    require_packages()
     refuse_out(args.out, replace=args.replace)
     pairs = _split(args)
     settings = TrainSettings(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from importlib.util import find_spec
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -14,9 +15,7 @@ from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import words
 from thinkgraph.training.pairs import Pair
 
-MISSING = (
-    "training graph-to-text needs {}: run `pip install 'thinkgraph[g2t]'` (or `pip install rouge-score sacrebleu`)"
-)
+MISSING = "training graph-to-text needs {0}: run `pip install 'thinkgraph[g2t]'` (or `pip install {0}`)"
 
 
 class Scores(TypedDict):
@@ -47,17 +46,15 @@ class _Words:
         return [part for word in words(text) for part in (word if UNSPACED.search(word) else [word])]
 
 
-def require_metrics() -> None:
-    """Refuse to start where a package is missing that only the end of the work would need.
+def require_packages() -> None:
+    """Refuse to start where a package is missing that only a later part of the work would need.
 
     Raises:
         UsageError: naming the package and how to install it.
     """
-    for package in ("rouge_score", "sacrebleu"):
-        try:
-            __import__(package)
-        except ImportError:
-            raise UsageError(MISSING.format(package.replace("_", "-"))) from None
+    for package in ("accelerate", "rouge_score", "sacrebleu"):
+        if find_spec(package) is None:
+            raise UsageError(MISSING.format(package.replace("_", "-")))
 
 
 def rouge1() -> Callable[[Sequence[str], str], float]:
@@ -90,7 +87,7 @@ def score_texts(pairs: Sequence[Pair], texts: Sequence[str]) -> Scores:
     Raises:
         UsageError: a package for the figures is missing.
     """
-    require_metrics()
+    require_packages()
     import sacrebleu
 
     best = rouge1()

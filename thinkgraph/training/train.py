@@ -1,44 +1,43 @@
 """Trains graph-to-text: fine-tunes a checkpoint on pairs of triples and texts (FastToG, appendix B1).
 
-A plain PyTorch loop: the Trainer of transformers needs accelerate for what are thirty lines here, and it cannot be killed between a
-checkpoint and its bookkeeping without a trace. The folder being trained stands beside its place (`.NAME.building`) until it is
-done; every few steps the whole state goes there in one move, and the same command goes on from it.
+transformers' `Seq2SeqTrainer` trains, evaluates and saves. It works in `.NAME.building` beside the result's folder; the same
+command goes on from the last whole checkpoint there, and the best one is moved into place at the end.
 """
 
 from __future__ import annotations
 
 import json
 import math
-import os
 import pickle
 import random
 import shutil
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
 
-from typing_extensions import TypedDict
+from typing_extensions import TypedDict, override
 
-from thinkgraph.errors import KnowledgeError, ModelError
+from thinkgraph.errors import KnowledgeError, ModelError, ThinkGraphError
 from thinkgraph.ingest.folder import BuildFolder, FolderKind, refuse_target
-from thinkgraph.tools.communities.g2t import MAX_INPUT, MAX_OUTPUT, Checkpoint, GraphToText, writer
+from thinkgraph.tools.communities.g2t import load_checkpoint, max_tokens, room_for, writer
 from thinkgraph.tools.encoders.embeddings import folder_hash, one_line, quiet_libraries
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.training.pairs import Pair, Split, digest
-from thinkgraph.training.scores import Scores, require_metrics, score_texts
-from thinkgraph.training.start import from_checkpoint, from_scratch
+from thinkgraph.training.scores import Scores, require_packages, score_texts
 
 REPORT = "g2t.json"
 """The file that tells a folder trained here from any other."""
 
-FORMAT = 1
-_STATE = "state.pt"
-_CLIP = 1.0
-_AT_A_TIME = 256
-"""Validation texts between two reports of progress."""
-_SORTED = 16
-"""Batches that are filled from one stretch of shuffled pairs, sorted by length: little padding, and still shuffled."""
+FORMAT = 2
+SIZES: Mapping[str, tuple[int, int, int, int]] = {"tiny": (128, 2, 4, 1500), "small": (256, 4, 8, 8000)}
+"""Models made from scratch, of 1.1 and about 9 million parameters: width, layers, heads, vocabulary."""
+
+_GRAMMAR = "<{}"
+"""Characters of T2T lines that some tokenisers lack (T5's): without them the arrows of both directions read alike."""
+_STATE = "trainer_state.json"
+"""What the trainer writes last into a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -48,7 +47,7 @@ class TrainSettings:
     base: str = ""
     """Folder or name of the checkpoint to fine-tune; empty with `scratch`."""
     scratch: str = ""
-    """Size of a model made from scratch (training/start.py), instead of `base`."""
+    """Size of a model made from scratch (a key of `SIZES`), instead of `base`."""
     epochs: int = 2
     lr: float = 1e-5
     """Learning rate after the warm-up; it falls to 0 in a straight line."""
@@ -60,9 +59,9 @@ class TrainSettings:
     """None: the checkpoint's own, or 0.1 from scratch."""
     seed: int = 0
     evaluate_every: int = 1
-    """Epochs between two looks at the validation pairs; the last epoch is always looked at."""
+    """Epochs between two evaluations on the validation pairs; the last epoch is always evaluated."""
     save_every: int = field(default=200, compare=False)
-    """Steps between two saved states; changes nothing in what comes out."""
+    """Steps between two checkpoints; changes nothing in what comes out."""
 
 
 class EpochRow(TypedDict):
@@ -71,7 +70,7 @@ class EpochRow(TypedDict):
     epoch: int
     training_loss: float
     validation_loss: float | None
-    """None where there are no validation pairs, or they were not looked at."""
+    """None where there are no validation pairs, or they were not evaluated."""
     scores: Scores | None
 
 
@@ -127,37 +126,34 @@ def train(
         progress: told of every step.
         each: told of every epoch that ends.
 
+    Returns:
+        The report that is kept in the folder.
+
     Raises:
-        UsageError: packages for the scores are missing.
+        UsageError: a package of the extra `g2t` is missing.
         ModelError: the checkpoint to start from cannot be loaded, or training fails.
         KnowledgeError: `out` holds something else, another training's result, or is being trained by another process.
     """
-    require_metrics()
+    require_packages()
     out = out.expanduser().resolve()
     key = _key(pairs, settings)
     if (known := _finished(out, key)) is not None:
         return known
     try:
         with BuildFolder(out, key, replace=replace, kind=KIND) as place:
-            report = place.stage("trained")
-            if report is None:
-                report = _run(_Training(settings, key, place, progress, each), pairs)
-                place.finished("trained", report)
-            _put_in_place(place.work, report)
+            done = place.stage("trained")
+            if done is None:
+                with _callers_random_numbers(), quiet_libraries():
+                    report, best = _run(pairs, settings, place, progress, each)
+                done = {"report": {**report, "key": key}, "best": best}
+                place.finished("trained", done)
+            _put_in_place(place.work, done["report"], done["best"])
             place.commit()
     except OSError as error:
         raise KnowledgeError(
             f"cannot write {out}: {error.strerror or error}; mend that and run the same command again to go on"
         ) from error
-    return cast("TrainReport", report)
-
-
-def _run(training: _Training, pairs: Split) -> TrainReport:
-    with quiet_libraries():
-        import torch
-    # The caller's own random numbers stay what they were.
-    with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
-        return training.run(pairs)
+    return cast("TrainReport", done["report"])
 
 
 def _key(pairs: Split, settings: TrainSettings) -> str:
@@ -179,256 +175,225 @@ def _finished(out: Path, key: str) -> TrainReport | None:
     return cast("TrainReport", report) if isinstance(report, dict) and report.get("key") == key else None
 
 
-def _put_in_place(work: Path, report: TrainReport) -> None:
+@contextmanager
+def _callers_random_numbers() -> Iterator[None]:
+    """Put back the states of the random number generators, which the trainer seeds."""
+    import numpy as np
+    import torch
+
+    python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002 - the generator that the trainer seeds
+    try:
+        with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
+            yield
+    finally:
+        random.setstate(python)
+        np.random.set_state(numbers)  # noqa: NPY002
+
+
+def _put_in_place(work: Path, report: TrainReport, best: str) -> None:
     """Leave nothing but the best checkpoint and the report; may be cut off and repeated."""
-    best = work / f"epoch-{report['best']}"
-    if best.is_dir():
-        for file in best.iterdir():
+    for file in (work / best).glob("*"):
+        if file.suffix not in {".pt", ".pth"} and file.name not in {_STATE, "training_args.bin"}:
             file.replace(work / file.name)
-        best.rmdir()
-    for path in work.glob("epoch-*"):
-        shutil.rmtree(path)
-    (work / _STATE).unlink(missing_ok=True)
+    for folder in work.glob("checkpoint-*"):
+        shutil.rmtree(folder)
     (work / REPORT).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     for weights in work.glob("*.safetensors"):
         # Written for the owner alone; a checkpoint may be shared like any file.
         weights.chmod((work / REPORT).stat().st_mode)
 
 
-@dataclass
-class _Progress:
-    """Where a training stands; with the weights and the optimiser all that a saved state holds."""
+def _run(
+    pairs: Split,
+    settings: TrainSettings,
+    place: BuildFolder,
+    progress: Progress,
+    each: Callable[[EpochRow], None],
+) -> tuple[TrainReport, str]:
+    """Train to the end, from the start or from the last checkpoint; gives the report and the best checkpoint's name."""
+    import transformers
+    from safetensors import SafetensorError
 
-    epoch: int = 1
-    step: int = 0
-    """Steps done in this epoch."""
-    loss: float = 0.0
-    """Sum over this epoch's steps."""
-    rows: list[EpochRow] = field(default_factory=list)
-    best: int = 0
-    best_score: float = -1.0
-
-
-class _Training:
-    """One training in its working folder."""
-
-    def __init__(
-        self,
-        settings: TrainSettings,
-        key: str,
-        place: BuildFolder,
-        progress: Progress,
-        each: Callable[[EpochRow], None],
-    ) -> None:
-        with quiet_libraries():
-            import torch
-        self._torch = torch
-        self._settings = settings
-        self._key = key
-        self._place = place
-        self._work = place.work
-        self._tell = progress
-        self._each = each
-        self._at = _Progress()
-        self._device = "cuda" if torch.cuda.is_available() else "cpu"
-
-    def _prepare(self, pairs: Split) -> None:
-        torch, settings = self._torch, self._settings
-        torch.manual_seed(settings.seed)
-        self._model, self._tokenizer = _start(settings, pairs.train)
-        self._model.to(self._device)
-        positions = getattr(self._model.config, "max_position_embeddings", None) or MAX_INPUT
-        self._max_input, self._max_output = min(MAX_INPUT, positions), min(MAX_OUTPUT, positions)
-        self._validation = pairs.validation
-        self._examples, self._too_long = self._encode(pairs.train)
-        if not self._examples:
-            raise ModelError(
-                f"none of the {self._too_long} texts can be learnt: they, or their triples, have more tokens than the model takes"
-            )
-        self._steps = math.ceil(len(self._examples) / settings.batch)
-        self._optimizer = torch.optim.AdamW(self._model.parameters(), lr=settings.lr, weight_decay=0.0)
-
-    def _encode(self, pairs: Sequence[Pair]) -> tuple[list[tuple[list[int], list[int]]], int]:
-        """Token ids of every (triples, text); those that would have to be cut are counted and left out.
-
-        A text that speaks of triples beyond the cut would teach the model to invent.
-        """
-        found, cut = [], 0
-        for pair in pairs:
-            source = self._tokenizer(pair.line)["input_ids"]
-            for text in pair.texts:
-                target = self._tokenizer(text_target=text)["input_ids"]
-                if len(source) > self._max_input or len(target) > self._max_output:
-                    cut += 1
-                else:
-                    found.append((source, target))
-        return found, cut
-
-    def run(self, pairs: Split) -> TrainReport:
-        """Train to the end, from the start or from the saved state."""
-        settings, at = self._settings, self._at
-        self._prepare(pairs)
-        self._restore()
-        try:
-            while at.epoch <= settings.epochs:
-                self._epoch()
-                at.epoch, at.step, at.loss = at.epoch + 1, 0, 0.0
-                self._save()
-        except RuntimeError as error:
-            raise ModelError(f"training failed: {one_line(error)}; a smaller --batch needs less memory") from error
-        return TrainReport(
-            format=FORMAT,
-            key=self._key,
-            settings=asdict(settings),
-            parameters=sum(weights.numel() for weights in self._model.parameters()),
-            texts=len(self._examples),
-            validation=len(self._validation),
-            too_long=self._too_long,
-            epochs=at.rows,
-            best=at.best,
+    # Half of its classes have no types that a checker could follow.
+    library: Any = transformers
+    library.set_seed(settings.seed)
+    model, tokenizer = _start(settings, pairs.train)
+    examples, too_long = _encode(model, tokenizer, [(pair, text) for pair in pairs.train for text in pair.texts])
+    if not examples:
+        raise ModelError(
+            f"none of the {too_long} texts can be learnt: they, or their triples, have more tokens than the model takes"
         )
+    validation, _ = _encode(model, tokenizer, [(pair, pair.texts[0]) for pair in pairs.validation])
+    longest = max((len(example["input_ids"]) for _, example in validation), default=0)
+    watch = _watch(place, progress, each, settings.evaluate_every if validation else 0)
+    trainer = library.Seq2SeqTrainer(
+        model=model,
+        args=_arguments(settings, place.work, room_for(longest, model.config)),
+        train_dataset=[example for _, example in examples],
+        eval_dataset=[example for _, example in validation] or None,
+        data_collator=library.DataCollatorForSeq2Seq(tokenizer, model=model),
+        processing_class=tokenizer,
+        compute_metrics=lambda made: score_texts(
+            [pair for pair, _ in validation], _decode(tokenizer, made.predictions)
+        ),
+        callbacks=[watch],
+    )
+    trainer.remove_callback(library.PrinterCallback)
+    last = _last_checkpoint(place.work)
+    try:
+        trainer.train(resume_from_checkpoint=last)
+    except ThinkGraphError:
+        raise
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, SafetensorError) as error:
+        if last and not watch.learning:
+            raise ModelError(f"{last} is damaged ({one_line(error)}); start anew with --replace") from error
+        raise ModelError(f"training failed: {one_line(error)}; a smaller --batch needs less memory") from error
+    state, steps = trainer.state, _steps(trainer.state)
+    best = state.best_global_step or state.max_steps
+    report = TrainReport(
+        format=FORMAT,
+        key="",
+        settings=asdict(settings),
+        parameters=model.num_parameters(),
+        texts=len(examples),
+        validation=len(validation),
+        too_long=too_long,
+        epochs=_rows(state),
+        best=best // steps,
+    )
+    return report, f"checkpoint-{best}"
 
-    def _epoch(self) -> None:
-        settings, at = self._settings, self._at
-        stage = f"epoch {at.epoch} of {settings.epochs}"
-        self._model.train()
-        for number, batch in enumerate(self._batches(at.epoch)):
-            if number < at.step:
-                continue
-            at.loss += self._learn(batch, (at.epoch - 1) * self._steps + number)
-            at.step = number + 1
-            self._tell(stage, at.step, self._steps)
-            if at.step % settings.save_every == 0 and at.step < self._steps:
-                self._save()
-        row = EpochRow(epoch=at.epoch, training_loss=round(at.loss / self._steps, 4), validation_loss=None, scores=None)
-        last = at.epoch == settings.epochs
-        if self._validation and (last or at.epoch % settings.evaluate_every == 0):
-            row["validation_loss"], row["scores"] = self._evaluate()
-        score = row["scores"]["rouge1"] if row["scores"] else -1.0
-        if score > at.best_score or (last and not self._validation):
-            self._keep()
-            at.best, at.best_score = at.epoch, score
-        at.rows.append(row)
-        self._each(row)
 
-    def _batches(self, epoch: int) -> Iterator[list[int]]:
-        """The examples of one epoch in batches, the same for the same seed and epoch."""
-        rng = random.Random(f"{self._settings.seed}/{epoch}")  # noqa: S311 - an order, not a secret
-        order = list(range(len(self._examples)))
-        rng.shuffle(order)
-        size = self._settings.batch
-        batches = []
-        for start in range(0, len(order), size * _SORTED):
-            stretch = sorted(order[start : start + size * _SORTED], key=lambda at: len(self._examples[at][0]))
-            batches += [stretch[at : at + size] for at in range(0, len(stretch), size)]
-        rng.shuffle(batches)
-        return iter(batches)
+def _encode(
+    model: Any, tokenizer: Any, rows: Sequence[tuple[Pair, str]]
+) -> tuple[list[tuple[Pair, dict[str, Any]]], int]:
+    """Token ids of triples and texts; those that would have to be cut are counted and left out.
 
-    def _learn(self, batch: Sequence[int], step: int) -> float:
-        torch = self._torch
-        rate = self._settings.lr * self._share(step)
-        for group in self._optimizer.param_groups:
-            group["lr"] = rate
-        loss = self._model(**self._tensors(self._examples[at] for at in batch)).loss
-        self._optimizer.zero_grad()
-        loss.backward()
-        torch.nn.utils.clip_grad_norm_(self._model.parameters(), _CLIP)
-        self._optimizer.step()
-        value = float(loss.detach())
-        if not math.isfinite(value):
-            raise ModelError(f"training failed: the loss is {value} at step {step + 1}; a smaller --lr may help")
-        return value
+    A text that speaks of triples beyond the cut would teach the model to invent.
+    """
+    most = max_tokens(model.config)
+    found = []
+    for pair, text in rows:
+        ids = tokenizer(pair.line, text_target=text)
+        if len(ids["input_ids"]) <= most and len(ids["labels"]) <= most:
+            found.append((pair, {name: ids[name] for name in ("input_ids", "attention_mask", "labels")}))
+    return found, len(rows) - len(found)
 
-    def _share(self, step: int) -> float:
-        """Learning rate at a step, as a share of the highest: a straight line up, a straight line down."""
-        total = self._steps * self._settings.epochs
-        warm = round(total * self._settings.warmup)
-        return (step + 1) / warm if step < warm else (total - step) / max(1, total - warm)
 
-    def _tensors(self, examples: Iterator[tuple[list[int], list[int]]]) -> Mapping[str, Any]:
-        torch = self._torch
-        sources, targets = zip(*examples, strict=True)
-        width, length = max(map(len, sources)), max(map(len, targets))
-        pad = self._tokenizer.pad_token_id or 0
-        ids = [row + [pad] * (width - len(row)) for row in sources]
-        real = [[1] * len(row) + [0] * (width - len(row)) for row in sources]
-        # -100 is what the loss passes over.
-        labels = [row + [-100] * (length - len(row)) for row in targets]
-        named = {"input_ids": ids, "attention_mask": real, "labels": labels}
-        return {name: torch.tensor(rows, device=self._device) for name, rows in named.items()}
+def _decode(tokenizer: Any, predictions: Any) -> list[str]:
+    # -100 fills up what is shorter than the longest text.
+    predictions[predictions < 0] = tokenizer.pad_token_id
+    return [" ".join(text.split()) for text in tokenizer.batch_decode(predictions, skip_special_tokens=True)]
 
-    def _evaluate(self) -> tuple[float | None, Scores]:
-        """Loss and scores on the validation pairs."""
-        torch = self._torch
-        self._model.eval()
-        examples, _ = self._encode(self._validation)
-        size, losses = self._settings.batch, []
-        with torch.inference_mode():
-            for start in range(0, len(examples), size):
-                batch = examples[start : start + size]
-                losses.append(float(self._model(**self._tensors(iter(batch))).loss) * len(batch))
-                self._tell("validation, loss", start + len(batch), len(examples))
-        made = GraphToText("the model in training", loaded=self._checkpoint())
-        texts: list[str] = []
-        for start in range(0, len(self._validation), _AT_A_TIME):
-            part = self._validation[start : start + _AT_A_TIME]
-            texts += [written.text for written in made.texts([pair.line for pair in part])]
-            self._tell("validation, texts", len(texts), len(self._validation))
-        loss = round(sum(losses) / len(examples), 4) if examples else None
-        return loss, score_texts(self._validation, texts)
 
-    def _checkpoint(self) -> Checkpoint:
-        return Checkpoint(self._model, self._tokenizer, self._device, self._max_input, self._max_output)
+def _arguments(settings: TrainSettings, work: Path, room: int) -> Any:
+    import torch
+    from transformers import Seq2SeqTrainingArguments
 
-    def _keep(self) -> None:
-        """Write the weights of this epoch; the state that names them as the best follows, then the older ones go."""
-        part = self._work / "part"
-        shutil.rmtree(part, ignore_errors=True)
-        with quiet_libraries():
-            self._model.save_pretrained(part)
-            self._tokenizer.save_pretrained(part)
-        folder = self._work / f"epoch-{self._at.epoch}"
-        shutil.rmtree(folder, ignore_errors=True)
-        part.rename(folder)
+    return Seq2SeqTrainingArguments(
+        output_dir=str(work),
+        num_train_epochs=settings.epochs,
+        learning_rate=settings.lr,
+        warmup_steps=settings.warmup,
+        per_device_train_batch_size=settings.batch,
+        per_device_eval_batch_size=settings.batch,
+        seed=settings.seed,
+        # A loss is logged where a checkpoint is saved: a resumed training forgets what was not logged.
+        logging_steps=settings.save_every,
+        save_steps=settings.save_every,
+        save_total_limit=1,
+        logging_nan_inf_filter=False,
+        metric_for_best_model="rouge1",
+        greater_is_better=True,
+        predict_with_generate=True,
+        generation_max_length=room,
+        dataloader_pin_memory=torch.cuda.is_available(),
+        disable_tqdm=True,
+        report_to="none",
+    )
 
-    def _save(self) -> None:
-        torch = self._torch
-        part = self._work / f"{_STATE}.part"
-        state = {
-            "at": json.dumps(asdict(self._at)),
-            "model": self._model.state_dict(),
-            "optimizer": self._optimizer.state_dict(),
-            "random": torch.get_rng_state(),
-            "cuda": torch.cuda.get_rng_state() if self._device == "cuda" else None,
-        }
-        # From now on there is something to go on with.
-        self._place.finished("begun", result=True)
-        with part.open("wb") as stream:
-            torch.save(state, stream)
-            stream.flush()
-            os.fsync(stream.fileno())
-        part.replace(self._work / _STATE)
-        for folder in self._work.glob("epoch-*"):
-            if folder.name != f"epoch-{self._at.best}":
-                shutil.rmtree(folder)
 
-    def _restore(self) -> None:
-        torch = self._torch
-        file = self._work / _STATE
-        if not file.is_file():
-            return
+def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], None], evaluate_every: int) -> Any:
+    """A callback that evaluates and saves at the end of epochs, and tells how far the training is."""
+    from transformers import TrainerCallback
+
+    class Watch(TrainerCallback):
+        learning = False
+        """Whether a step was done: what fails earlier fails because of the checkpoint."""
+        evaluated = 0
+
+        @override
+        def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.learning = True
+            steps = _steps(state)
+            epoch, step = divmod(state.global_step - 1, steps)
+            progress(f"epoch {epoch + 1} of {args.num_train_epochs}", step + 1, steps)
+            # The last step of an epoch is saved after the evaluation.
+            control.should_save = control.should_save and step + 1 < steps
+
+        @override
+        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.evaluated = 0
+            epoch = state.global_step // _steps(state)
+            control.should_log = control.should_save = True
+            control.should_evaluate = evaluate_every > 0 and (
+                epoch % evaluate_every == 0 or epoch == args.num_train_epochs
+            )
+
+        @override
+        def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            self.evaluated += 1
+            progress("validation", self.evaluated, len(kwargs["eval_dataloader"]))
+
+        @override
+        def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            loss = kwargs["logs"].get("loss", 0.0)
+            if not math.isfinite(loss):
+                raise ModelError(
+                    f"training failed: the loss is {loss} by step {state.global_step}; a smaller --lr may help"
+                )
+
+        @override
+        def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            # From now on there is something to go on with.
+            place.finished("begun", result=True)
+            if state.global_step % _steps(state) == 0:
+                each(_rows(state)[-1])
+
+    return Watch()
+
+
+def _steps(state: Any) -> int:
+    """Steps of one epoch."""
+    return int(state.max_steps // state.num_train_epochs)
+
+
+def _rows(state: Any) -> list[EpochRow]:
+    """The epochs that the trainer's log tells of; a loss in it is the mean of the steps since the one before."""
+    rows: list[EpochRow] = []
+    steps, before = _steps(state), 0
+    for entry in state.log_history:
+        step = entry["step"]
+        if math.ceil(step / steps) > len(rows):
+            rows.append(EpochRow(epoch=len(rows) + 1, training_loss=0.0, validation_loss=None, scores=None))
+        if "loss" in entry:
+            rows[-1]["training_loss"] += entry["loss"] * (step - before) / steps
+            before = step
+        if "eval_rouge1" in entry:
+            rows[-1]["validation_loss"] = entry["eval_loss"]
+            rows[-1]["scores"] = cast("Scores", {name: entry[f"eval_{name}"] for name in Scores.__annotations__})
+    return rows
+
+
+def _last_checkpoint(work: Path) -> str | None:
+    """The last checkpoint that was written whole; what a kill left half written is removed."""
+    whole: dict[int, Path] = {}
+    for folder in work.glob("checkpoint-*"):
         try:
-            # Only tensors and plain values are read: a state is no program.
-            state = torch.load(file, map_location="cpu", weights_only=True)
-        except (RuntimeError, EOFError, pickle.UnpicklingError) as error:
-            raise ModelError(f"{file} is damaged ({one_line(error)}); start anew with --replace") from error
-        self._model.load_state_dict(state["model"])
-        self._optimizer.load_state_dict(state["optimizer"])
-        torch.set_rng_state(state["random"])
-        if state["cuda"] is not None and self._device == "cuda":
-            torch.cuda.set_rng_state(state["cuda"])
-        for name, value in json.loads(state["at"]).items():
-            setattr(self._at, name, value)
+            whole[json.loads((folder / _STATE).read_text("utf-8"))["global_step"]] = folder
+        except (OSError, ValueError):
+            shutil.rmtree(folder)
+    return str(whole[max(whole)]) if whole else None
 
 
 def _start(settings: TrainSettings, pairs: Sequence[Pair]) -> tuple[Any, Any]:
@@ -436,3 +401,54 @@ def _start(settings: TrainSettings, pairs: Sequence[Pair]) -> tuple[Any, Any]:
         return from_checkpoint(writer(settings.base).source, settings.dropout)
     texts = (text for pair in pairs for text in (pair.line, *pair.texts))
     return from_scratch(settings.scratch, texts, settings.dropout)
+
+
+def from_checkpoint(source: str, dropout: float | None) -> tuple[Any, Any]:
+    """Model and tokeniser of a checkpoint, with tokens for the characters of T2T lines that it lacked.
+
+    Raises:
+        ModelError: it cannot be loaded.
+    """
+    loaded = load_checkpoint(source, dropout)
+    model, tokenizer = loaded.model, loaded.tokenizer
+    unknown = tokenizer.unk_token_id
+    tokenizer.add_tokens(
+        [mark for mark in _GRAMMAR if unknown in tokenizer(f"a {mark} b", add_special_tokens=False)["input_ids"]]
+    )
+    if len(tokenizer) > model.get_input_embeddings().num_embeddings:
+        with quiet_libraries():
+            model.resize_token_embeddings(len(tokenizer))
+    return model, tokenizer
+
+
+def from_scratch(size: str, texts: Iterable[str], dropout: float | None) -> tuple[Any, Any]:
+    """A T5 with random weights (torch's generator decides them) and a byte-level BPE tokeniser learnt from `texts`.
+
+    Bytes, so that a name in any alphabet can be read and written again.
+    """
+    with quiet_libraries():
+        import transformers
+        from tokenizers import ByteLevelBPETokenizer, Tokenizer
+        from tokenizers.processors import TemplateProcessing
+
+        library: Any = transformers
+        width, layers, heads, vocabulary = SIZES[size]
+        learnt = ByteLevelBPETokenizer(add_prefix_space=True)
+        special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+        learnt.train_from_iterator(texts, vocabulary, show_progress=False, special_tokens=list(special.values()))
+        learnt.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+        tokenizer = library.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(learnt.to_str()), **special)
+        ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+        config = library.T5Config(
+            vocab_size=len(tokenizer),
+            d_model=width,
+            d_kv=width // heads,
+            d_ff=4 * width,
+            num_layers=layers,
+            num_heads=heads,
+            dropout_rate=0.1 if dropout is None else dropout,
+            **ids,
+        )
+        model = library.T5ForConditionalGeneration(config)
+        model.generation_config = library.GenerationConfig(**ids)
+    return model, tokenizer

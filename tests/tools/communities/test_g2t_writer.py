@@ -29,8 +29,7 @@ from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.encoders.minilm import bundled_folder
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.training.pairs import Pair, Split, make_triple
-from thinkgraph.training.start import from_scratch
-from thinkgraph.training.train import TrainSettings, train
+from thinkgraph.training.train import TrainSettings, from_scratch, train
 
 COUNTRIES = ("Panama", "Colombia", "Peru", "Chile", "Bolivia", "Uruguay", "Japan", "Suriname")
 
@@ -79,9 +78,10 @@ def test_communities_become_prose_in_their_order(taught: Path) -> None:
 def test_a_text_that_is_not_true_to_its_triples_says_why(taught: Path) -> None:
     other = [{**community("Peru")[0], "object_label": "Lima"}]
     loaded = GraphToText(str(taught)).load()
-    fake = GraphToText("fake", loaded=loaded)
+    fake = GraphToText("fake")
+    fake._loaded = loaded
     # What the model learnt for Peru, held against other triples.
-    fake._memory[community_line(other)] = writer(str(taught)).texts([community_line(community("Peru"))])[0]
+    fake._cache[community_line(other)] = writer(str(taught)).texts([community_line(community("Peru"))])[0]
     (prose,) = fake.write([other])
     assert prose["text"] == "Peru City is the capital of Peru."
     assert not prose["ok"]
@@ -124,10 +124,10 @@ def test_what_was_written_is_remembered_and_counted_once(raw: Path) -> None:
 
 
 def test_the_memory_is_bounded(raw: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(g2t, "_REMEMBERED", 2)
+    monkeypatch.setattr(g2t, "_CACHED_TEXTS", 2)
     model = GraphToText(str(raw))
     model.write([community(name) for name in COUNTRIES[:4]])
-    assert len(model._memory) == 2
+    assert len(model._cache) == 2
 
 
 def test_threads_write_a_text_once(raw: Path) -> None:
@@ -289,7 +289,7 @@ async def test_a_missing_checkpoint_is_thrown_into_the_node(mode: str) -> None:
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import sys, thinkgraph.tools.communities.g2t as g, thinkgraph.runtime.requests; g.GraphToText('x'); g.writer('x/y');"
-        "import thinkgraph.training.train, thinkgraph.training.scores, thinkgraph.training.start, thinkgraph.cli.g2t;"
+        "import thinkgraph.training.train, thinkgraph.training.scores, thinkgraph.cli.g2t;"
         "print([m for m in ('torch','transformers','sacrebleu','rouge_score','tokenizers','nltk') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

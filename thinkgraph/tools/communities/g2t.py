@@ -7,13 +7,14 @@ Importing this module loads no library; a checkpoint is loaded by the first comm
 
 from __future__ import annotations
 
-from collections import OrderedDict
 from collections.abc import Iterator, Sequence
 from fnmatch import fnmatch
 from functools import lru_cache, partial
 from pathlib import Path
-from threading import Lock, RLock
+from threading import RLock
 from typing import Any, NamedTuple
+
+from cachetools import LRUCache
 
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.prompts.communities import community_line
@@ -23,15 +24,12 @@ from thinkgraph.tools.encoders.embeddings import load_from_hub, one_line, quiet_
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_generated
 
-MAX_INPUT = 512
-"""Most tokens of a community that are read (T5 was trained on so many); a checkpoint with fewer positions reads fewer."""
-MAX_OUTPUT = 512
-"""Most tokens that are written for one community."""
-
+_MOST_TOKENS = 512
+"""Of a community and of its text: T5 was trained on so many; a checkpoint with fewer positions takes fewer."""
 _BATCH_TOKENS = 4096
 """Padded input tokens of one batch."""
 _BATCH_TEXTS = 32
-_REMEMBERED = 4096
+_CACHED_TEXTS = 4096
 _TRAIN = "train one with `thinkgraph g2t train`"
 _WEIGHTS = (".safetensors", ".bin")
 _TOKENISERS = ("tokenizer*", "*.model", "*.spm", "vocab*")
@@ -51,21 +49,17 @@ class Checkpoint(NamedTuple):
 
     model: Any
     tokenizer: Any
-    device: str
-    max_input: int
-    max_output: int
 
 
 class GraphToText:
     """One checkpoint, shared by all runs of a process; safe to use from several threads, which take turns."""
 
-    def __init__(self, source: str, *, loaded: Checkpoint | None = None) -> None:
-        """Name the checkpoint (folder or hub name); nothing is loaded yet, unless it is given `loaded`."""
+    def __init__(self, source: str) -> None:
+        """Name the checkpoint (folder or hub name); nothing is loaded yet."""
         self.source = source
-        self._model_lock = RLock()
-        self._memory_lock = Lock()
-        self._memory: OrderedDict[str, Written] = OrderedDict()
-        self._loaded = loaded
+        self._lock = RLock()
+        self._cache: LRUCache[str, Written] = LRUCache(_CACHED_TEXTS)
+        self._loaded: Checkpoint | None = None
 
     def load(self) -> Checkpoint:
         """The checkpoint, loaded on first use.
@@ -73,7 +67,7 @@ class GraphToText:
         Raises:
             ModelError: there is none, it cannot be read, is no sequence-to-sequence model or lacks its tokeniser.
         """
-        with self._model_lock:
+        with self._lock:
             if self._loaded is None:
                 self._loaded = load_checkpoint(self.source)
             return self._loaded
@@ -97,27 +91,14 @@ class GraphToText:
         Raises:
             ModelError: as `write`.
         """
-        loaded = self.load()
-        wanted = [well_formed(line) for line in dict.fromkeys(lines) if line]
-        found = self._recall(wanted)
-        if len(found) < len(wanted):
-            with self._model_lock:
-                # Another thread may have written them while this one waited.
-                found |= self._recall(wanted)
-                fresh = dict(_generate(loaded, [line for line in wanted if line not in found], self.source))
-                self._remember(fresh)
-            found |= fresh
-        return [found[well_formed(line)] if line else Written("", "") for line in lines]
-
-    def _recall(self, lines: Sequence[str]) -> dict[str, Written]:
-        with self._memory_lock:
-            return {line: self._memory[line] for line in lines if line in self._memory}
-
-    def _remember(self, fresh: dict[str, Written]) -> None:
-        with self._memory_lock:
-            self._memory.update(fresh)
-            while len(self._memory) > _REMEMBERED:
-                self._memory.popitem(last=False)
+        with self._lock:
+            loaded = self.load()
+            wanted = {line: well_formed(line) for line in lines if line}
+            found = {line: self._cache[line] for line in wanted.values() if line in self._cache}
+            fresh = [line for line in dict.fromkeys(wanted.values()) if line not in found]
+            found.update(_generate(loaded, fresh, self.source))
+            self._cache.update(found)
+        return [found[wanted[line]] if line else Written("", "") for line in lines]
 
 
 def writer(source: str) -> GraphToText:
@@ -159,16 +140,19 @@ def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
     return Prose(text=written.text, ok=not problems, problems=problems)
 
 
-def load_checkpoint(source: str) -> Checkpoint:
+def load_checkpoint(source: str, dropout: float | None = None) -> Checkpoint:
     """Load a model and its tokeniser, on a GPU where torch finds one.
+
+    Args:
+        source: folder or hub name.
+        dropout: share that is dropped in training; None: the checkpoint's own.
 
     Raises:
         ModelError: one line that says what is missing or wrong.
     """
     what = "graph-to-text checkpoint"
-    folder = Path(source)
-    if folder.is_dir():
-        _check_folder(folder)
+    if Path(source).is_dir():
+        _check_folder(Path(source))
     try:
         with quiet_libraries():
             import torch
@@ -176,23 +160,17 @@ def load_checkpoint(source: str) -> Checkpoint:
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 
         hub = partial(load_from_hub, model=source, otherwise=_TRAIN)
-        config = hub(AutoConfig.from_pretrained, what=what)
-        if not getattr(config, "is_encoder_decoder", False):
-            raise ModelError(
-                f"{source} is a model of type {config.model_type}, which is not sequence-to-sequence: "
-                "graph-to-text takes T5, BART and their like"
-            )
+        config = _config(hub(AutoConfig.from_pretrained, what=what), source, dropout)
         tokenizer = hub(AutoTokenizer.from_pretrained, what=f"tokeniser of the {what}")
         # What does not fit is counted and refused below, in words of our own.
-        load = partial(AutoModelForSeq2SeqLM.from_pretrained, output_loading_info=True, ignore_mismatched_sizes=True)
-        try:
-            model, report = hub(load, what=what)
-        except SafetensorError as error:
-            raise ModelError(
-                f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
-            ) from error
+        options = {"config": config, "output_loading_info": True, "ignore_mismatched_sizes": True}
+        model, report = hub(partial(AutoModelForSeq2SeqLM.from_pretrained, **options), what=what)
     except KnowledgeError as error:
         raise ModelError(str(error)) from error
+    except SafetensorError as error:
+        raise ModelError(
+            f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
+        ) from error
     except ImportError as error:
         raise ModelError(f"the {what} {source} needs a library that is missing: {one_line(error)}") from error
     if wrong := len(report["missing_keys"]) + len(report["mismatched_keys"]):
@@ -204,11 +182,29 @@ def load_checkpoint(source: str) -> Checkpoint:
         )
     if not _reads(tokenizer):
         raise ModelError(_no_tokenizer(source))
-    device = "cuda" if torch.cuda.is_available() else "cpu"
-    positions = getattr(config, "max_position_embeddings", None) or MAX_INPUT
-    return Checkpoint(
-        model.float().to(device).eval(), tokenizer, device, min(MAX_INPUT, positions), min(MAX_OUTPUT, positions)
-    )
+    return Checkpoint(model.float().to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer)
+
+
+def _config(config: Any, source: str, dropout: float | None) -> Any:
+    if not getattr(config, "is_encoder_decoder", False):
+        raise ModelError(
+            f"{source} is a model of type {config.model_type}, which is not sequence-to-sequence: "
+            "graph-to-text takes T5, BART and their like"
+        )
+    for name in ("dropout", "dropout_rate"):
+        if dropout is not None and hasattr(config, name):
+            setattr(config, name, dropout)
+    return config
+
+
+def max_tokens(config: Any) -> int:
+    """Most tokens that a model with this configuration is given to read, and to write."""
+    return min(getattr(config, "max_position_embeddings", None) or _MOST_TOKENS, _MOST_TOKENS)
+
+
+def room_for(tokens: int, config: Any) -> int:
+    """Most tokens of a text about triples of so many: it is about as long as they are, and must come to an end."""
+    return min(2 * tokens + 32, max_tokens(config))
 
 
 def _check_folder(folder: Path) -> None:
@@ -231,45 +227,35 @@ def _reads(tokenizer: Any) -> bool:
 
 def _generate(loaded: Checkpoint, lines: Sequence[str], source: str) -> Iterator[tuple[str, Written]]:
     pieces = {line: loaded.tokenizer(line)["input_ids"] for line in lines}
-    for line, ids in list(pieces.items()):
-        if len(ids) > loaded.max_input:
+    most = max_tokens(loaded.model.config)
+    for line in lines:
+        if len(pieces[line]) > most:
             # A line that is cut has lost triples: the text could not be true to them.
-            yield line, Written("", f"too long: {len(ids)} tokens, {loaded.max_input} are read")
-            del pieces[line]
+            yield line, Written("", f"too long: {len(pieces.pop(line))} tokens, {most} are read")
     order = sorted(pieces, key=lambda line: len(pieces[line]))
     while order:
         # From the longest on, so that too little memory shows at once.
-        width = len(pieces[order[-1]])
-        size = max(1, min(_BATCH_TEXTS, _BATCH_TOKENS // width))
+        size = max(1, min(_BATCH_TEXTS, _BATCH_TOKENS // len(pieces[order[-1]])))
         batch, order = order[-size:], order[:-size]
         yield from zip(batch, _batch(loaded, [pieces[line] for line in batch], source), strict=True)
 
 
 def _batch(loaded: Checkpoint, pieces: Sequence[list[int]], source: str) -> list[Written]:
-    import torch
-
-    width = max(map(len, pieces))
-    pad = loaded.tokenizer.pad_token_id or 0
-    ids = torch.tensor([row + [pad] * (width - len(row)) for row in pieces], device=loaded.device)
-    real = torch.arange(width, device=loaded.device) < torch.tensor(
-        [[len(row)] for row in pieces], device=loaded.device
-    )
-    # A text is about as long as its triples; a model that does not find an end must not write on for ever. Each text has room of
-    # its own, so that it does not hang on what else is in the batch.
-    rooms = [min(2 * len(row) + 32, loaded.max_output) for row in pieces]
+    model, tokenizer = loaded
+    # Each text has room of its own, so that it does not hang on what else is in the batch.
+    rooms = [room_for(len(row), model.config) for row in pieces]
     try:
-        with quiet_libraries(), torch.inference_mode():
-            out = loaded.model.generate(
-                input_ids=ids, attention_mask=real.long(), max_length=None, max_new_tokens=max(rooms), do_sample=False
-            )
+        with quiet_libraries():
+            inputs = tokenizer.pad({"input_ids": pieces}, return_attention_mask=True, return_tensors="pt")
+            out = model.generate(**inputs.to(model.device), max_length=None, max_new_tokens=max(rooms), do_sample=False)
     except (RuntimeError, ValueError, IndexError) as error:
         raise ModelError(f"the graph-to-text checkpoint {source} failed: {one_line(error)}") from error
     count_generated(len(pieces))
-    ends = loaded.model.generation_config.eos_token_id
+    ends = model.generation_config.eos_token_id
     known = set(ends) if isinstance(ends, list) else {ends}
     # The first token is where every text starts.
     rows = [row[1 : 1 + room].tolist() for row, room in zip(out, rooms, strict=True)]
-    texts = loaded.tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+    texts = tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
     return [
         Written(" ".join(text.split()), "" if known & set(row) else f"unfinished: no end after {room} tokens")
         for text, row, room in zip(texts, rows, rooms, strict=True)
