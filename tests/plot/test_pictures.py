@@ -21,11 +21,9 @@ from plot.answers import answer_of, chains, community, passage, path, triple
 import thinkgraph as tg
 from thinkgraph.errors import UsageError
 from thinkgraph.plot import check_target, plot_answer
-from thinkgraph.plot.graph import MOST_ANSWERS, MOST_ENDS, picture_of
-from thinkgraph.plot.layout import LABEL_SIZE, lay_out
-from thinkgraph.plot.page import page_of
-from thinkgraph.plot.svg import svg_of
-from thinkgraph.plot.text import plain, width, wrap
+from thinkgraph.plot.layout import LABEL_SIZE, lay_out, plain, width, wrap
+from thinkgraph.plot.picture import MOST_ANSWERS, MOST_ENDS, Picture, picture_of
+from thinkgraph.plot.svg import page_of, svg_of
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.knowledge import Triple
 
@@ -68,6 +66,13 @@ def tree(answer: Answer) -> ET.Element:
     return parsed(svg_of(answer, picture_of(answer)))
 
 
+def placed(answer: Answer) -> Picture:
+    """The picture with everything in its place."""
+    picture = picture_of(answer)
+    lay_out(picture)
+    return picture
+
+
 def drawn(answer: Answer) -> Counter[str]:
     """How often each triple is drawn."""
     found: Counter[str] = Counter()
@@ -92,14 +97,14 @@ def test_every_cited_triple_is_drawn_once(answer: Answer) -> None:
 
 
 def test_a_walk_runs_from_its_start_to_the_answer() -> None:
-    layout = lay_out(picture_of(WALK))
-    x = {placed.node.label: placed.x for placed in layout.nodes}
+    picture = placed(WALK)
+    x = {node.label: node.x for node in picture.nodes}
     assert x["Baru"] < x["Panama"] < x["Panama City"] == x["Colombia"] == x["Costa Rica"] == x["4500000"]
     assert classes(WALK, "start") == ["Baru", "Panama"]
     assert classes(WALK, "answer") == ["Panama City"]
     assert classes(WALK, "literal") == ["4500000"]
     assert {"located in", "capital", "borders", "borders {length km=339}"} <= set(texts(WALK))
-    forward = {route.edge.label: route.edge.forward for route in layout.routes}
+    forward = {edge.label: edge.forward for edge in picture.edges}
     assert forward["capital"]
     assert not forward["borders"], "Costa Rica borders Panama: the arrow points back to Panama"
 
@@ -109,21 +114,19 @@ def test_question_status_and_answer_stand_above() -> None:
 
 
 def test_chains_of_communities_are_boxes_in_rows_and_columns() -> None:
-    layout = lay_out(picture_of(CHAINS))
-    frames = {frame.box.title: frame for frame in layout.frames}
-    assert list(frames) == ["chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited", "also cited"][
-        :4
-    ] or set(frames) == {"chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited"}
+    picture = placed(CHAINS)
+    frames = {box.title: box for box in picture.boxes if box.title}
+    assert list(frames) == ["chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited"]
     first, second, other = (frames[f"chain {name}"] for name in ("1 · header", "1 · round 1", "2 · header"))
     assert first.x + first.w < second.x
     assert first.y + first.h < other.y
-    for frame in layout.frames:
-        inside = [placed for placed in layout.nodes if placed.node.key in frame.box.nodes]
+    for frame in frames.values():
+        inside = [node for node in picture.nodes if node.box is frame]
         assert inside
         assert all(frame.x <= p.x and p.x + p.w <= frame.x + frame.w for p in inside)
         assert all(frame.y <= p.y and p.y + p.h <= frame.y + frame.h for p in inside)
     # Panama is in both header communities, and drawn in each.
-    assert sorted(placed.node.label for placed in layout.nodes).count("Panama") == 2
+    assert [node.label for node in picture.nodes].count("Panama") == 2
     assert "Lava" in texts(CHAINS)
 
 
@@ -170,10 +173,10 @@ def test_passages_are_notes_beside_their_node_and_lead_to_an_answer_that_only_th
         passage("p2", "Elsewhere", "…"),
     ]
     answer = answer_of(["18"], [path("Baru", PANAMA[:1])], PANAMA[:1], about)
-    layout = lay_out(picture_of(answer))
-    place = {placed.node.label[:9]: placed for placed in layout.nodes}
+    picture = placed(answer)
+    place = {node.label[:9]: node for node in picture.nodes}
     assert place["Panama"].x < place["Panama: …"].x < place["18"].x
-    links = [(route.edge.left, route.edge.right) for route in layout.routes if route.edge.forward is None]
+    links = [(edge.left, edge.right) for edge in picture.edges if edge.forward is None]
     assert len(links) == 2
     assert any("18" in text for text in classes(answer, "passage")), "the note shows where the answer stands"
     assert classes(answer, "answer") == ["18"]
@@ -186,7 +189,7 @@ def test_loops_and_several_edges_between_two_nodes() -> None:
     edges = [triple("a", "eats", "a"), triple("a", "r1", "b"), triple("a", "r2", "b"), triple("b", "r3", "a")]
     answer = answer_of(["b"], [path("a", [edge]) for edge in edges[1:]], edges)
     assert drawn(answer) == Counter({edge["id"]: 1 for edge in edges})
-    heights = [route.points[-1][1] for route in lay_out(picture_of(answer)).routes]
+    heights = [edge.points[-1][1] for edge in placed(answer).edges if edge.right.label == "b"]
     assert len(set(heights)) == 3
     alone = answer_of(["a"], [path("a", edges[:1])], edges[:1])
     assert drawn(alone) == Counter({edges[0]["id"]: 1})
@@ -205,26 +208,27 @@ def overlaps(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 def check_geometry(answer: Answer) -> None:
     """No two nodes, and no two labels, lie on each other; no label on a node; edges run from left to right; all is inside."""
-    layout = lay_out(picture_of(answer))
-    nodes = [(p.x, p.y, p.w, p.h) for p in layout.nodes]
+    picture = placed(answer)
+    nodes = [(node.x, node.y, node.w, node.h) for node in picture.nodes]
     labels = []
-    for route in layout.routes:
-        (left, y), (right, end) = route.points[-2:]
+    for edge in picture.edges:
+        (left, y), (right, end) = edge.points[-2:]
         assert y == end
-        wide = width(route.label, LABEL_SIZE)
+        wide = width(edge.label, LABEL_SIZE)
         assert right - left >= wide
-        if route.label:
+        if edge.label:
             labels.append((right - wide - 15, y - LABEL_SIZE / 2, wide, LABEL_SIZE))
-        xs = [x for x, _ in route.points]
+        xs = [x for x, _ in edge.points]
         assert xs == sorted(xs)
     assert not [pair for pair in combinations(nodes, 2) if overlaps(*pair)]
     assert not [pair for pair in combinations(labels, 2) if overlaps(*pair)]
     assert not [(label, node) for label in labels for node in nodes if overlaps(label, node)]
-    assert not [pair for pair in combinations([(f.x, f.y, f.w, f.h) for f in layout.frames], 2) if overlaps(*pair)]
+    frames = [(box.x, box.y, box.w, box.h) for box in picture.boxes if box.title]
+    assert not [pair for pair in combinations(frames, 2) if overlaps(*pair)]
     for x, y, w, h in nodes:
-        assert 0 <= x <= x + w <= layout.w
-        assert 0 <= y <= y + h <= layout.h
-    assert all(0 <= y <= layout.h for route in layout.routes for _, y in route.points)
+        assert 0 <= x <= x + w <= picture.w
+        assert 0 <= y <= y + h <= picture.h
+    assert all(0 <= y <= picture.h for edge in picture.edges for _, y in edge.points)
 
 
 def harmless(document: str) -> None:
@@ -355,10 +359,10 @@ def test_an_older_picture_is_replaced_whole_or_not_at_all(tmp_path: Path, monkey
 
 
 def test_text_is_measured_and_broken() -> None:
-    assert wrap("", 10, 50, 3) == [""]
-    assert wrap("one two three", 10, 45, 3) == ["one two", "three"]
-    assert wrap("abcdefghijklmnop", 10, 40, 2)[-1].endswith("…")
-    assert all(width(line, 10) <= 60 for line in wrap("漢字 " * 30 + "word " * 30, 10, 60, 4))
-    assert len(wrap("word " * 100, 10, 60, 4)) == 4
+    assert wrap("", 10, 3) == [""]
+    assert wrap("one two three", 7, 3) == ["one two", "three"]
+    assert wrap("abcdefghijklmnopqrstuvw", 8, 2)[-1].endswith("…")
+    assert all(len(line) <= 12 for line in wrap("漢字 " * 30 + "word " * 30, 12, 4))
+    assert len(wrap("word " * 100, 12, 4)) == 4
     assert width("漢", 10) > width("a", 10) > width("i", 10) > width("\u0301", 10) == 0
     assert plain("a\x1b[0m\u202e\ufffe b") == "a [0m b"

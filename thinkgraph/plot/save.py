@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import secrets
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import TYPE_CHECKING
 
 from thinkgraph.errors import UsageError
@@ -21,27 +22,22 @@ def check_target(path: str | Path) -> Path:
         UsageError: its name ends in none of SUFFIXES, its folder is missing or cannot be written, or it is a folder.
     """
     file = Path(path).expanduser()
+    folder = file.parent
     if file.suffix.lower() not in SUFFIXES:
         raise UsageError(f"a picture is written as .svg or .html, not as '{file.name}'")
-    folder = file.parent
     if not folder.exists():
         raise UsageError(f"there is no folder {folder} for the picture {file.name}")
     if not folder.is_dir():
         raise UsageError(f"{folder} is a file, not a folder for the picture {file.name}")
     if file.is_dir():
         raise UsageError(f"{file} is a folder; name a file for the picture")
-    probe = _beside(file)
     try:
         # Rights alone do not tell: a file system may be read-only or full.
-        probe.touch()
-        probe.unlink()
+        with TemporaryFile(dir=folder):
+            pass
     except OSError as error:
         raise UsageError(f"no picture can be written to {folder}: {error.strerror or error}") from error
     return file
-
-
-def _beside(file: Path) -> Path:
-    return file.with_name(f".{secrets.token_hex(6)}.part")
 
 
 def plot_answer(answer: Answer, path: str | Path) -> Path:
@@ -58,9 +54,8 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
         UsageError: the file's name ends otherwise, its folder is missing or cannot be written, or the answer stands on
             nothing that could be drawn.
     """
-    from thinkgraph.plot.graph import picture_of
-    from thinkgraph.plot.page import page_of
-    from thinkgraph.plot.svg import svg_of
+    from thinkgraph.plot.picture import picture_of
+    from thinkgraph.plot.svg import page_of, svg_of
 
     file = check_target(path)
     picture = picture_of(answer)
@@ -69,7 +64,7 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
             f"there is nothing to draw: the answer ({answer['status']}) cites no triple and no passage; {file} was not written"
         )
     draw = svg_of if file.suffix.lower() == ".svg" else page_of
-    part = _beside(file)
+    part = file.with_name(f".{secrets.token_hex(6)}.part")
     try:
         part.write_text(draw(answer, picture), "utf-8")
         part.replace(file)

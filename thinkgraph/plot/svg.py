@@ -1,221 +1,176 @@
-"""A laid-out picture as SVG: plain shapes and text, no script, no style sheet, no reference to anything outside."""
+"""A picture as SVG, and as an HTML page around it: no script, no reference to anything outside."""
 
 from __future__ import annotations
 
+import html
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 
-from thinkgraph.plot.graph import Picture
-from thinkgraph.plot.layout import (
-    BOLD,
-    LABEL_SIZE,
-    LINE,
-    NODE_SIZE,
-    NOTE_SIZE,
-    PAD,
-    Frame,
-    Layout,
-    Placed,
-    Route,
-    lay_out,
-)
-from thinkgraph.plot.text import cut, escaped, lines_escaped, plain, width, wrap
-from thinkgraph.state.answer import Answer, Status
+from thinkgraph.plot.layout import BOLD, LABEL_SIZE, LINE, MARGIN, NODE_SIZE, PAD, lay_out, plain, width, wrap
+from thinkgraph.plot.picture import Area, Box, Edge, Node, Picture
+from thinkgraph.state.answer import Answer
 
-FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
-INK, FAINT, LINE_COLOUR = "#1f2937", "#6b7280", "#94a3b8"
-STATUS: Mapping[Status, tuple[str, str]] = {
-    "grounded": ("#166534", "#dcfce7"),
-    "partial": ("#854d0e", "#fef9c3"),
-    "memory": ("#6b21a8", "#f3e8ff"),
-    "unknown": ("#374151", "#f3f4f6"),
-}
-"""Ink and ground of an answer's status."""
-_TINTS = ("#f0f9ff", "#fdf4ff", "#f7fee7", "#fff7ed", "#f5f3ff", "#ecfeff")
-_LEAST_WIDTH = 560.0
-_HEAD_SIZE, _ANSWER_SIZE, _SMALL = 16.0, 14.0, 11.5
-_MARGIN = 26.0
+_FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
+_STYLE = f"""
+svg {{ font-family: {_FONT}; fill: #1f2937; }}
+.small, .box text {{ fill: #6b7280; }} .bold, .answer text, .start text {{ font-weight: 600; }}
+.node text {{ text-anchor: middle; }} .node rect {{ fill: #ffffff; stroke: #94a3b8; }}
+.literal, .folded {{ font-style: italic; }} .folded rect {{ stroke-dasharray: 4 3; }}
+.passage text {{ text-anchor: start; fill: #713f12; }} .passage rect {{ fill: #fefce8; stroke: #eab308; }}
+.start rect {{ fill: #dbeafe; stroke: #2563eb; }} .answer rect {{ fill: #bbf7d0; stroke: #16a34a; stroke-width: 2; }}
+.box rect {{ fill: #f0f9ff; stroke: #cbd5e1; }} .uncited rect {{ fill: #ffffff; stroke-dasharray: 5 4; }}
+.line {{ fill: none; stroke: #94a3b8; stroke-width: 1.4; }} .link .line {{ stroke-dasharray: 2 4; }} .head {{ fill: #64748b; }}
+.label text {{ text-anchor: middle; fill: #475569; }} .label rect {{ fill: #ffffff; fill-opacity: .9; }}
+.grounded {{ fill: #166534; color: #166534; }} .partial {{ fill: #854d0e; color: #854d0e; }}
+.memory {{ fill: #6b21a8; color: #6b21a8; }} .unknown {{ fill: #374151; color: #374151; }}
+"""
+_PAGE_STYLE = f"""
+body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 15px/1.5 {_FONT}; color: #1f2937; }}
+.picture {{ overflow-x: auto; border: 1px solid #e5e7eb; border-radius: 10px; }}
+h2 {{ font-size: 1rem; margin: 1.6rem 0 .4rem; }}
+p {{ margin: .3rem 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }}
+"""
+_LETTERS = 88
+"""In a line of the heading."""
 
 
 def svg_of(answer: Answer, picture: Picture) -> str:
-    """The picture as a whole SVG document with the question and the answer above it."""
-    layout = lay_out(picture)
-    wide = max(layout.w, _LEAST_WIDTH)
-    head, below = _heading(answer, wide)
-    high = below + layout.h
-    body = "\n".join(_body(layout))
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" viewBox="0 0 {wide:.0f} {high:.0f}" '
-        f'font-family="{FONT}" role="img">\n'
-        f"<title>{escaped(answer['question'])}</title>\n"
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{head}\n'
-        f'<g transform="translate(0 {below:.1f})">\n{body}\n</g>\n</svg>\n'
-    )
-
-
-def _heading(answer: Answer, wide: float) -> tuple[str, float]:
-    """Question, status and answer; and how high they are."""
-    room = wide - 2 * _MARGIN
-    parts = []
-    y = _MARGIN
-    for line in wrap(answer["question"], _HEAD_SIZE, room / BOLD, 4):
-        y += _HEAD_SIZE
-        parts.append(_text(line, _MARGIN, y, _HEAD_SIZE, weight="600"))
-        y += _HEAD_SIZE * (LINE - 1)
-    y += 8
-    ink, ground = STATUS.get(answer["status"], STATUS["unknown"])
-    pill = width(answer["status"], _SMALL) + 18
-    parts.append(f'<rect x="{_MARGIN}" y="{y:.1f}" width="{pill:.1f}" height="20" rx="10" fill="{ground}"/>')
-    parts.append(_text(answer["status"], _MARGIN + pill / 2, y + 14, _SMALL, fill=ink, anchor="middle", weight="600"))
-    left = _MARGIN + pill + 10
-    first = y
-    for line in wrap(answer["text"], _ANSWER_SIZE, (wide - _MARGIN - left) / BOLD, 3):
-        parts.append(_text(line, left, first + 15, _ANSWER_SIZE, weight="600", fill=ink))
-        first += _ANSWER_SIZE * LINE
-    y = max(y + 20, first) + 4
-    for line in wrap(f"{answer['reason']} ({answer['method']}, {answer['model']})", _SMALL, room, 2):
-        y += _SMALL * LINE
-        parts.append(_text(line, _MARGIN, y, _SMALL, fill=FAINT))
-    return "\n".join(parts), y + 6
-
-
-def _body(layout: Layout) -> Iterator[str]:
-    for frame in layout.frames:
-        yield _frame(frame)
+    """The picture as a whole SVG document with the question and the answer above it; sets the places in `picture`."""
+    lay_out(picture)
+    head, heading_width, below = _heading(answer)
+    wide, high = max(picture.w, heading_width), below + picture.h
     # Labels come after all lines, so that no line runs through one.
-    yield from (_line(route) for route in layout.routes)
-    for placed in layout.nodes:
-        yield _node(placed)
-    yield from (_label(route) for route in layout.routes if route.label)
-
-
-def _frame(frame: Frame) -> str:
-    box = frame.box
-    tint = _TINTS[(box.chain - 1) % len(_TINTS)] if box.cited else "#ffffff"
-    dash = "" if box.cited else ' stroke-dasharray="5 4"'
-    title = cut(box.title, LABEL_SIZE, frame.w - 12)
+    parts = [
+        *(_box(box) for box in picture.boxes if box.title),
+        *(_line(edge) for edge in picture.edges),
+        *(_node(node) for node in picture.nodes),
+        *(_label(edge) for edge in picture.edges if edge.label),
+    ]
     return (
-        f'<g class="box">{_tip(box.more)}<rect x="{frame.x:.1f}" y="{frame.y:.1f}" width="{frame.w:.1f}" height="{frame.h:.1f}" rx="10" '
-        f'fill="{tint}" stroke="#cbd5e1"{dash}/>'
-        f"{_text(title, frame.x + PAD, frame.y + 15, LABEL_SIZE, fill=FAINT)}</g>"
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" '
+        f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img">\n'
+        f"<title>{_escaped(answer['question'])}</title>\n<style>{_STYLE}</style>\n"
+        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{head}\n'
+        f'<g transform="translate(0 {below:.1f})">\n' + "\n".join(parts) + "\n</g>\n</svg>\n"
     )
 
 
-def _line(route: Route) -> str:
-    edge = route.edge
-    points = route.points
-    path = [f"M{points[0][0]:.1f} {points[0][1]:.1f}"]
+def page_of(answer: Answer, picture: Picture) -> str:
+    """A whole HTML page: picture, answer, paths, passages in full, trace and bill.
+
+    Nothing in it runs or is fetched: the policy in its head forbids both.
+    """
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
+        f"<title>{_escaped(answer['question'])}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
+        f'<div class="picture">\n{svg_of(answer, picture)}</div>\n'
+        + "\n".join(_sections(answer))
+        + "\n</body>\n</html>\n"
+    )
+
+
+def _sections(answer: Answer) -> Iterator[str]:
+    evidence, trace = answer["evidence"], answer["trace"]
+    sections = {
+        "Answer": [answer["text"], f"{answer['status']}: {answer['reason']}"],
+        "Paths": [path["text"] for path in evidence["paths"]],
+        "Passages": [
+            f"[{passage['id']}] {' / '.join(filter(None, (passage['title'], passage['section'])))}: {passage['text']}"
+            for passage in evidence["passages"]
+        ],
+        trace["title"]: [f"{'– ' * line['level']}{line['text']}" for line in trace["lines"]],
+    }
+    for title, lines in sections.items():
+        if lines:
+            yield f"<h2>{_escaped(title)}</h2>"
+            yield from (f"<p>{_escaped(line)}</p>" for line in lines)
+
+
+def _heading(answer: Answer) -> tuple[str, float, float]:
+    """Question, status with answer, and reason; how wide and how high they are."""
+    status = answer["status"]
+    indent = width(status, NODE_SIZE) + 16
+    parts, wide, y = [], 0.0, MARGIN
+    for text, size, left, style in (
+        (answer["question"], 16.0, MARGIN, "bold"),
+        (answer["text"], NODE_SIZE, MARGIN + indent, f"bold {status}"),
+        (f"{answer['reason']} ({answer['method']}, {answer['model']})", LABEL_SIZE, MARGIN, "small"),
+    ):
+        lines = wrap(text, _LETTERS, 3)
+        parts.append(_text(lines, left, y, size, style))
+        if left > MARGIN:
+            parts.append(_text([status], MARGIN, y, size, status))
+        wide = max(wide, *(left + width(line, size) * BOLD + MARGIN for line in lines))
+        y += len(lines) * size * LINE + 5
+    return "\n".join(parts), wide, y
+
+
+def _box(box: Box) -> str:
+    return (
+        f'<g class="box{"" if box.cited else " uncited"}">{_tip(box.more)}{_rect(box, 10)}'
+        f"{_text([box.title], box.x + PAD, box.y + 4, LABEL_SIZE)}</g>"
+    )
+
+
+def _line(edge: Edge) -> str:
+    (x, y), *others = edge.points
+    path = [f"M{x:.1f} {y:.1f}"]
     # Straight beside its node, then in turn a swing from one height to another and a straight piece.
-    for at in range(1, len(points)):
-        (x0, y0), (x1, y1) = points[at - 1], points[at]
-        if at % 2 == 0:
-            middle = (x0 + x1) / 2
-            path.append(f"C{middle:.1f} {y0:.1f} {middle:.1f} {y1:.1f} {x1:.1f} {y1:.1f}")
-        else:
-            path.append(f"L{x1:.1f} {y1:.1f}")
-    triple = edge.forward is not None
-    dash = "" if triple else ' stroke-dasharray="2 4"'
-    drawn = f'<path d="{" ".join(path)}" fill="none" stroke="{LINE_COLOUR}" stroke-width="1.4"{dash}/>'
-    if not triple:
+    for at, (x1, y1) in enumerate(others):
+        middle = (x + x1) / 2
+        swing = f"C{middle:.1f} {y:.1f} {middle:.1f} {y1:.1f} " if at % 2 else "L"
+        path.append(f"{swing}{x1:.1f} {y1:.1f}")
+        x, y = x1, y1
+    drawn = f'<path class="line" d="{" ".join(path)}"/>'
+    if edge.forward is None:
         return f'<g class="link">{drawn}</g>'
-    head = _arrow(*points[-1], 1) if edge.forward else _arrow(*points[0], -1)
-    return f'<g class="edge" {_ids(edge.triples)}>{_tip(edge.more)}{drawn}{head}</g>'
+    (tip, y), back = (edge.points[-1], -8) if edge.forward else (edge.points[0], 8)
+    head = f'<path class="head" d="M{tip:.1f} {y:.1f} l{back} -4 v8 Z"/>'
+    # A JSON list, for an id may hold anything.
+    return (
+        f'<g class="edge" data-triples="{_escaped(json.dumps(list(edge.triples)))}">{_tip(edge.more)}{drawn}{head}</g>'
+    )
 
 
-def _ids(triples: Sequence[str]) -> str:
-    """Which triples an edge stands for, as a JSON list: an id may hold anything."""
-    return f'data-triples="{escaped(json.dumps(list(triples)))}"'
-
-
-def _arrow(x: float, y: float, way: int) -> str:
-    back = x - 8 * way
-    return f'<path d="M{x:.1f} {y:.1f} L{back:.1f} {y - 4:.1f} L{back:.1f} {y + 4:.1f} Z" fill="#64748b"/>'
-
-
-def _label(route: Route) -> str:
-    (left, y), (right, _) = route.points[-2], route.points[-1]
-    wide = width(route.label, LABEL_SIZE)
+def _label(edge: Edge) -> str:
+    (left, y), (right, _) = edge.points[-2:]
+    wide = width(edge.label, LABEL_SIZE)
     # Beside the node that the edge reaches, with room for an arrow's head.
     middle = max(left + wide / 2, right - wide / 2 - 15)
     return (
-        f'<g class="label">{_tip(route.edge.more)}<rect x="{middle - wide / 2 - 3:.1f}" y="{y - 8:.1f}" '
-        f'width="{wide + 6:.1f}" height="15" rx="4" fill="#ffffff" fill-opacity="0.92"/>'
-        f"{_text(route.label, middle, y + 3.5, LABEL_SIZE, fill='#475569', anchor='middle')}</g>"
+        f'<g class="label">{_tip(edge.more)}<rect x="{middle - wide / 2 - 3:.1f}" y="{y - 8:.1f}" width="{wide + 6:.1f}" '
+        f'height="15" rx="4"/>{_text([edge.label], middle, y - LABEL_SIZE * LINE / 2, LABEL_SIZE)}</g>'
     )
 
 
-def _node(placed: Placed) -> str:
-    node = placed.node
-    if node.kind == "passage":
-        return _note(placed)
-    ink, fill, stroke, thick = INK, "#ffffff", "#94a3b8", 1.2
-    if node.start:
-        fill, stroke, thick = "#dbeafe", "#2563eb", 1.6
-    if node.answer:
-        ink, fill, stroke, thick = "#14532d", "#bbf7d0", "#16a34a", 2.2
-    if node.kind == "folded":
-        stroke = "#cbd5e1" if not node.answer else stroke
-    radius = placed.h / 2 if node.kind == "literal" else 7
-    style = ' font-style="italic"' if node.kind in {"literal", "folded"} else ""
-    weight = "600" if node.answer or node.start else "400"
-    dash = ' stroke-dasharray="4 3"' if node.kind == "folded" else ""
-    what = " ".join(["node", node.kind, *(["start"] if node.start else []), *(["answer"] if node.answer else [])])
-    text = _lines(placed.lines, placed.x + placed.w / 2, placed.y + placed.h / 2, NODE_SIZE, ink, weight)
-    loops = "".join(_loop(placed, at) for at in range(len(placed.loops)))
-    return (
-        f'<g class="{what}"{style}>{_tip(node.more or node.label)}'
-        f'<rect x="{placed.x:.1f}" y="{placed.y:.1f}" width="{placed.w:.1f}" height="{placed.h:.1f}" rx="{radius:.1f}" '
-        f'fill="{fill}" stroke="{stroke}" stroke-width="{thick}"{dash}/>{text}</g>{loops}'
-    )
+def _node(node: Node) -> str:
+    note = node.kind == "passage"
+    size = LABEL_SIZE if note else NODE_SIZE
+    style = ["node", node.kind, *(["start"] if node.start else []), *(["answer"] if node.answer else [])]
+    top = node.y + (node.h - len(node.lines) * size * LINE) / 2
+    text = _text(node.lines, node.x + (PAD if note else node.w / 2), top, size)
+    radius = node.h / 2 if node.kind == "literal" else 2 if note else 7
+    return f'<g class="{" ".join(style)}">{_tip(node.more or node.label)}{_rect(node, radius)}{text}</g>'
 
 
-def _note(placed: Placed) -> str:
-    x, y, w, h, ear = placed.x, placed.y, placed.w, placed.h, 11
-    sheet = f"M{x:.1f} {y:.1f} H{x + w - ear:.1f} L{x + w:.1f} {y + ear:.1f} V{y + h:.1f} H{x:.1f} Z"
-    fold = f"M{x + w - ear:.1f} {y:.1f} V{y + ear:.1f} H{x + w:.1f}"
-    first = y + (h - len(placed.lines) * NOTE_SIZE * LINE) / 2 + NOTE_SIZE
-    text = "".join(
-        _text(line, x + PAD, first + at * NOTE_SIZE * LINE, NOTE_SIZE, fill="#713f12")
-        for at, line in enumerate(placed.lines)
-    )
-    return (
-        f'<g class="node passage">{_tip(placed.node.more)}<path d="{sheet}" fill="#fefce8" stroke="#eab308"/>'
-        f'<path d="{fold}" fill="none" stroke="#eab308"/>{text}</g>'
-    )
+def _rect(place: Area, radius: float) -> str:
+    return f'<rect x="{place.x:.1f}" y="{place.y:.1f}" width="{place.w:.1f}" height="{place.h:.1f}" rx="{radius:.1f}"/>'
 
 
-def _loop(placed: Placed, at: int) -> str:
-    """An edge from a node to itself, above it."""
-    edge = placed.loops[at]
-    middle, top = placed.x + placed.w / 2, placed.y
-    high = 20 + 26 * at
-    left, right = middle - 14 - 5 * at, middle + 14 + 5 * at
-    label = cut(plain(edge.label), LABEL_SIZE, 160)
-    path = f"M{left:.1f} {top:.1f} C{left:.1f} {top - high:.1f} {right:.1f} {top - high:.1f} {right:.1f} {top:.1f}"
-    return (
-        f'<g class="edge" {_ids(edge.triples)}>{_tip(edge.more)}'
-        f'<path d="{path}" fill="none" stroke="{LINE_COLOUR}" stroke-width="1.4"/>'
-        f'<path d="M{right:.1f} {top:.1f} l-4 -8 h8 Z" fill="#64748b"/>'
-        f"{_text(label, right + 8, top - high * 0.6, LABEL_SIZE, fill='#475569')}</g>"
-    )
-
-
-def _lines(lines: Sequence[str], x: float, y: float, size: float, ink: str, weight: str) -> str:
-    first = y - len(lines) * size * LINE / 2 + size
+def _text(lines: Sequence[str], x: float, top: float, size: float, style: str = "") -> str:
+    """Lines of text below each other from a height on."""
+    styled = f' class="{style}"' if style else ""
     return "".join(
-        _text(line, x, first + at * size * LINE, size, fill=ink, anchor="middle", weight=weight)
+        f'<text x="{x:.1f}" y="{top + (at + 0.78) * size * LINE:.1f}" font-size="{size:g}"{styled}>{_escaped(line)}</text>'
         for at, line in enumerate(lines)
     )
 
 
-def _text(
-    text: str, x: float, y: float, size: float, fill: str = INK, anchor: str = "start", weight: str = "400"
-) -> str:
-    place = "" if anchor == "start" else f' text-anchor="{anchor}"'
-    bold = "" if weight == "400" else f' font-weight="{weight}"'
-    return f'<text x="{x:.1f}" y="{y:.1f}" font-size="{size:g}" fill="{fill}"{place}{bold}>{escaped(text)}</text>'
-
-
 def _tip(text: str) -> str:
     """What a viewer shows where the mouse rests."""
-    return f"<title>{lines_escaped(text)}</title>" if text else ""
+    return "<title>" + "\n".join(map(_escaped, text.split("\n"))) + "</title>" if text else ""
+
+
+def _escaped(text: str) -> str:
+    return html.escape(plain(text), quote=True)
