@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Triple
@@ -44,8 +44,7 @@ _LONGEST_QUOTATION = 12
 _SHOWN = 160
 
 
-@dataclass(frozen=True)
-class Check:
+class Check(NamedTuple):
     """What the check found."""
 
     faults: tuple[str, ...]
@@ -55,8 +54,7 @@ class Check:
     triples: int
 
 
-@dataclass(frozen=True)
-class _Label:
+class _Label(NamedTuple):
     key: str
     variants: tuple[tuple[Word, ...], ...]
     """Its words without function words; the same without what stands in brackets, and without what follows a comma."""
@@ -64,8 +62,7 @@ class _Label:
     """A mention holds all of its words: in scripts without spaces half a name is another name."""
 
 
-@dataclass(frozen=True)
-class _Mention:
+class _Mention(NamedTuple):
     first: int
     last: int
     """Indices of its first and last word."""
@@ -79,6 +76,9 @@ def check(text: str, triples: Sequence[Triple]) -> Check:
     Args:
         text: prose about the triples, in any language (English is understood best).
         triples: everything the text may say.
+
+    Returns:
+        The faults, and how many of the triples the text names.
     """
     return _Checker(text, triples).run()
 
@@ -98,8 +98,8 @@ class _Checker:
 
     def run(self) -> Check:
         named = {label for mention in self.mentions for label in mention.labels} | set(self._nested())
-        missing = [triple for triple in self.triples if not set(_ends(triple)) <= named]
-        faults = [f"invented: {name}" for name in self._invented()]
+        missing = [triple for triple in self.triples if not _ends(triple) <= named]
+        faults = [f"invented: {self.text[start:end]}" for start, end in self._invented()]
         faults += [f"joined: {one} and {other}" for one, other in self._joined()]
         for triple in missing:
             faults.append(f"left out: {triple['subject_label']}, {triple['relation_label']}, {triple['object_label']}")
@@ -113,16 +113,27 @@ class _Checker:
             return True
         return any(spelt_out(word, variant) is not None for label in self.labels for variant in label.variants)
 
+    def _strange_names(self) -> Iterator[tuple[int, int]]:
+        """The names (index spans [first, last]) that hold a word no label has."""
+        for first, last in self._names():
+            odd = [at for at in range(first, last + 1) if self.words[at].capital and not self.known[at]]
+            # Any word has a capital at the start of a sentence, but not inside one.
+            opening = odd == [first] and self._opens(first) and not self._repeated(first)
+            if odd and not opening and not self._spells(first, last):
+                yield first, last
+
+    def _spells(self, first: int, last: int) -> bool:
+        """Whether a name spells out an acronym that the triples hold."""
+        words = [word for word in self.words[first : last + 1] if not word.stop]
+        return any(spelt_out(held, words) == (0, len(words)) for held in self.vocabulary)
+
     def _names(self) -> list[tuple[int, int]]:
         """Runs of words with capitals as index spans [first, last]."""
         found: list[tuple[int, int]] = []
         for at, word in enumerate(self.words):
-            if not word.capital or word.stop:
-                continue
-            if found and self._one_name(found[-1][1], at):
-                found[-1] = (found[-1][0], at)
-            else:
-                found.append((at, at))
+            if word.capital and not word.stop:
+                joins = bool(found) and self._one_name(found[-1][1], at)
+                found.append((found.pop()[0] if joins else at, at))
         return found
 
     def _one_name(self, last: int, at: int) -> bool:
@@ -132,43 +143,31 @@ class _Checker:
         ends = re.search(r"[.!?]\s", gap) and len(self.words[last].form) > 1 and not self.words[last].acronym
         if ends or re.search(r"[,;:()\"\n]", gap) or len(between) > _MOST_BETWEEN:
             return False
-        return all(self.text[word.start : word.end] in _CONNECTORS for word in between)
+        return all(self._raw(word) in _CONNECTORS for word in between)
 
-    def _strange_names(self) -> Iterator[tuple[int, int]]:
-        """The names that hold a word no label has."""
-        for first, last in self._names():
-            odd = [at for at in range(first, last + 1) if self.words[at].capital and not self.known[at]]
-            # Any word has a capital at the start of a sentence.
-            opening = odd == [first] and self._opens(first) and not self._repeated(first)
-            if odd and not opening and not self._spells(first, last):
-                yield first, last
+    def _raw(self, word: Word) -> str:
+        return self.text[word.start : word.end]
 
     def _opens(self, at: int) -> bool:
         before = self.text[: self.words[at].start].rstrip(" \"'\u201c\u2018(\u00ab\u300c")
         return not before or before[-1] in ".!?:\u061f\u0964\u3002\uff01\uff1f\n"
 
     def _repeated(self, at: int) -> bool:
-        """Whether the word has a capital inside a sentence too."""
+        form = self.words[at].form
         return any(
-            word.form == self.words[at].form and word.capital and not self._opens(other)
-            for other, word in enumerate(self.words)
+            word.form == form and word.capital and not self._opens(other) for other, word in enumerate(self.words)
         )
 
-    def _spells(self, first: int, last: int) -> bool:
-        """Whether a name spells out an acronym that the triples hold."""
-        words = [word for word in self.words[first : last + 1] if not word.stop]
-        return any(spelt_out(held, words) == (0, len(words)) for held in self.vocabulary)
-
-    def _invented(self) -> Iterator[str]:
+    def _invented(self) -> Iterator[tuple[int, int]]:
+        """Names, numbers and quotations that no triple holds."""
         for first, last in self.strange:
-            yield self.text[self.words[first].start : self.words[last].end]
-        for word, known in zip(self.words, self.known, strict=True):
-            if word.number is not None and not known:
-                yield self.text[word.start : word.end]
+            yield self.words[first].start, self.words[last].end
+        known = list(zip(self.words, self.known, strict=True))
+        yield from ((word.start, word.end) for word, held in known if word.number is not None and not held)
         for start, end in quotations(self.text):
-            inside = [known for word, known in zip(self.words, self.known, strict=True) if start <= word.start < end]
+            inside = [held for word, held in known if start <= word.start < end]
             if len(inside) <= _LONGEST_QUOTATION and not all(inside):
-                yield self.text[start:end]
+                yield start, end
 
     # --- what is named where --------------------------------------------------------------------------------------
 
@@ -184,136 +183,118 @@ class _Checker:
         """The mention that starts at a word and holds most words of a label; labels it serves as well share it."""
         if self.words[at].stop and not self.words[at].capital:
             return None
+        # "United Kingdom" is no mention of the United States.
         strange = any(first <= at <= last for first, last in self.strange)
-        best, last = (0, 0.0), at
-        labels: set[str] = set()
+        found: list[tuple[int, float, int, str]] = []
         for label in self.labels:
             for variant in filter(None, label.variants):
                 matched, end = self._reach(at, variant)
                 share = matched / len(variant)
-                # "United Kingdom" is no mention of the United States.
-                if share < (1.0 if label.whole or strange else ENOUGH) or (matched, share) < best:
-                    continue
-                if (matched, share) > best:
-                    best, last, labels = (matched, share), at, set()
-                labels.add(label.key)
-                last = max(last, end)
-        return _Mention(at, last, frozenset(labels)) if labels else None
+                if share >= (1.0 if label.whole or strange else ENOUGH):
+                    found.append((matched, share, end, label.key))
+        best = max((row[:2] for row in found), default=None)
+        equal = [row for row in found if row[:2] == best]
+        return _Mention(at, max(row[2] for row in equal), frozenset(row[3] for row in equal)) if equal else None
 
     def _reach(self, at: int, variant: Sequence[Word]) -> tuple[int, int]:
         """How many words of a label stand together from a word on, in any order, and the last of them."""
         left = list(variant)
-        last, skip = at, 0
-        for place in range(at, len(self.words)):
-            word = self.words[place]
-            if skip:
-                skip -= 1
-                continue
+        last = place = at
+        while place < len(self.words):
+            word, end = self.words[place], place
             hit = next((number for number, held in enumerate(left) if same_word(held, word)), None)
             run = spelt_out(word, left) if hit is None else (hit, hit + 1)
-            if run is None and (spelling := self._spelling(place, left)) is not None:
-                # The label has the acronym, the text its words.
-                run, skip = spelling
+            if run is None and word.capital:
+                run, end = self._spelling(place, left)
             if run is not None:
-                del left[run[0] : run[1]]
-                last = place + skip
+                del left[slice(*run)]
+                last = end
             elif not word.stop or place - last > _MOST_BETWEEN:
                 break
+            place = end + 1
         return len(variant) - len(left), last
 
-    def _spelling(self, place: int, left: Sequence[Word]) -> tuple[tuple[int, int], int] | None:
-        """Which acronym of a label the words from `place` on spell out, and how many words follow the first of them."""
-        if not self.words[place].capital:
-            return None
+    def _spelling(self, place: int, left: Sequence[Word]) -> tuple[tuple[int, int] | None, int]:
+        """Which acronym of a label the words from `place` on spell out, and the last of them."""
         for number, held in enumerate(left):
-            if held.acronym:
-                span = range(place, min(place + 2 * len(held.form), len(self.words)))
-                told = [at for at in span if not self.words[at].stop][: len(held.form)]
-                if len(told) > 1 and spelt_out(held, [self.words[at] for at in told]) == (0, len(told)):
-                    return (number, number + 1), told[-1] - place
-        return None
+            span = range(place, min(place + 2 * len(held.form), len(self.words))) if held.acronym else ()
+            told = [at for at in span if not self.words[at].stop][: len(held.form)]
+            if len(told) > 1 and spelt_out(held, [self.words[at] for at in told]) == (0, len(told)):
+                return (number, number + 1), told[-1]
+        return None, place
 
     def _nested(self) -> Iterator[str]:
         """Labels that stand whole inside a longer name: Denmark in "Aarhus, Denmark"."""
         for label in self.labels:
             size = len(label.variants[0])
-            for at in range(len(self.words)):
-                matched, last = self._reach(at, label.variants[0])
-                if matched == size and last - at <= size + _MOST_BETWEEN:
-                    yield label.key
-                    break
+            reached = ((at, *self._reach(at, label.variants[0])) for at in range(len(self.words)))
+            if any(matched == size and last - at <= size + _MOST_BETWEEN for at, matched, last in reached):
+                yield label.key
 
     # --- what a sentence joins ------------------------------------------------------------------------------------
 
     def _joined(self) -> Iterator[tuple[str, str]]:
-        edges = {frozenset(_ends(triple)) for triple in self.triples}
+        edges = {_ends(triple) for triple in self.triples}
         spans = [(self.words[mention.first].start, self.words[mention.last].end) for mention in self.mentions]
         earlier: list[_Mention] = []
         for start, end in sentences(self.text, self.words, spans):
             said = [mention for mention in self.mentions if start <= self.words[mention.first].start < end]
             if said:
-                yield from self._unjoined(said, earlier if self._leans(start, end) else [], edges)
+                yield from _unjoined(said, earlier if self._leans(start, end) else [], edges)
             earlier += said
 
     def _leans(self, start: int, end: int) -> bool:
         """Whether a sentence speaks of something an earlier one named."""
         inside = [at for at, word in enumerate(self.words) if start <= word.start < end]
-        raw = {self.text[self.words[at].start : self.words[at].end].casefold() for at in inside}
+        raw = {self._raw(self.words[at]).casefold() for at in inside}
         if raw & _LEANING or not any(self.words[at].stop for at in inside):
             # Only English is known well enough to tell.
             return True
         named = {at for mention in self.mentions for at in range(mention.first, mention.last + 1)}
+        # "the country", where no name follows.
         return any(
             self.words[at].form == "the" and at + 1 not in named and not self.words[at + 1].capital
             for at in inside[:-1]
         )
 
-    def _unjoined(
-        self, said: Sequence[_Mention], earlier: Sequence[_Mention], edges: set[frozenset[str]]
-    ) -> list[tuple[str, str]]:
-        frontier = [said[0]]
-        loose: list[_Mention] = []
-        for mention in said[1:]:
+
+def _unjoined(
+    said: Sequence[_Mention], earlier: Sequence[_Mention], edges: set[frozenset[str]]
+) -> list[tuple[str, str]]:
+    """Each mention of a sentence that hangs on none before it, with the sentence's first."""
+    frontier = [said[0]]
+    loose: list[_Mention] = []
+    for mention in said[1:]:
+        hangs = next((at for at in reversed(range(len(frontier))) if _joins(frontier[at], mention, edges)), None)
+        if hangs is not None:
             # What a later end joins need not hang on an earlier one: "A and B are C".
-            resolved = [other for other in loose if _joins(other, mention, edges)]
-            hangs = next((at for at in reversed(range(len(frontier))) if _joins(frontier[at], mention, edges)), None)
-            if hangs is not None:
-                loose = [other for other in loose if other not in resolved]
-                frontier = [*frontier[: hangs + 1], mention]
-            elif any(_joins(other, mention, edges) for other in earlier):
-                frontier = [frontier[0], mention]
-            else:
-                loose.append(mention)
-        start = min(frontier[0].labels)
-        return [(start, min(mention.labels)) for mention in loose]
+            loose = [other for other in loose if not _joins(other, mention, edges)]
+            frontier = [*frontier[: hangs + 1], mention]
+        elif any(_joins(other, mention, edges) for other in earlier):
+            frontier = [frontier[0], mention]
+        else:
+            loose.append(mention)
+    return [(min(frontier[0].labels), min(mention.labels)) for mention in loose]
 
 
 def _joins(one: _Mention, other: _Mention, edges: set[frozenset[str]]) -> bool:
-    if one.labels & other.labels:
-        return True
-    return any(frozenset((a, b)) in edges for a in one.labels for b in other.labels)
+    return bool(one.labels & other.labels) or any(frozenset((a, b)) in edges for a in one.labels for b in other.labels)
 
 
-def _ends(triple: Triple) -> tuple[str, str]:
-    return folded(triple["subject_label"]), folded(triple["object_label"])
+def _ends(triple: Triple) -> frozenset[str]:
+    return frozenset((folded(triple["subject_label"]), folded(triple["object_label"])))
 
 
 def _labels(triples: Sequence[Triple]) -> list[_Label]:
     found: dict[str, _Label] = {}
     for triple in triples:
         for name, literal in ((triple["subject_label"], False), (triple["object_label"], triple["literal"])):
-            if folded(name) in found:
-                continue
-            forms = [name, _ASIDE.sub(" ", name)]
             # What stands before a comma names a place, but is only the first of a list of values.
-            forms += [] if literal else [name.partition(", ")[0]]
-            variants = [tuple(words) for words in dict.fromkeys(map(_content, forms)) if words]
-            if variants:
-                whole = any(word.unspaced for word in variants[0])
-                found[folded(name)] = _Label(folded(name), tuple(variants), whole)
-            else:
-                # A name without words or digits ("+", "…") cannot be looked for.
-                found[folded(name)] = _Label(folded(name), ((),), whole=True)
+            forms = (name, _ASIDE.sub(" ", name), name if literal else name.partition(", ")[0])
+            # A name without words or digits ("+", "…") cannot be looked for.
+            variants = tuple(filter(None, map(_content, dict.fromkeys(forms)))) or ((),)
+            whole = any(word.unspaced for word in variants[0])
+            found.setdefault(folded(name), _Label(folded(name), variants, whole))
     return list(found.values())
 
 

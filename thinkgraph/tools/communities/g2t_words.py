@@ -2,38 +2,51 @@
 
 from __future__ import annotations
 
-import re
-import unicodedata
-from collections.abc import Iterator, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import takewhile
+
+import regex
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED, stem
 from thinkgraph.tools.linking.names import folded
 
-_NUMBER = re.compile(
-    r"\d{1,3}(?:[,'\u2019\u00a0\u2009\u202f]\d{3})+(?:\.\d+)?(?![\d,])|\d+(?:[.,]\d+)?(?:[eE][+-]?\d{1,3}\b)?|(?<![\w.])\.\d+"
+# A possessive belongs to its word, and km2 is no number.
+_TOKEN = regex.compile(
+    rf"""
+    (?P<number> \d{{1,3}} (?:[,'\u2019\u00a0\u2009\u202f]\d{{3}})+ (?:\.\d+)? (?![\d,])
+              | \d+ (?:[.,]\d+)? (?:[eE][+-]?\d{{1,3}}\b)?
+              | (?<![\w.])\.\d+ )  (?: (?i:st|nd|rd|th|s)\b )?
+    | (?P<dotted> (?:\p{{L}}\.)+\p{{L}}(?!\w)\.? )
+    | (?P<unspaced> {UNSPACED.pattern} )
+    | (?P<word> (?: (?!{UNSPACED.pattern}) [\p{{L}}\p{{M}}\u200c\u200d] )+ )
+      (?: (?<=\p{{Ll}})[23\u00b2\u00b3](?!\w) )?  (?: ['\u2019][sS](?![\w'\u2019]) )?
+    """,
+    regex.VERBOSE,
 )
-_AFTER_NUMBER = re.compile(r"(?:st|nd|rd|th|s)\b", re.IGNORECASE)
-_UNIT_POWER = re.compile(r"[23\u00b2\u00b3](?!\w)")
-_ISO_DATE = re.compile(r"(?<!\d)\d{4}-(\d{2})-\d{2}(?!\d)")
-_SPAN_OF_YEARS = re.compile(r"(?<!\d)(\d{2})(\d{2})[-/\u2013](\d{2})(?![\d-])")
-_DOTTED = re.compile(r"(?:[^\W\d_]\.)+[^\W\d_](?!\w)\.?")
-_POSSESSIVE = re.compile(r"['\u2019][sS](?![\w'\u2019])")
-_QUOTED = re.compile(
+_ISO_DATE = regex.compile(r"(?<!\d)\d{4}-(\d{2})-\d{2}(?!\d)")
+_SPAN_OF_YEARS = regex.compile(r"(?<!\d)(\d{2})(\d{2})[-/\u2013](\d{2})(?![\d-])")
+_THOUSANDS = regex.compile(r"[,'\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")
+_QUOTED = regex.compile(
     '"([^"]+)"|\u201c([^\u201d"]+)[\u201d"]|\u201e([^\u201c\u201d]+)[\u201c\u201d]|\u00ab([^\u00bb]+)\u00bb'
     "|\u300c([^\u300d]+)\u300d|\u300e([^\u300f]+)\u300f|\u300a([^\u300b]+)\u300b|\u3008([^\u3009]+)\u3009"
+    # A foreign name in Japanese, which is written with a middle dot.
+    "|([\u30a1-\u30fa\u30fc]+(?:[\u30fb\uff1d=][\u30a1-\u30fa\u30fc]+)+)"
 )
-_END = re.compile(r"[.!?\u061f\u0964\u0965\u06d4]+[\"'\u201d\u2019)\]\u00bb]*(?=\s|$)|[\u3002\uff01\uff1f]+|\n+")
+_END = regex.compile(r"[.!?\u061f\u0964\u0965\u06d4]+[\"'\u201d\u2019)\]\u00bb]*(?=\s|$)|[\u3002\uff01\uff1f]+|\n+")
 _ABBREVIATIONS = frozenset(
     "mr mrs ms dr prof st mt ft jr sr no vs inc ltd co corp gen lt col sgt capt rev hon gov sen rep ca approx".split()  # noqa: SIM905
 )
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_KATAKANA_NAME = re.compile("[\u30a1-\u30fa\u30fc]+(?:[\u30fb\uff1d=][\u30a1-\u30fa\u30fc]+)+")
 _INFLECTED = frozenset(
     ("", "s", "n", "an", "ns", "ans", "ian", "ians", "ean", "ese", "ish", "ic", "i", "er", "ers", "ing", "ed")
 )
 _BARE = frozenset(("", "a", "o", "y", "e", "ia", "s", "es", "ly", "al"))
+_HANGUL = regex.compile("[\uac00-\ud7af]{2,}")
+"""Takes endings; Korean names have two syllables."""
+_SEMITIC = regex.compile("[\u0590-\u06ff]{3,}")
+"""Takes prefixes."""
 _LEAST_STEM = 4
 _MOST_ENDING = 3
 _MOST_CASE = 2
@@ -68,83 +81,46 @@ class Word:
 @lru_cache(maxsize=4096)
 def words_in(text: str) -> tuple[Word, ...]:
     """The words and numbers of a text, in order. Punctuation gives nothing; an apostrophe with s belongs to its word."""
-    iso = {match.start(1): int(match[1]) for match in _ISO_DATE.finditer(text)}
+    months = {match.start(1): int(match[1]) for match in _ISO_DATE.finditer(text)}
     # 2014–15 ends in 2015.
-    ends = {m.start(3): float(m[1] + m[3]) for m in _SPAN_OF_YEARS.finditer(text) if m[3] > m[2]}
-    return tuple(_scan(text, iso, ends))
+    years = {m.start(3): float(m[1] + m[3]) for m in _SPAN_OF_YEARS.finditer(text) if m[3] > m[2]}
+    return tuple(_word(match, months, years) for match in _TOKEN.finditer(text))
 
 
-def _scan(text: str, iso: dict[int, int], ends: dict[int, float]) -> Iterator[Word]:
-    at = 0
-    while at < len(text):
-        if (found := _NUMBER.match(text, at)) is not None:
-            value, decimals = _value(found[0])
-            value = ends.get(at, value)
-            month = iso.get(at, 0)
-            at = found.end()
-            tail = _AFTER_NUMBER.match(text, at)
-            end = tail.end() if tail else at
-            yield Word(found[0], found.start(), end, number=value, decimals=decimals, month=month)
-            at = end
-        elif (found := _DOTTED.match(text, at)) is not None:
-            letters = found[0].replace(".", "")
-            capital = letters[0].isupper()
-            yield Word(folded(letters), at, found.end(), capital=capital, acronym=letters.isupper())
-            at = found.end()
-        elif UNSPACED.match(text, at):
-            yield Word(folded(text[at]), at, at + 1, unspaced=True)
-            at += 1
-        elif _letter(text[at]):
-            end = at + 1
-            while end < len(text) and _letter(text[end]) and not UNSPACED.match(text, end):
-                end += 1
-            yield _word(text, at, end)
-            if text[end - 1].islower() and (unit := _UNIT_POWER.match(text, end)):
-                # km2 is no number.
-                end = unit.end()
-            tail = _POSSESSIVE.match(text, end)
-            at = tail.end() if tail else end
-        else:
-            at += 1
-
-
-def _letter(character: str) -> bool:
-    return unicodedata.category(character)[0] in "LM" or character in "\u200c\u200d"
-
-
-def _word(text: str, start: int, end: int) -> Word:
-    raw = text[start:end]
-    name = folded(raw)
-    month = next((n for n, month in enumerate(_MONTHS, start=1) if name in {month, month[:3]}), 0)
+def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int, float]) -> Word:
+    raw = match[match.lastgroup]
+    start, end = match.span(match.lastgroup)
+    if match.lastgroup == "number":
+        plain = _THOUSANDS.sub("", raw).replace(",", ".")
+        fraction = plain.partition(".")[2]
+        decimals = len(fraction) if fraction.isdigit() else 0
+        value = years.get(start, float(plain))
+        return Word(raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
+    letters = raw.replace(".", "")
+    name, capital = folded(letters), letters[0].isupper()
+    month = next((n for n, month in enumerate(_MONTHS, start=1) if name in {month, month[:3]}), 0) if capital else 0
     return Word(
         stem(name),
         start,
         end,
-        month=month if raw[0].isupper() else 0,
-        capital=raw[0].isupper(),
-        acronym=len(raw) > 1 and raw.isupper(),
+        month=month,
+        capital=capital,
+        acronym=len(letters) > 1 and letters.isupper(),
+        unspaced=match.lastgroup == "unspaced",
     )
-
-
-def _value(digits: str) -> tuple[float, int]:
-    plain = re.sub(r"[,'\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))", "", digits).replace(",", ".")
-    _, _, decimals = plain.partition(".")
-    return float(plain), len(decimals) if decimals.isdigit() else 0
 
 
 def same_word(held: Word, said: Word) -> bool:
     """Whether a word of a text stands for a word of a label: equal, inflected, or the same number, rounded perhaps."""
-    if said.number is not None:
-        if held.number is None:
-            return held.month == said.number
+    if said.number is not None and held.number is not None:
         return round(held.number, said.decimals) == round(said.number, said.decimals) or held.number == said.number
+    if said.number is not None:
+        return held.month == said.number
     if held.number is not None:
         return bool(held.month) and held.month == said.month
-    if held.form == said.form:
-        return True
     if held.unspaced or said.unspaced or held.acronym or said.acronym:
-        return False
-    return _inflected(held.form, said.form)
+        return held.form == said.form
+    return held.form == said.form or _inflected(held.form, said.form)
 
 
 def spelt_out(word: Word, variant: Sequence[Word]) -> tuple[int, int] | None:
@@ -156,13 +132,11 @@ def spelt_out(word: Word, variant: Sequence[Word]) -> tuple[int, int] | None:
         return None
     for first in range(len(variant)):
         letters = ""
-        for last in range(first, len(variant)):
-            held = variant[last]
+        for end, held in enumerate(variant[first:], start=first + 1):
             letters += held.form if held.acronym else held.form[:1]
-            if last > first and letters == word.form:
-                return first, last + 1
-            if last > first == 0 and last + 1 == len(variant) and letters == word.form[:-1]:
-                return 0, last + 1
+            whole = first == 0 and end == len(variant) and letters == word.form[:-1]
+            if end - first > 1 and (letters == word.form or whole):
+                return first, end
             if not word.form.startswith(letters):
                 break
     return None
@@ -170,21 +144,19 @@ def spelt_out(word: Word, variant: Sequence[Word]) -> tuple[int, int] | None:
 
 @lru_cache(maxsize=65536)
 def _inflected(held: str, said: str) -> bool:
-    if len(held) >= 2 and said.startswith(held) and _agglutinates(held):  # noqa: PLR2004 - Korean names have two syllables
-        return len(said) - len(held) <= _MOST_ENDING
-    if len(held) >= _MOST_ENDING and said.endswith(held) and _prefixes(held):
-        return len(said) - len(held) <= _MOST_ENDING
-    shared = 0
-    for one, other in zip(held, said, strict=False):
-        if one != other:
-            break
-        shared += 1
-    if not (held.isascii() and said.isascii()) and shared >= _LEAST_STEM:
-        # Languages that decline their names: Китай, Китая; Helsinki, Helsingin would be too far apart.
-        if max(len(held), len(said)) - shared <= _MOST_CASE:
-            return True
-        if shared == len(held):
-            return len(said) - shared <= _MOST_ENDING + 1
+    longer = len(said) - len(held)
+    if said.startswith(held) and _HANGUL.fullmatch(held):
+        return longer <= _MOST_ENDING
+    if said.endswith(held) and _SEMITIC.fullmatch(held):
+        return longer <= _MOST_ENDING
+    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held, said, strict=False)))
+    # Languages that decline their names: Китай, Китая; Helsinki, Helsingin would be too far apart.
+    if (
+        not (held.isascii() and said.isascii())
+        and shared >= _LEAST_STEM
+        and (max(len(held), len(said)) - shared <= _MOST_CASE or (shared == len(held) and longer <= _MOST_ENDING + 1))
+    ):
+        return True
     # The stem may end a letter before the forms part: Tex-as, Tex-an.
     return any(
         (held[cut:] in _BARE and said[cut:] in _INFLECTED) or (held[cut:] in _INFLECTED and said[cut:] in _BARE)
@@ -192,39 +164,23 @@ def _inflected(held: str, said: str) -> bool:
     )
 
 
-def _agglutinates(word: str) -> bool:
-    return all("\uac00" <= character <= "\ud7af" for character in word)
-
-
-def _prefixes(word: str) -> bool:
-    return all("\u0590" <= character <= "\u06ff" for character in word)
-
-
 def quotations(text: str) -> list[tuple[int, int]]:
     """Where quoted stretches stand, without their marks, of any of the usual pairs."""
-    found = []
-    for match in _QUOTED.finditer(text):
-        group = next(number for number, inside in enumerate(match.groups(), start=1) if inside is not None)
-        found.append(match.span(group))
-    return found + [match.span() for match in _KATAKANA_NAME.finditer(text)]
+    return [match.span(match.lastindex) for match in _QUOTED.finditer(text)]
 
 
 def sentences(text: str, words: Sequence[Word], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The spans of a text's sentences. No sentence ends inside a span of `whole` (a name such as "Washington, D.C.")."""
-    found = []
-    start = 0
-    for match in _END.finditer(text):
-        at = match.start()
-        if any(first <= at < last - 1 for first, last in whole) or _abbreviates(text, words, match):
-            continue
-        found.append((start, match.end()))
-        start = match.end()
-    if text[start:].strip():
-        found.append((start, len(text)))
-    return found
+    ends = [
+        match.end()
+        for match in _END.finditer(text)
+        if not any(first <= match.start() < last - 1 for first, last in whole) and not _abbreviates(text, words, match)
+    ]
+    starts = [0, *ends]
+    return [span for span in zip(starts, [*ends, len(text)], strict=True) if text[slice(*span)].strip()]
 
 
-def _abbreviates(text: str, words: Sequence[Word], end: re.Match[str]) -> bool:
+def _abbreviates(text: str, words: Sequence[Word], end: regex.Match[str]) -> bool:
     if end[0][0] != "." or end.end() == len(text):
         return False
     following = text[end.end() :].lstrip()
