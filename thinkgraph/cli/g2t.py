@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -13,6 +14,7 @@ from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.kb.command import LineProgress
 from thinkgraph.cli.show import write_json, write_line
 from thinkgraph.errors import UsageError
+from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.readers.rejects import Rejects
@@ -23,7 +25,7 @@ if TYPE_CHECKING:
 _TRAIN = """Fine-tune a sequence-to-sequence checkpoint on pairs of triples and texts. A training that was stopped goes on
 when the same command is given again. The paper's recipe: --base t5-base --lr 1e-5 --epochs 2 --validation 0.1."""
 _WRITE = "Let a checkpoint put triples into words, and check every text against its triples."
-_SIZES = ("tiny", "small")
+_LEAST = {"epochs": 1, "batch": 1, "limit": 2, "evaluate_every": 1, "save_every": 1, "seed": 0}
 _SHOWN_REJECTS = 5
 _AT_A_TIME = 256
 _SCRATCH_LR = 1e-3
@@ -34,42 +36,28 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Declare `g2t train` and `g2t write` on the parser of `g2t`."""
     commands = parser.add_subparsers(dest="g2t_command", metavar="COMMAND", required=True)
     train = commands.add_parser("train", help="fine-tune a checkpoint, or train a small model", description=_TRAIN)
-    train.add_argument(
-        "--data",
-        metavar="FILE",
-        type=Path,
-        action="extend",
-        nargs="+",
-        required=True,
-        help='JSON Lines: {"triples": [[s, r, o], …], "texts": [text, …]}; may be repeated',
-    )
-    train.add_argument(
-        "--out", metavar="DIR", type=Path, required=True, help="the checkpoint's folder; made by training"
-    )
+    add = train.add_argument
+    files = 'JSON Lines: {"triples": [[s, r, o], …], "texts": [text, …]}; may be repeated'
+    add("--data", metavar="FILE", type=Path, action="extend", nargs="+", required=True, help=files)
+    add("--out", metavar="DIR", type=Path, required=True, help="the checkpoint's folder; made by training")
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--base", metavar="PATH|NAME", default="", help="the checkpoint to fine-tune")
-    start.add_argument("--from-scratch", metavar="SIZE", choices=_SIZES, default="", help="a new T5: tiny or small")
-    train.add_argument("--epochs", metavar="N", type=int, default=2, help="times over the data (default 2)")
-    train.add_argument("--lr", metavar="X", type=float, help="learning rate (default 1e-5; from scratch 1e-3)")
-    train.add_argument("--batch", metavar="N", type=int, default=8, help="texts per step (default 8)")
-    train.add_argument("--warmup", metavar="SHARE", type=float, default=0.0, help="share of steps with a rising rate")
-    train.add_argument("--dropout", metavar="SHARE", type=float, help="default: the checkpoint's own")
-    train.add_argument("--seed", metavar="N", type=int, default=0, help="default 0")
-    train.add_argument("--limit", metavar="N", type=int, help="only N pairs, spread over the data")
-    train.add_argument(
-        "--validation",
-        metavar="SHARE|FILE",
-        default="0.1",
-        help="pairs by which the best epoch is chosen (ROUGE-1): a share of the data, or a file (default 0.1)",
+    start.add_argument(
+        "--from-scratch", dest="scratch", choices=("tiny", "small"), default="", help="a new T5: tiny or small"
     )
-    train.add_argument(
-        "--evaluate-every", metavar="N", type=int, default=1, help="epochs between two looks at them (default 1)"
-    )
-    train.add_argument(
-        "--save-every", metavar="N", type=int, default=200, help="steps between two saved states (default 200)"
-    )
-    train.add_argument("--replace", action="store_true", help="give up what another training left there")
-    train.add_argument("--json", action="store_true", help="print the report as one JSON object")
+    add("--epochs", metavar="N", type=int, default=2, help="times over the data (default 2)")
+    add("--lr", metavar="X", type=float, help="learning rate (default 1e-5; from scratch 1e-3)")
+    add("--batch", metavar="N", type=int, default=8, help="texts per step (default 8)")
+    add("--warmup", metavar="SHARE", type=float, default=0.0, help="share of steps with a rising rate")
+    add("--dropout", metavar="SHARE", type=float, help="default: the checkpoint's own")
+    add("--seed", metavar="N", type=int, default=0, help="default 0")
+    add("--limit", metavar="N", type=int, help="only N pairs, spread over the data")
+    best = "pairs by which the best epoch is chosen (ROUGE-1): a share of the data, or a file (default 0.1)"
+    add("--validation", metavar="SHARE|FILE", default="0.1", help=best)
+    add("--evaluate-every", metavar="N", type=int, default=1, help="epochs between two evaluations (default 1)")
+    add("--save-every", metavar="N", type=int, default=200, help="steps between two checkpoints (default 200)")
+    add("--replace", action="store_true", help="give up what another training left there")
+    add("--json", action="store_true", help="print the report as one JSON object")
     write = commands.add_parser("write", help="let a checkpoint write, and check the texts", description=_WRITE)
     write.add_argument("file", metavar="FILE", type=Path, help="JSON Lines, as for training; texts may be missing")
     write.add_argument("--model", metavar="PATH|NAME", required=True, help="the checkpoint")
@@ -90,26 +78,15 @@ def _train(args: argparse.Namespace) -> int:
     require_packages()
     refuse_out(args.out, replace=args.replace)
     pairs = _split(args)
-    settings = TrainSettings(
-        base=args.base,
-        scratch=args.from_scratch,
-        epochs=args.epochs,
-        lr=args.lr or (_SCRATCH_LR if args.from_scratch else _PAPER_LR),
-        batch=args.batch,
-        warmup=args.warmup,
-        dropout=args.dropout,
-        seed=args.seed,
-        evaluate_every=args.evaluate_every,
-        save_every=args.save_every,
-    )
+    args.lr = args.lr or (_SCRATCH_LR if args.scratch else _PAPER_LR)
+    settings = TrainSettings(**{field.name: getattr(args, field.name) for field in fields(TrainSettings)})
     progress = LineProgress(sys.stderr)
-    learnt = False
+    learnt: list[int] = []
 
     def each(row: EpochRow) -> None:
-        nonlocal learnt
-        learnt = True
+        learnt.append(row["epoch"])
         progress.close()
-        _say(f"epoch {row['epoch']}: {_figures(row)}")
+        _say(_figures(row))
 
     try:
         # An interrupt that is raised may be swallowed where PyTorch calls back; what was learnt is on disk.
@@ -131,14 +108,7 @@ def _say(line: str) -> None:
 
 
 def _check_ranges(args: argparse.Namespace) -> None:
-    for name, least in (
-        ("epochs", 1),
-        ("batch", 1),
-        ("limit", 2),
-        ("evaluate_every", 1),
-        ("save_every", 1),
-        ("seed", 0),
-    ):
+    for name, least in _LEAST.items():
         value = getattr(args, name)
         if value is not None and value < least:
             raise UsageError(f"--{name.replace('_', '-')} must be at least {least}")
@@ -179,8 +149,6 @@ def _share(text: str) -> float | None:
 
 
 def _tell_rejects(rejects: Rejects) -> None:
-    from thinkgraph.prompts.lines import one_line
-
     for reject in rejects.kept[:_SHOWN_REJECTS]:
         _say(f"{reject['file']}, line {reject['line']}: {one_line(reject['reason'])}")
     if count := sum(rejects.counts.values()):
@@ -188,14 +156,13 @@ def _tell_rejects(rejects: Rejects) -> None:
 
 
 def _figures(row: EpochRow) -> str:
-    scores = row["scores"]
-    loss = f"loss {row['training_loss']:.3f}"
+    scores, loss = row["scores"], f"epoch {row['epoch']}: loss {row['training_loss']:.3f}"
     if scores is None:
         return loss
-    validation = f", validation {row['validation_loss']:.3f}" if row["validation_loss"] is not None else ""
     return (
-        f"{loss}{validation}, ROUGE-1 {scores['rouge1']:.2f}, BLEU {scores['bleu']:.2f}, chrF {scores['chrf']:.2f}, "
-        f"coverage {scores['coverage']:.3f} ({scores['relative_coverage']:.3f} of the references')"
+        f"{loss}, validation {row['validation_loss']:.3f}, ROUGE-1 {scores['rouge1']:.2f}, BLEU {scores['bleu']:.2f}, "
+        f"chrF {scores['chrf']:.2f}, coverage {scores['coverage']:.3f} ({scores['relative_coverage']:.3f} of the "
+        f"references'), true to triples {scores['true_to_triples']:.3f}"
     )
 
 
@@ -203,27 +170,12 @@ def _table(report: TrainReport, out: Path) -> list[str]:
     settings = report["settings"]
     begun = settings["base"] or f"a {settings['scratch']} T5 from scratch"
     counts = f"{report['texts']:,} texts learnt, {report['validation']:,} sets of triples for validation"
-    lines = [
-        f"{out}: {begun}, {report['parameters']:,} parameters, {counts}",
-        "epoch  loss    valid.  ROUGE-1  BLEU   chrF   coverage  of the references'  true to triples",
-    ]
-    if report["too_long"]:
-        lines.insert(
-            1, f"{report['too_long']:,} texts left out: they, or their triples, have more tokens than the model takes"
-        )
-    for row in report["epochs"]:
-        kept = "  kept" if row["epoch"] == report["best"] else ""
-        scores, loss = row["scores"], row["validation_loss"]
-        line = f"{row['epoch']:>5}  {row['training_loss']:<6.3f}"
-        if scores:
-            line += (
-                f"  {'' if loss is None else f'{loss:.3f}':<6}  {scores['rouge1']:<7.2f}  {scores['bleu']:<5.2f}  "
-                f"{scores['chrf']:<5.2f}  {scores['coverage']:<8.3f}  {scores['relative_coverage']:<18.3f}  "
-                f"{scores['true_to_triples']:.3f}"
-            )
-        if scores or kept:
-            lines.append(line + kept)
-    return lines
+    lines = [f"{out}: {begun}, {report['parameters']:,} parameters, {counts}"]
+    if left := report["too_long"]:
+        lines.append(f"{left:,} texts left out: they, or their triples, have more tokens than the model takes")
+    best = report["best"]
+    shown = [row for row in report["epochs"] if row["scores"] or row["epoch"] == best]
+    return lines + [_figures(row) + (", kept" if row["epoch"] == best else "") for row in shown]
 
 
 def _write(args: argparse.Namespace) -> int:
@@ -245,31 +197,23 @@ def _write(args: argparse.Namespace) -> int:
             progress("texts", len(made), len(pairs))
     finally:
         progress.close()
+    kinds = Counter(kind for prose in made for kind in {problem.partition(":")[0] for problem in prose["problems"]})
+    true = sum(prose["ok"] for prose in made)
     if args.json:
         rows = [{"triples": pair.line, **prose} for pair, prose in zip(pairs, made, strict=True)]
-        write_json({"rows": rows, "summary": _summary(made)})
-    else:
-        write_line("\n".join(_shown(pairs, made)))
+        write_json({"rows": rows, "summary": {"texts": len(made), "true": true, **dict(sorted(kinds.items()))}})
+        return 0
+    write_line("\n".join(_shown(pairs, made)))
+    found = ", ".join(f"{kind} {count}" for kind, count in sorted(kinds.items()))
+    write_line(
+        f"{true} of {len(made)} texts are true to their triples" + (f"; faults found in: {found}" if found else "")
+    )
     return 0
 
 
-def _summary(made: Sequence[Prose]) -> dict[str, int]:
-    kinds = Counter(kind for prose in made for kind in {problem.partition(":")[0] for problem in prose["problems"]})
-    return {"texts": len(made), "true": sum(prose["ok"] for prose in made), **dict(sorted(kinds.items()))}
-
-
 def _shown(pairs: Sequence[Pair], made: Sequence[Prose]) -> list[str]:
-    from thinkgraph.prompts.lines import one_line
-
     lines: list[str] = []
     for pair, prose in zip(pairs, made, strict=True):
         lines += [one_line(pair.line), f"  {one_line(prose['text']) or '(nothing)'}"]
-        lines += [f"  ! {one_line(problem)}" for problem in prose["problems"]]
-        lines.append("")
-    counts = _summary(made)
-    texts, true = counts.pop("texts"), counts.pop("true")
-    kinds = ", ".join(f"{kind} {count}" for kind, count in counts.items())
-    lines.append(
-        f"{true} of {texts} texts are true to their triples" + (f"; faults found in: {kinds}" if kinds else "")
-    )
+        lines += [*(f"  ! {one_line(problem)}" for problem in prose["problems"]), ""]
     return lines

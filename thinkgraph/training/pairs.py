@@ -28,9 +28,6 @@ from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
 from thinkgraph.tools.values import value_kind
 
-_ENDS = 3
-_WITH_QUALIFIERS = 4
-
 
 class Pair(NamedTuple):
     """Some triples and the texts that say them."""
@@ -90,21 +87,18 @@ def _triples(row: Mapping[str, object]) -> tuple[Triple, ...]:
 
 
 def _triple(row: object) -> Triple:
-    cells = row if isinstance(row, list) else []
-    ends = cells[:_ENDS]
-    pairs = cells[_ENDS] if len(cells) == _WITH_QUALIFIERS else []
-    if (
-        len(ends) < _ENDS
-        or len(cells) > _WITH_QUALIFIERS
-        or not all(isinstance(end, str) and end.strip() for end in ends)
-    ):
-        raise ValueError(f'field "triples": {one_line(str(row))[:80]} is no [subject, relation, object]')
+    match row:
+        case [str(subject), str(relation), str(end), *more] if subject.strip() and relation.strip() and end.strip():
+            pairs = more[0] if len(more) == 1 else more
+        case _:
+            raise ValueError(f'field "triples": {one_line(str(row))[:80]} is no [subject, relation, object]')
     if not isinstance(pairs, list) or not all(
-        isinstance(pair, list) and len(pair) == 2 and all(isinstance(part, str) for part in pair)  # noqa: PLR2004 - name, value
-        for pair in pairs
+        isinstance(pair, list) and [*map(type, pair)] == [str] * 2 for pair in pairs
     ):
         raise ValueError('field "triples": qualifiers must be pairs [name, value]')
-    return make_triple(*(well_formed(end) for end in ends), qualifiers=[[*map(well_formed, pair)] for pair in pairs])
+    return make_triple(
+        *map(well_formed, (subject, relation, end)), qualifiers=[[*map(well_formed, pair)] for pair in pairs]
+    )
 
 
 def make_triple(subject: str, relation: str, obj: str, *, qualifiers: Sequence[Sequence[str]] = ()) -> Triple:
