@@ -228,7 +228,7 @@ def _run(
     watch = _watch(place, progress, each, settings.evaluate_every if validation else 0)
     trainer = library.Seq2SeqTrainer(
         model=model,
-        args=_arguments(settings, place.work, room_for(longest, model.config)),
+        args=_arguments(settings, place.work, len(examples), room_for(longest, model.config)),
         train_dataset=[example for _, example in examples],
         eval_dataset=[example for _, example in validation] or None,
         data_collator=library.DataCollatorForSeq2Seq(tokenizer, model=model),
@@ -286,7 +286,7 @@ def _decode(tokenizer: Any, predictions: Any) -> list[str]:
     return [" ".join(text.split()) for text in tokenizer.batch_decode(predictions, skip_special_tokens=True)]
 
 
-def _arguments(settings: TrainSettings, work: Path, room: int) -> Any:
+def _arguments(settings: TrainSettings, work: Path, texts: int, room: int) -> Any:
     import torch
     from transformers import Seq2SeqTrainingArguments
 
@@ -294,7 +294,7 @@ def _arguments(settings: TrainSettings, work: Path, room: int) -> Any:
         output_dir=str(work),
         num_train_epochs=settings.epochs,
         learning_rate=settings.lr,
-        warmup_steps=settings.warmup,
+        warmup_steps=round(settings.warmup * settings.epochs * math.ceil(texts / settings.batch)),
         per_device_train_batch_size=settings.batch,
         per_device_eval_batch_size=settings.batch,
         seed=settings.seed,
