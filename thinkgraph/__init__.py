@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from thinkgraph.integrations.langchain.retriever import ThinkGraphRetriever
     from thinkgraph.integrations.langchain.tool import ThinkGraphTool
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
-    from thinkgraph.plot import plot_answer
+    from thinkgraph.plot.save import plot_answer
     from thinkgraph.tools.knowledge import Knowledge
 
 __version__ = version.VERSION

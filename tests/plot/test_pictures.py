@@ -20,9 +20,9 @@ from plot.answers import answer_of, chains, community, passage, path, triple
 
 import thinkgraph as tg
 from thinkgraph.errors import UsageError
-from thinkgraph.plot import check_target, plot_answer
 from thinkgraph.plot.layout import LABEL_SIZE, lay_out, plain, width, wrap
 from thinkgraph.plot.picture import MOST_ANSWERS, MOST_ENDS, Picture, picture_of
+from thinkgraph.plot.save import check_target, plot_answer
 from thinkgraph.plot.svg import page_of, svg_of
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.knowledge import Triple

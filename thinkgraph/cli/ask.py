@@ -195,7 +195,7 @@ def waiting(state: Any) -> dict[str, UserQuestion]:
 
 def plot_target(given: str | None) -> Path | None:
     """The file of --plot, refused now rather than when the answer has been paid for."""
-    from thinkgraph.plot import check_target
+    from thinkgraph.plot.save import check_target
 
     return None if given is None else check_target(given)
 
@@ -208,7 +208,7 @@ def report(answer: Answer, *, as_json: bool, plot: Path | None, say: Callable[[s
         write_line(render_answer(answer))
     sys.stdout.flush()
     if plot is not None:
-        from thinkgraph.plot import plot_answer
+        from thinkgraph.plot.save import plot_answer
 
         say(f"picture written to {plot_answer(answer, plot)}")
     return 0
