@@ -21,8 +21,7 @@ svg {{ font-family: {_FONT}; fill: #1f2937; }}
 .box rect {{ fill: #f0f9ff; stroke: #cbd5e1; }} .uncited rect {{ fill: #ffffff; stroke-dasharray: 5 4; }}
 .line {{ fill: none; stroke: #94a3b8; stroke-width: 1.4; }} .link .line {{ stroke-dasharray: 2 4; }} .head {{ fill: #64748b; }}
 .label text {{ text-anchor: middle; fill: #475569; }} .label rect {{ fill: #ffffff; fill-opacity: .9; }}
-.grounded {{ fill: #166534; color: #166534; }} .partial {{ fill: #854d0e; color: #854d0e; }}
-.memory {{ fill: #6b21a8; color: #6b21a8; }} .unknown {{ fill: #374151; color: #374151; }}
+.grounded {{ fill: #166534; }} .partial {{ fill: #854d0e; }} .memory {{ fill: #6b21a8; }} .unknown {{ fill: #374151; }}
 """
 _PAGE_STYLE = f"""
 body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 15px/1.5 {_FONT}; color: #1f2937; }}
@@ -56,7 +55,7 @@ def svg_of(answer: Answer, picture: Picture) -> str:
 
 
 def page_of(answer: Answer, picture: Picture) -> str:
-    """A whole HTML page: picture, answer, paths, passages in full, trace and bill.
+    """A whole HTML page: picture, answer, paths, passages in full, trace.
 
     Nothing in it runs or is fetched: the policy in its head forbids both.
     """
