@@ -21,19 +21,19 @@ from pathlib import Path
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_check import check
-from thinkgraph.training.pairs import Pair, Split, make_triple, read_pairs, spread
+from thinkgraph.training.pairs import Split, TextPair, make_triple, read_pairs, spread
 from thinkgraph.training.scores import coverage
 from thinkgraph.training.train import TrainReport, TrainSettings, train
 
 TARGET = 0.95
 
 
-def texts_of(pairs: Sequence[Pair]) -> Iterator[tuple[str, Sequence[Triple]]]:
+def texts_of(pairs: Sequence[TextPair]) -> Iterator[tuple[str, Sequence[Triple]]]:
     """Every text with its triples."""
     return ((text, pair.triples) for pair in pairs for text in pair.texts)
 
 
-def people(pairs: Sequence[Pair]) -> None:
+def people(pairs: Sequence[TextPair]) -> None:
     """What share of the texts that people wrote passes the check."""
     found: Counter[str] = Counter()
     triples = covered = verbatim = 0
@@ -102,7 +102,7 @@ DAMAGES: Mapping[str, Damage] = {
 }
 
 
-def damaged(pairs: Sequence[Pair]) -> None:
+def damaged(pairs: Sequence[TextPair]) -> None:
     """What share of damaged texts the check finds, by kind of damage."""
     rng = random.Random(0)
     others = [triple for pair in pairs for triple in pair.triples]
@@ -117,9 +117,9 @@ def damaged(pairs: Sequence[Pair]) -> None:
         print(f"damaged by {name}: {tried:,} texts, {caught / max(tried, 1):.3f} found")
 
 
-def learn(pairs: Sequence[Pair], epochs: int) -> TrainReport:
+def learn(pairs: Sequence[TextPair], epochs: int) -> TrainReport:
     """Overfit a model made from scratch, and print its table."""
-    few = [Pair(pair.line, pair.triples, pair.texts[:1]) for pair in pairs]
+    few = [TextPair(pair.line, pair.triples, pair.texts[:1]) for pair in pairs]
     settings = TrainSettings(
         scratch="tiny", epochs=epochs, lr=2e-3, batch=16, warmup=0.05, dropout=0.0, evaluate_every=10
     )

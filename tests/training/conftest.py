@@ -6,14 +6,14 @@ import pytest
 from training.sample import write_rows
 
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.training.pairs import Pair, Split, read_pairs, split
+from thinkgraph.training.pairs import Split, TextPair, read_pairs, split
 
 
 @pytest.fixture
-def pairs(tmp_path: Path) -> list[Pair]:
+def pairs(tmp_path: Path) -> list[TextPair]:
     return read_pairs([write_rows(tmp_path / "pairs.jsonl")], Rejects())
 
 
 @pytest.fixture
-def halves(pairs: list[Pair]) -> Split:
+def halves(pairs: list[TextPair]) -> Split:
     return split(pairs, 0.25, 0)

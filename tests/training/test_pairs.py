@@ -9,7 +9,7 @@ from training.sample import rows, write_rows
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.training.pairs import Pair, digest, make_triple, read_pairs, split, spread
+from thinkgraph.training.pairs import TextPair, digest, make_triple, read_pairs, split, spread
 
 
 def test_labels_are_read_as_a_knowledge_base_reads_them(tmp_path: Path) -> None:
@@ -79,7 +79,7 @@ def test_files_that_cannot_be_read(tmp_path: Path, content: bytes | None, words:
         read_pairs([file], Rejects())
 
 
-def test_a_split_shares_no_triples_and_hangs_on_nothing_but_them(pairs: list[Pair]) -> None:
+def test_a_split_shares_no_triples_and_hangs_on_nothing_but_them(pairs: list[TextPair]) -> None:
     halves = split(pairs, 0.25, 0)
     assert len(halves.validation) == round(len(pairs) / 4)
     assert {p.line for p in halves.train}.isdisjoint(p.line for p in halves.validation)
@@ -92,7 +92,7 @@ def test_a_split_shares_no_triples_and_hangs_on_nothing_but_them(pairs: list[Pai
     assert not split(pairs[:1], 0.5, 0).validation
 
 
-def test_spread_and_digest(pairs: list[Pair]) -> None:
+def test_spread_and_digest(pairs: list[TextPair]) -> None:
     assert spread(pairs, None) is pairs
     assert [pairs.index(pair) for pair in spread(pairs, 4)] == [0, 4, 8, 12]
     assert digest(pairs) == digest(list(pairs)) != digest(pairs[1:])

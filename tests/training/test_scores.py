@@ -5,11 +5,11 @@ import sys
 import pytest
 
 from thinkgraph.errors import UsageError
-from thinkgraph.training.pairs import Pair, make_triple
+from thinkgraph.training.pairs import TextPair, make_triple
 from thinkgraph.training.scores import coverage, require_packages, rouge1, score_texts
 
 TRIPLES = (make_triple("Panama", "hasCapital", "Panama_City"), make_triple("Panama", "currency", "balboa"))
-PAIR = Pair(
+PAIR = TextPair(
     "", TRIPLES, ("Panama City is the capital of Panama.", "Panama uses the balboa; its capital is Panama City.")
 )
 
@@ -41,7 +41,7 @@ def test_scores_of_perfect_and_of_empty_texts() -> None:
     assert best["reference_coverage"] == 0.75
     assert best["relative_coverage"] == pytest.approx(4 / 3)
     assert best["true_to_triples"] == 1.0
-    nothing = score_texts([PAIR, Pair("", TRIPLES, ("One reference only.",))], ["", ""])
+    nothing = score_texts([PAIR, TextPair("", TRIPLES, ("One reference only.",))], ["", ""])
     assert (nothing["rouge1"], nothing["coverage"], nothing["true_to_triples"]) == (0.0, 0.0, 0.0)
 
 

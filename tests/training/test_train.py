@@ -22,7 +22,7 @@ from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.tools.communities.g2t import writer
 from thinkgraph.tools.progress import Progress
-from thinkgraph.training.pairs import Pair, Split, make_triple
+from thinkgraph.training.pairs import Split, TextPair, make_triple
 from thinkgraph.training.train import KIND, TrainReport, TrainSettings, from_checkpoint, from_scratch, train
 
 QUICK = TrainSettings(scratch="tiny", epochs=3, lr=2e-3, batch=4, warmup=0.1, save_every=2)
@@ -62,7 +62,7 @@ def whole(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, Split, TrainR
     for country, capital, _ in PLACES:
         triple = make_triple(country, "hasCapital", capital)
         text = f"The capital of {country} is {capital}."
-        found.append(Pair(f"({country}) -[has capital]-> ({capital})", (triple,), (text, f"{capital} it is.")))
+        found.append(TextPair(f"({country}) -[has capital]-> ({capital})", (triple,), (text, f"{capital} it is.")))
     pairs = Split(found[:6], found[6:])
     out = tmp_path_factory.mktemp("whole") / "model"
     return out, pairs, train(pairs, out, QUICK)
@@ -86,7 +86,7 @@ def test_what_a_training_leaves_behind(whole: tuple[Path, Split, TrainReport]) -
 
 def test_it_learns_a_few_pairs_by_heart(whole: tuple[Path, Split, TrainReport], tmp_path: Path) -> None:
     _, pairs, _ = whole
-    known = [Pair(pair.line, pair.triples, pair.texts[:1]) for pair in pairs.train]
+    known = [TextPair(pair.line, pair.triples, pair.texts[:1]) for pair in pairs.train]
     settings = TrainSettings(scratch="tiny", epochs=40, lr=3e-3, batch=6, dropout=0.0, evaluate_every=40)
     report = train(Split(known, known), tmp_path / "model", settings)
     scores = report["epochs"][-1]["scores"]
@@ -268,9 +268,9 @@ def test_a_loss_that_is_no_number_ends_it(whole: tuple[Path, Split, TrainReport]
 
 
 def test_texts_too_long_for_the_model_are_left_out_and_counted(tmp_path: Path) -> None:
-    def pair(words: int) -> Pair:
+    def pair(words: int) -> TextPair:
         line = "(a) -[r]-> (" + " ".join(random.Random(n).choice(PLACES)[0] + str(n) for n in range(words)) + ")"
-        return Pair(line, (make_triple("a", "r", "b"),), ("A is B.", "B is A."))
+        return TextPair(line, (make_triple("a", "r", "b"),), ("A is B.", "B is A."))
 
     settings = TrainSettings(scratch="tiny", epochs=1)
     report = train(Split([pair(1), pair(600)], []), tmp_path / "model", settings)

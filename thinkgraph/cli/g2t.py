@@ -19,7 +19,7 @@ from thinkgraph.prompts.lines import one_line
 if TYPE_CHECKING:
     from thinkgraph.ingest.readers.rejects import Rejects
     from thinkgraph.state.knowledge import Prose
-    from thinkgraph.training.pairs import Pair, Split
+    from thinkgraph.training.pairs import Split, TextPair
     from thinkgraph.training.train import EpochRow, TrainReport
 
 _TRAIN = """Fine-tune a sequence-to-sequence checkpoint on pairs of triples and texts. A training that was stopped goes on
@@ -211,7 +211,7 @@ def _write(args: argparse.Namespace) -> int:
     return 0
 
 
-def _shown(pairs: Sequence[Pair], made: Sequence[Prose]) -> list[str]:
+def _shown(pairs: Sequence[TextPair], made: Sequence[Prose]) -> list[str]:
     lines: list[str] = []
     for pair, prose in zip(pairs, made, strict=True):
         lines += [one_line(pair.line), f"  {one_line(prose['text']) or '(nothing)'}"]

@@ -29,7 +29,7 @@ from thinkgraph.tools.linking.names import key_label, relation_label, well_forme
 from thinkgraph.tools.values import value_kind
 
 
-class Pair(NamedTuple):
+class TextPair(NamedTuple):
     """Some triples and the texts that say them."""
 
     line: str
@@ -43,11 +43,11 @@ class Pair(NamedTuple):
 class Split:
     """Pairs to learn from and pairs to choose the best checkpoint by; no triples stand in both."""
 
-    train: Sequence[Pair]
-    validation: Sequence[Pair]
+    train: Sequence[TextPair]
+    validation: Sequence[TextPair]
 
 
-def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -> list[Pair]:
+def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -> list[TextPair]:
     """Every pair of the files, in order; pairs of the same triples are joined, malformed lines go to `rejects`.
 
     Args:
@@ -76,7 +76,7 @@ def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -
         first = next(iter(rejects.kept), None)
         why = f" ({first['file']}, line {first['line']}: {first['reason']})" if first else ""
         raise UsageError(f"{', '.join(map(str, named))}: no line can be used{why}")
-    return [Pair(line, triples, tuple(known)) for line, (triples, known) in found.items()]
+    return [TextPair(line, triples, tuple(known)) for line, (triples, known) in found.items()]
 
 
 def _triples(row: Mapping[str, object]) -> tuple[Triple, ...]:
@@ -131,14 +131,14 @@ def _texts(row: Mapping[str, object]) -> list[str]:
     return [text for text in clean if text]
 
 
-def spread(pairs: Sequence[Pair], limit: int | None) -> Sequence[Pair]:
+def spread(pairs: Sequence[TextPair], limit: int | None) -> Sequence[TextPair]:
     """At most so many pairs, taken evenly over the whole."""
     if limit is None or limit >= len(pairs):
         return pairs
     return [pairs[at * len(pairs) // limit] for at in range(limit)]
 
 
-def split(pairs: Sequence[Pair], share: float, seed: int) -> Split:
+def split(pairs: Sequence[TextPair], share: float, seed: int) -> Split:
     """Set a share of the pairs aside, chosen by a hash of their triples: the same whatever the order of the files.
 
     Args:
@@ -155,7 +155,7 @@ def split(pairs: Sequence[Pair], share: float, seed: int) -> Split:
     )
 
 
-def digest(pairs: Iterable[Pair]) -> str:
+def digest(pairs: Iterable[TextPair]) -> str:
     """A hash of pairs and their order."""
     found = hashlib.blake2b(digest_size=8)
     for pair in pairs:

@@ -13,12 +13,12 @@ from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import words
-from thinkgraph.training.pairs import Pair
+from thinkgraph.training.pairs import TextPair
 
 MISSING = "training graph-to-text needs {0}: run `pip install 'thinkgraph[g2t]'` (or `pip install {0}`)"
 
 
-class Scores(TypedDict):
+class TextScores(TypedDict):
     """Figures over one set of texts."""
 
     texts: int
@@ -38,7 +38,7 @@ class Scores(TypedDict):
     """Share of the texts in which the check of tools/communities/g2t_check.py finds no fault."""
 
 
-class _Words:
+class _FoldedWords:
     """The tokeniser given to rouge-score, whose own drops every letter outside a to z."""
 
     def tokenize(self, text: str) -> list[str]:
@@ -61,7 +61,7 @@ def rouge1() -> Callable[[Sequence[str], str], float]:
     """A function (references, text) that gives ROUGE-1's F-measure against the best reference, 0 to 1."""
     from rouge_score.rouge_scorer import RougeScorer
 
-    scorer: Any = RougeScorer(["rouge1"], tokenizer=_Words())
+    scorer: Any = RougeScorer(["rouge1"], tokenizer=_FoldedWords())
 
     def score(references: Sequence[str], text: str) -> float:
         return float(scorer.score_multi(references, text)["rouge1"].fmeasure)
@@ -81,7 +81,7 @@ def coverage(text: str, triples: Sequence[Triple]) -> int:
     return sum(named(triple["subject_label"]) and named(triple["object_label"]) for triple in triples)
 
 
-def score_texts(pairs: Sequence[Pair], texts: Sequence[str]) -> Scores:
+def score_texts(pairs: Sequence[TextPair], texts: Sequence[str]) -> TextScores:
     """Compare one text per pair with the pair's references and triples.
 
     Raises:
@@ -97,7 +97,7 @@ def score_texts(pairs: Sequence[Pair], texts: Sequence[str]) -> Scores:
     most = max(len(pair.texts) for pair in pairs)
     # None stands where a pair has fewer references than another.
     references: Any = [[pair.texts[at] if at < len(pair.texts) else None for pair in pairs] for at in range(most)]
-    return Scores(
+    return TextScores(
         texts=len(pairs),
         rouge1=100 * sum(best(pair.texts, text) for pair, text in zip(pairs, texts, strict=True)) / len(pairs),
         bleu=float(sacrebleu.corpus_bleu(texts, references).score),

@@ -24,8 +24,8 @@ from thinkgraph.ingest.folder import BuildFolder, FolderKind, refuse_target
 from thinkgraph.tools.communities.g2t import load_checkpoint, max_tokens, room_for, writer
 from thinkgraph.tools.encoders.embeddings import folder_hash, one_line, quiet_libraries
 from thinkgraph.tools.progress import Progress, no_progress
-from thinkgraph.training.pairs import Pair, Split, digest
-from thinkgraph.training.scores import Scores, require_packages, score_texts
+from thinkgraph.training.pairs import Split, TextPair, digest
+from thinkgraph.training.scores import TextScores, require_packages, score_texts
 
 REPORT = "g2t.json"
 """The file that tells a folder trained here from any other."""
@@ -71,7 +71,7 @@ class EpochRow(TypedDict):
     training_loss: float
     validation_loss: float | None
     """None where there are no validation pairs, or they were not evaluated."""
-    scores: Scores | None
+    scores: TextScores | None
 
 
 class TrainReport(TypedDict):
@@ -265,8 +265,8 @@ def _run(
 
 
 def _encode(
-    model: Any, tokenizer: Any, rows: Sequence[tuple[Pair, str]]
-) -> tuple[list[tuple[Pair, dict[str, Any]]], int]:
+    model: Any, tokenizer: Any, rows: Sequence[tuple[TextPair, str]]
+) -> tuple[list[tuple[TextPair, dict[str, Any]]], int]:
     """Token ids of triples and texts; those that would have to be cut are counted and left out.
 
     A text that speaks of triples beyond the cut would teach the model to invent.
@@ -381,7 +381,9 @@ def _rows(state: Any) -> list[EpochRow]:
             before = step
         if "eval_rouge1" in entry:
             rows[-1]["validation_loss"] = entry["eval_loss"]
-            rows[-1]["scores"] = cast("Scores", {name: entry[f"eval_{name}"] for name in Scores.__annotations__})
+            rows[-1]["scores"] = cast(
+                "TextScores", {name: entry[f"eval_{name}"] for name in TextScores.__annotations__}
+            )
     return rows
 
 
@@ -396,7 +398,7 @@ def _last_checkpoint(work: Path) -> str | None:
     return str(whole[max(whole)]) if whole else None
 
 
-def _start(settings: TrainSettings, pairs: Sequence[Pair]) -> tuple[Any, Any]:
+def _start(settings: TrainSettings, pairs: Sequence[TextPair]) -> tuple[Any, Any]:
     if settings.base:
         return from_checkpoint(writer(settings.base).source, settings.dropout)
     texts = (text for pair in pairs for text in (pair.line, *pair.texts))

@@ -28,7 +28,7 @@ from thinkgraph.tools.communities.g2t import GraphToText, writer
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.encoders.minilm import bundled_folder
 from thinkgraph.tools.meter import Meter, current_meter
-from thinkgraph.training.pairs import Pair, Split, make_triple
+from thinkgraph.training.pairs import Split, TextPair, make_triple
 from thinkgraph.training.train import TrainSettings, from_scratch, train
 
 COUNTRIES = ("Panama", "Colombia", "Peru", "Chile", "Bolivia", "Uruguay", "Japan", "Suriname")
@@ -60,7 +60,7 @@ def taught(tmp_path_factory: pytest.TempPathFactory) -> Path:
     known = []
     for name in COUNTRIES:
         triples = tuple(community(name))
-        known.append(Pair(community_line(triples), triples, (f"{name} City is the capital of {name}.",)))
+        known.append(TextPair(community_line(triples), triples, (f"{name} City is the capital of {name}.",)))
     out = tmp_path_factory.mktemp("taught") / "model"
     settings = TrainSettings(scratch="tiny", epochs=40, lr=3e-3, batch=8, dropout=0.0, evaluate_every=40)
     train(Split(known, known), out, settings)

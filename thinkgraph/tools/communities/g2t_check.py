@@ -24,7 +24,7 @@ from typing import NamedTuple
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Triple
-from thinkgraph.tools.communities.g2t_words import Word, quotations, same_word, sentences, spelt_out, words_in
+from thinkgraph.tools.communities.g2t_words import TextWord, quotations, same_word, sentences, spelt_out, words_in
 from thinkgraph.tools.linking.names import folded
 
 ENOUGH = 0.5
@@ -56,7 +56,7 @@ class Check(NamedTuple):
 
 class _Label(NamedTuple):
     key: str
-    variants: tuple[tuple[Word, ...], ...]
+    variants: tuple[tuple[TextWord, ...], ...]
     """Its words without function words; the same without what stands in brackets, and without what follows a comma."""
     whole: bool
     """A mention holds all of its words: in scripts without spaces half a name is another name."""
@@ -108,7 +108,7 @@ class _Checker:
 
     # --- what no triple holds -------------------------------------------------------------------------------------
 
-    def _is_known(self, word: Word) -> bool:
+    def _is_known(self, word: TextWord) -> bool:
         if word.stop or word.form in _TITLES or any(same_word(held, word) for held in self.vocabulary):
             return True
         return any(spelt_out(word, variant) is not None for label in self.labels for variant in label.variants)
@@ -145,7 +145,7 @@ class _Checker:
             return False
         return all(self._raw(word) in _CONNECTORS for word in between)
 
-    def _raw(self, word: Word) -> str:
+    def _raw(self, word: TextWord) -> str:
         return self.text[word.start : word.end]
 
     def _opens(self, at: int) -> bool:
@@ -196,7 +196,7 @@ class _Checker:
         equal = [row for row in found if row[:2] == best]
         return _Mention(at, max(row[2] for row in equal), frozenset(row[3] for row in equal)) if equal else None
 
-    def _reach(self, at: int, variant: Sequence[Word]) -> tuple[int, int]:
+    def _reach(self, at: int, variant: Sequence[TextWord]) -> tuple[int, int]:
         """How many words of a label stand together from a word on, in any order, and the last of them."""
         left = list(variant)
         last = place = at
@@ -214,7 +214,7 @@ class _Checker:
             place = end + 1
         return len(variant) - len(left), last
 
-    def _spelling(self, place: int, left: Sequence[Word]) -> tuple[tuple[int, int] | None, int]:
+    def _spelling(self, place: int, left: Sequence[TextWord]) -> tuple[tuple[int, int] | None, int]:
         """Which acronym of a label the words from `place` on spell out, and the last of them."""
         for number, held in enumerate(left):
             span = range(place, min(place + 2 * len(held.form), len(self.words))) if held.acronym else ()
@@ -298,14 +298,14 @@ def _labels(triples: Sequence[Triple]) -> list[_Label]:
     return list(found.values())
 
 
-def _content(name: str) -> tuple[Word, ...]:
+def _content(name: str) -> tuple[TextWord, ...]:
     words = words_in(name)
     return tuple(word for word in words if not word.stop) or words
 
 
-def _vocabulary(triples: Sequence[Triple]) -> list[Word]:
+def _vocabulary(triples: Sequence[Triple]) -> list[TextWord]:
     """Every word that a text may use for what the triples hold, relations and qualifiers included."""
-    found: dict[tuple[object, ...], Word] = {}
+    found: dict[tuple[object, ...], TextWord] = {}
     for triple in triples:
         pairs = [part for pair in triple["qualifiers"] for part in pair]
         for name in (triple["subject_label"], triple["relation_label"], triple["object_label"], *pairs):

@@ -53,7 +53,7 @@ _MOST_CASE = 2
 
 
 @dataclass(frozen=True)
-class Word:
+class TextWord:
     """One word or number of a text, at `text[start:end]`."""
 
     form: str
@@ -79,7 +79,7 @@ class Word:
 
 
 @lru_cache(maxsize=4096)
-def words_in(text: str) -> tuple[Word, ...]:
+def words_in(text: str) -> tuple[TextWord, ...]:
     """The words and numbers of a text, in order. Punctuation gives nothing; an apostrophe with s belongs to its word."""
     months = {match.start(1): int(match[1]) for match in _ISO_DATE.finditer(text)}
     # 2014–15 ends in 2015.
@@ -87,7 +87,7 @@ def words_in(text: str) -> tuple[Word, ...]:
     return tuple(_word(match, months, years) for match in _TOKEN.finditer(text))
 
 
-def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int, float]) -> Word:
+def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int, float]) -> TextWord:
     raw = match[match.lastgroup]
     start, end = match.span(match.lastgroup)
     if match.lastgroup == "number":
@@ -95,11 +95,11 @@ def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int
         fraction = plain.partition(".")[2]
         decimals = len(fraction) if fraction.isdigit() else 0
         value = years.get(start, float(plain))
-        return Word(raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
+        return TextWord(raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
     letters = raw.replace(".", "")
     name, capital = folded(letters), letters[0].isupper()
     month = next((n for n, month in enumerate(_MONTHS, start=1) if name in {month, month[:3]}), 0) if capital else 0
-    return Word(
+    return TextWord(
         stem(name),
         start,
         end,
@@ -110,7 +110,7 @@ def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int
     )
 
 
-def same_word(held: Word, said: Word) -> bool:
+def same_word(held: TextWord, said: TextWord) -> bool:
     """Whether a word of a text stands for a word of a label: equal, inflected, or the same number, rounded perhaps."""
     if said.number is not None and held.number is not None:
         return round(held.number, said.decimals) == round(said.number, said.decimals) or held.number == said.number
@@ -123,7 +123,7 @@ def same_word(held: Word, said: Word) -> bool:
     return held.form == said.form or _inflected(held.form, said.form)
 
 
-def spelt_out(word: Word, variant: Sequence[Word]) -> tuple[int, int] | None:
+def spelt_out(word: TextWord, variant: Sequence[TextWord]) -> tuple[int, int] | None:
     """Which words of a name an acronym stands for, as a half-open range: US for the first two of United States Army.
 
     One letter more than the whole name has words is allowed: USA for United States.
@@ -169,7 +169,7 @@ def quotations(text: str) -> list[tuple[int, int]]:
     return [match.span(match.lastindex) for match in _QUOTED.finditer(text)]
 
 
-def sentences(text: str, words: Sequence[Word], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+def sentences(text: str, words: Sequence[TextWord], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
     """The spans of a text's sentences. No sentence ends inside a span of `whole` (a name such as "Washington, D.C.")."""
     ends = [
         match.end()
@@ -180,7 +180,7 @@ def sentences(text: str, words: Sequence[Word], whole: Sequence[tuple[int, int]]
     return [span for span in zip(starts, [*ends, len(text)], strict=True) if text[slice(*span)].strip()]
 
 
-def _abbreviates(text: str, words: Sequence[Word], end: regex.Match[str]) -> bool:
+def _abbreviates(text: str, words: Sequence[TextWord], end: regex.Match[str]) -> bool:
     if end[0][0] != "." or end.end() == len(text):
         return False
     following = text[end.end() :].lstrip()
