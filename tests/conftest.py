@@ -12,6 +12,8 @@ from hypothesis import settings
 sys.path.insert(0, str(Path(__file__).parent))
 # Before LangGraph is imported: the switch is read at import time.
 os.environ.setdefault("LANGGRAPH_STRICT_MSGPACK", "true")
+# One thread a worker, set before torch is imported: more threads than cores wait for each other.
+os.environ.setdefault("OMP_NUM_THREADS", "1")
 # The same examples every time: a failure on one machine fails on all. THOROUGH=… looks further.
 settings.register_profile(
     "repeatable",
