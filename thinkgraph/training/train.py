@@ -347,16 +347,16 @@ def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], No
 
         @override
         def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            loss = kwargs["logs"].get("loss", 0.0)
-            if not math.isfinite(loss):
+            loss = kwargs["logs"].get("loss")
+            if loss is not None and not math.isfinite(loss):
                 raise ModelError(
                     f"training failed: the loss is {loss} by step {state.global_step}; a smaller --lr may help"
                 )
+            # A loss is logged before every checkpoint: from then on there is something to go on with.
+            place.finished("begun", result=True)
 
         @override
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            # From now on there is something to go on with.
-            place.finished("begun", result=True)
             if state.global_step % _steps(state) == 0:
                 each(_rows(state)[-1])
 
