@@ -22,6 +22,7 @@ from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.ingest.writers import adjacency
+from thinkgraph.ingest.writers import rows as rows_module
 from thinkgraph.tools import knowledge as knowledge_module
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
@@ -293,19 +294,19 @@ def test_triples_are_not_read_again(tmp_path, files, monkeypatch):
     with pytest.raises(KnowledgeError, match=r"No space left on device.*same command again"):
         build_kb(tmp_path / "kb", **files)
     monkeypatch.setattr(build_module, "write_graph", write)
-    monkeypatch.setattr(build_module, "read_batches", None)
+    monkeypatch.setattr(build_module, "read_triples", None)
     report = build_kb(tmp_path / "kb", **files)
     assert report.resumed
     assert report.manifest["graph"]["triples"] == 4
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
 
 
-@pytest.mark.parametrize("where", ["adjacency._lay", "name_writer.spoken_names", "name_writer.NameWriter._index"])
+@pytest.mark.parametrize("where", ["adjacency._write_edges", "names.folded_words", "names.NameWriter.move"])
 def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr(f"thinkgraph.ingest.{where}", full)
+    monkeypatch.setattr(f"thinkgraph.ingest.writers.{where}", full)
     with pytest.raises(KnowledgeError, match="No space left on device"):
         build_kb(tmp_path / "kb", **files)
     assert not (tmp_path / "kb").exists()
@@ -316,19 +317,19 @@ def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
 def test_a_failure_ends_the_sorting(tmp_path, monkeypatch):
     path = tmp_path / "t.tsv"
     path.write_text("".join(f"n{i}\tr\tn{i * 7 % 5000}\n" for i in range(5000)))
-    monkeypatch.setattr("thinkgraph.ingest.writers.runs.RUN_ROWS", 10)
-    lay, times = adjacency._lay, []
+    monkeypatch.setattr(rows_module, "RUN_ROWS", 10)
+    write, times = adjacency._write_edges, []
 
     def slow(*arguments: object) -> None:
         times.append(time.sleep(0.01))
-        lay(*arguments)
+        write(*arguments)
 
-    monkeypatch.setattr(adjacency, "_lay", slow)
+    monkeypatch.setattr(adjacency, "_write_edges", slow)
 
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("thinkgraph.ingest.writers.names.NodeSource.write", full)
+    monkeypatch.setattr("thinkgraph.ingest.writers.names.NameWriter.write", full)
     with pytest.raises(KnowledgeError, match="No space left on device"):
         build_kb(tmp_path / "kb", triples=[path], index=False)
     assert len(times) < 500

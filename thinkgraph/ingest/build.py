@@ -10,21 +10,19 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
-from itertools import islice
 from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
-from thinkgraph.ingest.readers.blocks import BATCH_ROWS, Batch, read_batches
 from thinkgraph.ingest.readers.facts import Facts, Languages
-from thinkgraph.ingest.readers.files import TripleRow, read_aliases, read_entities, read_passages
+from thinkgraph.ingest.readers.files import TripleRow, read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.readers.linked import LinkCounts, linked_passages
 from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
 from thinkgraph.ingest.readers.rejects import Reject, Rejects
 from thinkgraph.ingest.readers.wikidata import read_wikidata
 from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
-from thinkgraph.ingest.writers.loader import Loaded, LoadState, TripleLoader
+from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, TextCounts
 from thinkgraph.tools.linking.names import key_label
@@ -232,7 +230,7 @@ class Build:
     def run(self, place: BuildFolder) -> tuple[KbManifest, GraphCounts]:
         """Make what the working folder does not hold yet; gives the manifest and the counts of the graph."""
         counts = self._stage(place, "graph", lambda: self._graph(place))
-        Loaded.remove(place.work / kb_files.GRAPH)
+        remove_load(place.work / kb_files.GRAPH)
         text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
         linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
@@ -293,21 +291,16 @@ class Build:
         path, inputs, rejects = place.work / kb_files.GRAPH, self.inputs, self.rejects
         aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
         meta = {"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)}
-        detect, progress = self.detect_literals, self.progress
         if inputs.wikidata or any(map(rdf_form, inputs.triples)):
             # What these files say of entities is kept only until the graph is written: both are one stage.
             with Facts(said := place.work / "facts.part", Languages(self.languages)) as facts:
                 state = self._triples(path, facts, place.work)
                 names = facts.aliases(aliases)
-                counts, unknown = write_graph(
-                    path, state, meta=meta, detect_literals=detect, aliases=names, progress=progress
-                )
+                counts, unknown = write_graph(path, state, meta=meta, aliases=names, progress=self.progress)
             said.unlink(missing_ok=True)
         else:
             state = self._stage(place, "triples", lambda: self._triples(path, None, place.work))
-            counts, unknown = write_graph(
-                path, state, meta=meta, detect_literals=detect, aliases=aliases, progress=progress
-            )
+            counts, unknown = write_graph(path, state, meta=meta, aliases=aliases, progress=self.progress)
         for key in unknown:
             if inputs.aliases:
                 rejects.add(
@@ -318,8 +311,8 @@ class Build:
     def _triples(self, path: Path, facts: Facts | None, work: Path) -> LoadState:
         inputs = self.inputs
         with TripleLoader(path, progress=self.progress) as loader:
-            for batches in self._batches(facts, work):
-                loader.add(batches, literal_relations=self.literal_relations)
+            for rows in self._rows(facts, work):
+                loader.add(rows, literal_relations=self.literal_relations)
             if not loader.rows:
                 names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
                 first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
@@ -329,17 +322,17 @@ class Build:
                 loader.describe(facts.rows())
             if inputs.entities:
                 loader.describe(read_entities(inputs.entities, self.rejects))
-            return loader.finish()
+            return loader.finish(detect_literals=self.detect_literals)
 
-    def _batches(self, facts: Facts | None, work: Path) -> Iterator[Iterable[Batch]]:
+    def _rows(self, facts: Facts | None, work: Path) -> Iterator[Iterable[TripleRow]]:
         """The triples of each file; what RDF and dumps say of entities beside them goes to `facts`."""
         for number, path in enumerate(self.inputs.triples):
             if facts is not None and rdf_form(path):
-                yield _rows_in_batches(read_rdf(path, facts, self.rejects, number=number))
+                yield read_rdf(path, facts, self.rejects, number=number)
             else:
-                yield read_batches(path, self.rejects)
+                yield read_triples(path, self.rejects)
         if facts is not None and self.inputs.wikidata:
-            yield _rows_in_batches(read_wikidata(self.inputs.wikidata, facts, self.rejects, work))
+            yield read_wikidata(self.inputs.wikidata, facts, self.rejects, work)
 
     @property
     def _encodes(self) -> bool:
@@ -412,12 +405,6 @@ class Build:
             except KnowledgeError as error:
                 # The knowledge base is whole without it: searches read all vectors, or make it later.
                 self.notes.append(f"no search index was made: {error}")
-
-
-def _rows_in_batches(rows: Iterable[TripleRow]) -> Iterator[Batch]:
-    stream = iter(rows)
-    while batch := list(islice(stream, BATCH_ROWS)):
-        yield batch
 
 
 def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:

@@ -6,18 +6,14 @@ import io
 import json
 from pathlib import Path
 
-import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.readers import spans
 from thinkgraph.ingest.readers.files import read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.ingest.writers.graph import GraphWriter
-from thinkgraph.ingest.writers.intern import Interner
-from thinkgraph.ingest.writers.runs import RowFile
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 from thinkgraph.tools.values import value_kind
 
@@ -201,52 +197,6 @@ def test_entities_aliases_passages(tmp_path):
 )  # fmt: skip
 def test_values(text, kind):
     assert value_kind(text) == kind
-
-
-def number(interner: Interner, texts: list[str]) -> tuple[list[int], list[str]]:
-    data, starts, ends = spans.joined(texts)
-    numbers, new = interner.intern(spans.hashes(spans.words_of(data), starts, ends))
-    return numbers.tolist(), [text.decode() for text in spans.cut(data, starts[new], ends[new])]
-
-
-def test_interner_numbers_by_first_appearance():
-    interner = Interner(2)
-    assert number(interner, ["b", "a", "b"]) == ([1, 2, 1], ["b", "a"])
-    assert number(interner, ["c", "a", "d", "c"]) == ([3, 2, 4, 3], ["c", "d"])
-    assert number(interner, []) == ([], [])
-    assert len(interner) == 4
-
-
-@given(batches=st.lists(st.lists(st.text(max_size=20), max_size=60), max_size=8))
-def test_interner_agrees_with_a_dictionary(batches):
-    interner, known = Interner(2), {}
-    for texts in batches:
-        new = [text for text in dict.fromkeys(texts) if text not in known]
-        for text in texts:
-            known.setdefault(text, len(known) + 1)
-        assert number(interner, texts) == ([known[text] for text in texts], new)
-
-
-def test_hashes_of_look_alikes_differ():
-    texts = [f"{i}" for i in range(20_000)] + [f"entity/{i:024d}" for i in range(20_000)]
-    texts += [f"x{a:04d}yyyy{b:03d}z" for a in range(150) for b in range(150)]
-    texts += ["\0" * n for n in range(50)] + ["ab" * a + "é" * b for a in range(1, 40) for b in range(1, 40)]
-    data, starts, ends = spans.joined(texts)
-    found = spans.hashes(spans.words_of(data), starts, ends)
-    assert len(set(found.tolist())) == len(set(texts))
-    everything = np.ones(len(texts), bool)
-    assert not set(found.tolist()) & set(spans.mark(found, everything).tolist())
-
-
-@given(rows=st.lists(st.tuples(*[st.integers(0, 20)] * 3), max_size=200), size=st.integers(1, 30))
-def test_sorted_runs_sort(tmp_path_factory, rows, size):
-    with RowFile(tmp_path_factory.mktemp("runs") / "rows", 3) as file:
-        if rows:
-            file.append(*(np.array(column, dtype=np.int32) for column in zip(*rows, strict=True)))
-        runs = [run.tolist() for run in file.sorted_runs(20, run_rows=size)]
-    assert [tuple(row) for run in runs for row in run] == sorted(set(rows))
-    leads = [{row[0] for row in run} for run in runs]
-    assert all(not a & b for i, a in enumerate(leads) for b in leads[i + 1 :])
 
 
 def usable(text: str) -> bool:

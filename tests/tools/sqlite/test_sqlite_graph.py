@@ -152,14 +152,6 @@ def test_large_files_are_not_mapped(suite_graph, monkeypatch):
     assert found == mapped
 
 
-def test_relations_are_kept_within_bounds(suite_graph, monkeypatch):
-    with SqliteGraphStore(suite_graph) as store:
-        found = store.relations(["Paris", "ada"]), store.neighbourhood(["Paris"])
-    monkeypatch.setattr("thinkgraph.tools.sqlite.graph._KEPT_RELATIONS", 2)
-    with SqliteGraphStore(suite_graph) as store:
-        assert (store.relations(["Paris", "ada"]), store.neighbourhood(["Paris"])) == found
-
-
 def test_datatypes_of_literals(tmp_path):
     rows = [
         ("a", "r", "5", (), ""),
@@ -230,3 +222,25 @@ def test_hub_pairs_in_edges_among(tmp_path):
         assert len(store.edges_among(["hub", "hub2"])) == 2
         assert len(store.edges_among(["hub", "n7", "n8"])) == 2
         assert len(store.edges_among(["hub", *(f"n{i}" for i in range(2_500))], limit=100)) == 100
+
+
+@pytest.mark.parametrize("damage", ["DELETE FROM triple", "DELETE FROM edge", "DELETE FROM inverse", "DELETE FROM relation",
+    "DELETE FROM node WHERE key = 'b'", "DELETE FROM triple WHERE id = 2"])  # fmt: skip
+def test_a_damaged_graph_says_so(tmp_path, damage):
+    path = tmp_path / "graph.sqlite"
+    with GraphWriter(path) as writer:
+        writer.add([("a", "r", "b", (), None), ("b", "r", "a", (), None), ("a", "s", "a", (), None)])
+        writer.finish(meta={"name": "t", "fingerprint": "f"})
+    db = sqlite3.connect(path)
+    with db:
+        db.execute(damage)
+    db.close()
+
+    def read() -> None:
+        with SqliteGraphStore(path) as store:
+            store.relations(["a"])
+            store.neighbourhood(["a"])
+
+    with pytest.raises(StoreError, match="damaged") as caught:
+        read()
+    assert "\n" not in str(caught.value)

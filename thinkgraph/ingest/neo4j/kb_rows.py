@@ -9,15 +9,20 @@ from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
-import numpy.typing as npt
 
 from thinkgraph.closing import Closing
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.sqlite.file import ReadOnlyFile
-from thinkgraph.tools.sqlite.graph_schema import ALIAS, ARRAYS
-from thinkgraph.tools.sqlite.pages import PagedArray
+from thinkgraph.tools.sqlite.graph_schema import ALIAS
 from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
+
+_TRIPLES = """
+SELECT t.relation, t.id, s.key, r.name, o.key, o.literal, q.pairs
+FROM (SELECT id FROM triple WHERE (relation, id) > (?, ?) ORDER BY relation, id) i CROSS JOIN triple t ON t.id = i.id
+CROSS JOIN node s ON s.id = t.subject CROSS JOIN relation r ON r.id = t.relation CROSS JOIN node o ON o.id = t.object
+LEFT JOIN qualifier q ON q.id = t.qualifiers
+"""
 
 
 class NodeRow(NamedTuple):
@@ -88,7 +93,9 @@ class KbRows(Closing):
     def longest_name(self) -> int:
         """Length of the longest label of an entity, in bytes."""
         with self._graph.connection() as db:
-            sql = "SELECT coalesce(max(length(CAST(coalesce(label, key) AS BLOB))), 0) FROM node WHERE literal = 0"
+            sql = (
+                "SELECT coalesce(max(length(CAST(iif(label = '', key, label) AS BLOB))), 0) FROM node WHERE literal = 0"
+            )
             ((length,),) = db.execute(sql).fetchall()
         return int(length)
 
@@ -102,26 +109,14 @@ class KbRows(Closing):
             sql = "SELECT id, key, label, type, description FROM node WHERE literal = ? AND id > ? ORDER BY id"
             for number, key, label, kind, description in db.execute(sql, (int(literal), after)):
                 shown = label or (key if literal else key_label(key))
-                yield NodeRow(number, key, shown, kind or "", description or "", aliases.get(number, []))
+                yield NodeRow(number, key, shown, kind, description, aliases.get(number, []))
 
     def triples(self, *, after: tuple[int, int] = (0, 0)) -> Iterator[TripleRow]:
-        """All triples, relation by relation. Their numbers are held in memory, 12 bytes a triple."""
+        """All triples, relation by relation."""
         with self._graph.connection() as db:
-            rows = _array(db, "triple")
-            relations = dict(db.execute("SELECT id, name FROM relation").fetchall())
-            order = np.argsort(rows[:, 1], kind="stable")
-            # A triple's number is its place, counted from 1.
-            later = (rows[order, 1] > after[0]) | ((rows[order, 1] == after[0]) & (order + 1 > after[1]))
-            order = order[later]
-            for at in range(0, len(order), _BATCH):
-                places = order[at : at + _BATCH]
-                ends = rows[places]
-                nodes = _nodes(db, np.unique(ends[:, (0, 2)]).tolist())
-                qualifiers = _qualifiers(db, places.tolist())
-                for place, (s, r, o) in zip(places.tolist(), ends.tolist(), strict=True):
-                    key, literal = nodes[o]
-                    pairs = qualifiers.get(place, [])
-                    yield TripleRow((r, place + 1), nodes[s][0], relations[r], key, bool(literal), pairs)
+            for relation, number, subject, name, obj, literal, pairs in db.execute(_TRIPLES, after):
+                qualifiers = json.loads(pairs) if pairs else []
+                yield TripleRow((relation, number), subject, name, obj, bool(literal), qualifiers)
 
     def passages(self, *, after: int = 0) -> Iterator[PassageRow]:
         """All passages, in the order of their numbers."""
@@ -144,32 +139,6 @@ class KbRows(Closing):
             return 0
         with self._text.connection() as db:
             return int(_meta(db).get("dimensions", 0))
-
-
-_BATCH = 20_000
-
-
-def _array(db: sqlite3.Connection, name: str) -> npt.NDArray[np.int32]:
-    """A whole array of `graph.sqlite`, shape (entries, integers of one entry)."""
-    data = b"".join(page for (page,) in db.execute(f"SELECT data FROM {name} ORDER BY id"))
-    return np.frombuffer(data, "<i4").reshape(-1, ARRAYS[name])
-
-
-def _nodes(db: sqlite3.Connection, numbers: list[int]) -> dict[int, tuple[str, int]]:
-    sql = "SELECT n.id, n.key, n.literal FROM json_each(?) j CROSS JOIN node n ON n.id = j.value"
-    return {number: (key, literal) for number, key, literal in db.execute(sql, (json.dumps(numbers),))}
-
-
-def _qualifiers(db: sqlite3.Connection, places: list[int]) -> dict[int, list[list[str]]]:
-    """Qualifiers by place, of the triples that have any."""
-    sets = {
-        place: number
-        for place, (number,) in PagedArray("qualified", sparse=True).at(db, sorted(places)).items()
-        if number
-    }
-    sql = "SELECT q.id, q.pairs FROM json_each(?) j CROSS JOIN qualifier q ON q.id = j.value"
-    pairs = dict(db.execute(sql, (json.dumps(sorted(set(sets.values()))),)).fetchall())
-    return {place: json.loads(pairs[number]) for place, number in sets.items()}
 
 
 def _meta(db: sqlite3.Connection) -> dict[str, str]:

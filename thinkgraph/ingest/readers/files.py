@@ -124,7 +124,7 @@ def triples_in(
     rows: Iterable[tuple[int, Sequence[str]]], layout: ColumnLayout, path: Path, rejects: Rejects
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""
-    s, r, o = layout.subject, layout.relation, layout.object
+    s, r, o, plain = layout.subject, layout.relation, layout.object, layout.needed == _COLUMNS and layout.flag < 0
     for line, cells in rows:
         if len(cells) < layout.needed:
             rejects.add(path, line, f"{len(cells)} column{'s' * (len(cells) != 1)} where {layout.needed} are needed")
@@ -135,6 +135,9 @@ def triples_in(
             obj, datatype = literal_of(obj)
         if not (subject and relation and obj):
             rejects.add(path, line, f"empty {'subject' if not subject else 'relation' if not relation else 'object'}")
+            continue
+        if plain and len(cells) == _COLUMNS:
+            yield subject, relation, obj, (), datatype
             continue
         if datatype is None and layout.marked(cells):
             datatype = ""

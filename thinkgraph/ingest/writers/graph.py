@@ -1,28 +1,23 @@
-"""Writes `graph.sqlite`: triples are laid down as they are read, then sorted, and last the names are indexed."""
+"""Writes `graph.sqlite` from what was loaded: triples are sorted both ways while the names are indexed."""
 
 from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack
-from functools import partial
-from itertools import islice
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor, wait
+from contextlib import ExitStack, closing
 from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-import numpy as np
 from typing_extensions import TypedDict
 
-from thinkgraph.ingest.readers.blocks import BATCH_ROWS, Batch
-from thinkgraph.ingest.readers.files import EntityRow, TripleRow
-from thinkgraph.ingest.writers.adjacency import Adjacency, Changed, sort_rows
-from thinkgraph.ingest.writers.intern import Ints
-from thinkgraph.ingest.writers.literals import Literals, find_literals
-from thinkgraph.ingest.writers.loader import Loaded, LoadState, TripleLoader, part
-from thinkgraph.ingest.writers.names import NameWriter, NodeSource
+from thinkgraph.ingest.readers.files import EntityRow
+from thinkgraph.ingest.writers.adjacency import write_triples
+from thinkgraph.ingest.writers.loader import BATCH_ROWS, LoadState, TripleLoader, load_file, remove_load, rows_file
+from thinkgraph.ingest.writers.names import NameWriter
+from thinkgraph.ingest.writers.rows import fast_database, insert_rows
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.sqlite import graph_schema as schema
@@ -54,6 +49,7 @@ class GraphWriter:
         self._path = path
         self._progress = progress
         self._loader = TripleLoader(path, progress=progress)
+        self.add = self._loader.add
 
     def __enter__(self) -> Self:
         return self
@@ -62,17 +58,7 @@ class GraphWriter:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._loader.__exit__(kind, error, trace)
-        Loaded.remove(self._path)
-
-    def add(self, rows: Iterable[TripleRow], *, literal_relations: frozenset[str] = frozenset()) -> None:
-        """Take the triples of one file. All objects of `literal_relations` are literals."""
-        stream = iter(rows)
-        batches = iter(lambda: list(islice(stream, BATCH_ROWS)), [])
-        self.add_batches(batches, literal_relations=literal_relations)
-
-    def add_batches(self, batches: Iterable[Batch], *, literal_relations: frozenset[str] = frozenset()) -> None:
-        """Take the triples of one file as `read_batches` gives them."""
-        self._loader.add(batches, literal_relations=literal_relations)
+        remove_load(self._path)
 
     def finish(
         self,
@@ -95,14 +81,22 @@ class GraphWriter:
             The counts, and the keys of `aliases` that name no entity.
         """
         self._loader.describe(entities)
-        return write_graph(
-            self._path,
-            self._loader.finish(),
-            meta=meta,
-            detect_literals=detect_literals,
-            aliases=aliases,
-            progress=self._progress,
-        )
+        state = self._loader.finish(detect_literals=detect_literals)
+        return write_graph(self._path, state, meta=meta, aliases=aliases or {}, progress=self._progress)
+
+
+def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> None:
+    """Write a graph without triples, in which `SqliteGraphStore` finds entities of a graph that lies elsewhere by name.
+
+    Args:
+        path: the new file.
+        labels: the label of each entity, by its id.
+        aliases: further names, by id.
+    """
+    with GraphWriter(path) as writer:
+        rows = (EntityRow(0, id_, label, "", "") for id_, label in labels.items())
+        meta = {"name": "names", "fingerprint": "names"}
+        writer.finish(meta=meta, detect_literals=False, entities=rows, aliases=aliases)
 
 
 def write_graph(
@@ -110,154 +104,95 @@ def write_graph(
     state: LoadState,
     *,
     meta: Mapping[str, str],
-    detect_literals: bool = True,
-    aliases: Mapping[str, Sequence[str]] | None = None,
+    aliases: Mapping[str, Sequence[str]],
     progress: Progress = no_progress,
 ) -> tuple[GraphCounts, list[str]]:
-    """Make the graph `path` from what a `TripleLoader` laid down there; see `GraphWriter.finish`.
+    """Make the graph `path` from what a `TripleLoader` wrote for it; see `GraphWriter.finish`.
 
-    The load's files are only read, so that it can be begun again after a failure.
+    The load's files stay as they are, so that this can be begun again after a failure.
     """
     with ExitStack() as stack:
-        loaded = stack.enter_context(Loaded(path, state))
-        path.unlink(missing_ok=True)
-        db = sqlite3.connect(path, isolation_level=None)
-        stack.callback(db.close)
-        for kind in (*schema.ARRAYS, "twins"):
-            stack.callback(part(path, kind).unlink, missing_ok=True)
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE", "cache_size=-32000"):
-            db.execute(f"PRAGMA {pragma}")
-        db.executescript(schema.TABLES + schema.PAGES)
-        return _Finish(db, loaded, find_literals(loaded, detect=detect_literals), progress).run(meta, aliases or {})
+        db = stack.enter_context(closing(fast_database(path)))
+        db.executescript(schema.TABLES)
+        db.execute("ATTACH ? AS load", (str(load_file(path)),))
+        names = stack.enter_context(NameWriter(path, load_file(path), aliases=aliases, progress=progress))
+        worker = stack.enter_context(ThreadPoolExecutor(1))
+        work = _Work()
+        stack.callback(work.stop.set)
+        # Both threads spend most of their time in NumPy and SQLite, which run side by side.
+        sorting = worker.submit(_write_tables, db, path, work.told)
+        progress("sorting", 0, 2 * state["rows"])
+        names.write()
+        while not wait([sorting], _TOLD_SECONDS).done:
+            progress("sorting", work.done, 2 * state["rows"])
+        sorting.result()
+        names.move(db)
+        counts = _counts(db, state)
+        progress("nodes", counts["entities"] + counts["literals"], None)
+        db.executemany("INSERT INTO meta VALUES (?, ?)", _meta(db, meta, counts).items())
+        db.execute("COMMIT")
+    return counts, names.unknown
 
 
 class _Stopped(Exception):  # noqa: N818 (no error: the other thread has failed)
     """Raised in the sorting thread when its result is not wanted any more."""
 
 
-class _Finish:
-    """The second half of making a graph, in two threads: one sorts and then fills the full-text indexes, the other
-    writes nodes, names and their indexes. Both spend their time in NumPy and SQLite, which run side by side.
-    """
+class _Work:
+    """How far the sorting thread is, and whether it should go on."""
 
-    def __init__(self, db: sqlite3.Connection, loaded: Loaded, literals: Literals, progress: Progress) -> None:
-        self._db = db
-        self._loaded = loaded
-        self._literals = literals
-        self._nodes = NodeSource(db, loaded, literals)
-        self._relations = loaded.relations()
-        self._progress = progress
-        self._sorted = 0
-        self._stop = threading.Event()
+    def __init__(self) -> None:
+        self.done = 0
+        self.stop = threading.Event()
 
-    def run(self, meta: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> tuple[GraphCounts, list[str]]:
-        self._progress("sorting", 0, None)
-        with ThreadPoolExecutor(1) as worker:
-            try:
-                sorting = worker.submit(self._sort)
-                self._db.execute("BEGIN")
-                self._nodes.write(partial(self._tell, "nodes"))
-                self._db.execute(schema.NODE_INDEX)
-                while True:
-                    try:
-                        adjacency = sorting.result(_TOLD_SECONDS)
-                    except TimeoutError:
-                        self._progress("sorting", self._sorted, 2 * self._loaded.rows.rows)
-                    else:
-                        break
-                with NameWriter(self._db, self._loaded.path, worker, partial(self._tell, "names")) as names:
-                    unknown = names.write(self._nodes, adjacency.degree, aliases)
-                    self._write_relations(adjacency)
-                    self._write_rest(adjacency)
-                    names.finish()
-            except BaseException:
-                self._stop.set()
-                raise
-        counts = self._counts(adjacency)
-        self._meta(meta, counts)
-        self._db.execute("COMMIT")
-        return counts, unknown
+    def told(self, done: int) -> None:
+        self.done = done
+        if self.stop.is_set():
+            raise _Stopped
 
-    def _tell(self, stage: str, done: int) -> None:
-        self._progress(stage, done, None)
 
-    def _sort(self) -> Adjacency:
-        def told(done: int) -> None:
-            self._sorted = done
-            if self._stop.is_set():
-                raise _Stopped
+def _write_tables(db: sqlite3.Connection, path: Path, told: Callable[[int], None]) -> None:
+    """Write all that is no index of names."""
+    (top,) = db.execute("SELECT coalesce(max(id), 0) FROM load.node").fetchone()
+    relations = db.execute("SELECT id, name, label FROM load.relation ORDER BY id").fetchall()
+    db.execute("BEGIN")
+    degree, uses = write_triples(db, rows_file(path), nodes=top, relations=len(relations), told=told)
+    nodes = db.execute("SELECT id, key, literal, label, type, description FROM load.node ORDER BY id")
+    while batch := nodes.fetchmany(BATCH_ROWS):
+        insert_rows(db, "node", [(*row, int(degree[row[0]])) for row in batch])
+    db.execute(schema.NODE_INDEX)
+    rows = []
+    for number, name, given in relations:
+        label = given or relation_label(name)
+        known = {name.lower(), label.lower()}
+        typing = 1 if known & schema.TYPING_RELATIONS else -1 if known & schema.SAMENESS_RELATIONS else 0
+        rows.append((number, name, label, int(uses[number]), typing))
+    insert_rows(db, "relation", rows)
+    db.execute(schema.RELATION_INDEX)
+    db.execute("INSERT INTO qualifier SELECT id, pairs FROM load.qualifier")
+    db.execute("COMMIT")
 
-        return sort_rows(
-            self._loaded.path,
-            self._loaded.rows,
-            top=self._loaded.size - 1 + self._literals.added,
-            relations=len(self._relations),
-            changed=self._changed(),
-            told=told,
-        )
 
-    def _changed(self) -> Changed | None:
-        """Puts literals in the place of the entities they were read as."""
-        mask, twin = self._literals.rows, self._literals.twin
-        if mask is None:
-            return None
+def _counts(db: sqlite3.Connection, state: LoadState) -> GraphCounts:
+    def count(what: str) -> int:
+        return int(db.execute(f"SELECT count(*) FROM {what}").fetchone()[0])
 
-        def changed(chunk: Ints, at: int) -> Ints:
-            chosen = mask[at : at + len(chunk)]
-            chunk[chosen, 2] = twin[chunk[chosen, 2]]
-            return chunk
+    literals, triples = count("node WHERE literal"), count("triple")
+    return {
+        "entities": count("node") - literals,
+        "literals": literals,
+        "triples": triples,
+        "relations": count("relation WHERE triples > 0"),
+        "duplicates": state["rows"] - triples,
+        "literal_relations": state["literal_relations"],
+        "entities_without_triples": count("node WHERE triples = 0"),
+    }
 
-        return changed
 
-    def _write_relations(self, adjacency: Adjacency) -> None:
-        rows = []
-        for number, (name, given) in enumerate(self._relations, 1):
-            label = given or relation_label(name)
-            known = {name.lower(), label.lower()}
-            typing = 1 if known & schema.TYPING_RELATIONS else -1 if known & schema.SAMENESS_RELATIONS else 0
-            rows.append((number, name, label, int(adjacency.uses[number]), typing))
-        self._db.executemany("INSERT INTO relation VALUES (?, ?, ?, ?, ?)", rows)
-        self._db.execute(schema.RELATION_INDEX)
-
-    def _write_rest(self, adjacency: Adjacency) -> None:
-        """The arrays page by page, the sets of qualifiers and the loops."""
-        for name in schema.ARRAYS:
-            with part(self._loaded.path, name).open("rb") as stream:
-                pages = enumerate(iter(partial(stream.read, schema.PAGE_BYTES), b""))
-                # Only the qualifiers have pages without a word: those of triples that have none.
-                rows = (row for row in pages if row[1].count(0) < len(row[1])) if name == "qualified" else pages
-                self._db.executemany(f"INSERT INTO {name} VALUES (?, ?)", rows)
-        for first, texts in self._loaded.texts("pairs"):
-            self._db.executemany("INSERT INTO qualifier VALUES (?, ?)", enumerate(texts, first))
-        for start in range(0, len(adjacency.loops), BATCH_ROWS):
-            self._db.executemany("INSERT INTO loop VALUES (?, ?)", adjacency.loops[start : start + BATCH_ROWS].tolist())
-
-    def _counts(self, adjacency: Adjacency) -> GraphCounts:
-        literals = int(np.count_nonzero(self._literals.literal)) + self._literals.added
-        nodes = self._loaded.size - 1 - int(np.count_nonzero(self._literals.dropped)) + self._literals.added
-        names = [name for name, _ in self._relations]
-        return {
-            "entities": nodes - literals,
-            "literals": literals,
-            "triples": adjacency.triples,
-            "relations": int(np.count_nonzero(adjacency.uses)),
-            "duplicates": adjacency.duplicates,
-            "literal_relations": sorted(names[number - 1] for number in self._literals.relations),
-            "entities_without_triples": nodes - int(np.count_nonzero(adjacency.degree)),
-        }
-
-    def _meta(self, meta: Mapping[str, str], counts: GraphCounts) -> None:
-        prefix = schema.LITERAL_PREFIX
-        while self._db.execute(
-            "SELECT 1 FROM node WHERE literal = 0 AND key >= ? AND key < ? LIMIT 1", (prefix, prefix + "\U0010ffff")
-        ).fetchone():
-            prefix = schema.LITERAL_PREFIX + prefix
-        rows: Iterator[tuple[str, str]] = iter(
-            [
-                *meta.items(),
-                ("format", str(schema.GRAPH_FORMAT)),
-                ("literal_prefix", prefix),
-                *((key, str(counts[key])) for key in ("entities", "literals", "triples", "relations")),
-            ]
-        )
-        self._db.executemany("INSERT INTO meta VALUES (?, ?)", rows)
+def _meta(db: sqlite3.Connection, meta: Mapping[str, str], counts: GraphCounts) -> dict[str, str]:
+    prefix = schema.LITERAL_PREFIX
+    taken = "SELECT 1 FROM node WHERE literal = 0 AND key >= ? AND key < ? LIMIT 1"
+    while db.execute(taken, (prefix, prefix + "\U0010ffff")).fetchone():
+        prefix = schema.LITERAL_PREFIX + prefix
+    kept = {key: str(counts[key]) for key in ("entities", "literals", "triples", "relations")}
+    return {**meta, "format": str(schema.GRAPH_FORMAT), "literal_prefix": prefix, **kept}

@@ -3,15 +3,11 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from typing import NamedTuple
+import sqlite3
+from pathlib import Path
 
 import numpy as np
 
-from thinkgraph.ingest.readers.spans import hashes, joined, words_of
-from thinkgraph.ingest.writers.intern import Ints
-from thinkgraph.ingest.writers.loader import Flags, Loaded, part
-from thinkgraph.ingest.writers.runs import RowFile
 from thinkgraph.tools.values import value_kind
 
 VALUE_SHARE = 0.95
@@ -24,123 +20,55 @@ _BEGINNING = re.compile(
     r"[-+.\u2212$€£¥\s\d]|[A-Z]{3}\s|jan|feb|ma[ry]|apr|ju[nl]|aug|sep|oct|nov|dec|true|false|yes|no", re.IGNORECASE
 )
 
-
-class Literals(NamedTuple):
-    """What became of the nodes of a graph."""
-
-    literal: Flags
-    """By node, whether it is a literal."""
-    rows: Flags | None
-    """Rows whose object changes; None if there are none."""
-    twin: Ints
-    """By node, the node that the object of such a row becomes: itself where it is nothing but a value."""
-    added: int
-    """Literals made of the keys of entities; they are numbered after all nodes, their keys are in the file `twins`."""
-    dropped: Flags
-    """By node, whether nothing mentions it any more."""
-    relations: list[int]
-    """Relations whose values were found to be literals."""
-
-
-def find_literals(loaded: Loaded, *, detect: bool) -> Literals:
-    """Decide which nodes of a load are literals: those marked as such and, with `detect`, the values of relations that
-    have little else.
-    """
-    marked, declared = loaded.flags()
-    nothing = np.zeros(loaded.size, np.bool_)
-    twin = np.arange(loaded.size, dtype=np.int32)
-    value = _values(loaded, marked) if detect else nothing
-    if not value.any():
-        return Literals(marked, None, twin, 0, nothing, [])
-    subject = np.zeros(loaded.size, np.bool_)
-    highest = 0
-    for chunk in loaded.rows.chunks():
-        subject[chunk[:, 0]] = True
-        highest = max(highest, int(chunk[:, 1].max()))
-    open_value = value & ~subject & ~declared & ~marked
-    mask, relations, thing = literal_rows(loaded.rows, loaded.state["files"], value, open_value, highest)
-    becoming = np.zeros(loaded.size, np.bool_)
-    at = 0
-    for chunk in loaded.rows.chunks():
-        becoming[chunk[mask[at : at + len(chunk)], 2]] = True
-        at += len(chunk)
-    if not becoming.any():
-        return Literals(marked, None, twin, 0, nothing, [])
-    other = _namesakes(loaded, marked, becoming)
-    # A node that is only ever a value simply turns into a literal; one that is a thing elsewhere gets a twin.
-    lone = becoming & ~thing
-    literal = marked | (lone & (other == 0))
-    fresh = becoming & thing & (other == 0)
-    twin[other > 0] = other[other > 0]
-    added = int(fresh.sum())
-    twin[fresh] = np.arange(loaded.size, loaded.size + added, dtype=np.int32)
-    with part(loaded.path, "twins").open("wb") as out:
-        for first, keys in loaded.texts() if added else ():
-            out.writelines(keys[i].encode() + b"\0" for i in np.flatnonzero(fresh[first : first + len(keys)]).tolist())
-    return Literals(literal, mask, twin, added, lone & (other > 0), sorted(relations))
+_CHOSEN = f"""
+CREATE TEMP TABLE chosen AS
+SELECT v.file, v.relation FROM value v JOIN node n ON n.id = v.object JOIN uses u USING (file, relation)
+GROUP BY v.file, v.relation
+HAVING sum(NOT n.thing) > 0 AND count(*) >= {VALUE_SHARE} * u.triples AND sum(NOT n.thing) >= {OPEN_SHARE} * count(*)
+"""
+_BECOMING = """
+CREATE TEMP TABLE becoming AS   -- what becomes a literal, and whether another triple needs it as a thing all the same
+SELECT v.object, n.key, max(c.file IS NULL) AS thing, EXISTS (SELECT 1 FROM node l WHERE l.literal AND l.key = n.key) AS known
+FROM value v JOIN node n ON n.id = v.object AND NOT n.thing LEFT JOIN chosen c USING (file, relation)
+GROUP BY v.object HAVING count(c.file)
+"""
+_CHANGES = (
+    "CREATE INDEX literal_key ON node (key) WHERE literal",
+    _BECOMING,
+    "UPDATE node SET literal = 1 WHERE id IN (SELECT object FROM becoming WHERE NOT thing AND NOT known)",
+    "INSERT INTO node (key, literal) SELECT key, 1 FROM becoming WHERE thing AND NOT known ORDER BY object",
+    "DELETE FROM node WHERE id IN (SELECT object FROM becoming WHERE NOT thing AND known)",
+)
+_MOVED = """
+SELECT v.row, l.id FROM value v JOIN chosen USING (file, relation) JOIN becoming b ON b.object = v.object
+JOIN node l ON l.key = b.key AND l.literal WHERE b.thing OR b.known
+"""
+_BATCH = 50_000
 
 
-def _values(loaded: Loaded, marked: Flags) -> Flags:
-    """By node, whether its key looks like a value and no file marks it."""
-    found = np.zeros(loaded.size, np.bool_)
-    begins = _BEGINNING.match
-    for first, keys in loaded.texts():
-        found[first : first + len(keys)] = [begins(key) is not None and value_kind(key) is not None for key in keys]
-    return found & ~marked
+def may_be_value(key: str) -> bool:
+    """Whether a node's key looks like a value."""
+    return _BEGINNING.match(key) is not None and value_kind(key) is not None
 
 
-def _namesakes(loaded: Loaded, marked: Flags, becoming: Flags) -> Ints:
-    """By node that becomes a literal, the literal that a file marks and has the same key; 0 where there is none."""
-    other = np.zeros(loaded.size, np.int32)
-    if not marked.any():
-        return other
-    texts, nodes = [], []
-    for first, keys in loaded.texts():
-        chosen = np.flatnonzero((marked | becoming)[first : first + len(keys)])
-        data, starts, ends = joined([keys[i] for i in chosen.tolist()])
-        texts.append(hashes(words_of(data), starts, ends))
-        nodes.append(chosen.astype(np.int32) + np.int32(first))
-    text, node = np.concatenate(texts), np.concatenate(nodes)
-    given = marked[node]
-    order = np.argsort(text[given])
-    known, literal = text[given][order], node[given][order]
-    place = np.minimum(np.searchsorted(known, text[~given]), len(known) - 1)
-    other[node[~given]] = np.where(known[place] == text[~given], literal[place], np.int32(0))
-    return other
+def find_literals(db: sqlite3.Connection, rows_file: Path) -> list[str]:
+    """Turn the values of relations that have little else into literals, in what a `TripleLoader` wrote.
 
-
-def literal_rows(
-    rows: RowFile, files: Sequence[Sequence[int]], value: Flags, open_value: Flags, relations: int
-) -> tuple[Flags, set[int], Flags]:
-    """Which rows have a literal as object.
-
-    Args:
-        rows: rows (subject, relation, object, …).
-        files: first and last (excluded) row of each file.
-        value: by node, whether it looks like a value.
-        open_value: by node, whether it may become a literal (a value that is no subject).
-        relations: the highest number of a relation.
+    A node that is only ever such a value becomes a literal; one that is a thing elsewhere gets a literal beside it.
 
     Returns:
-        A mask over the rows, the relations concerned, and by node whether it is used as a thing all the same.
+        The names of those relations, sorted.
     """
-    mask = np.zeros(rows.rows, dtype=bool)
-    thing = np.zeros(len(value), dtype=bool)
-    concerned: set[int] = set()
-    for start, stop in files:
-        total, values, opened = (np.zeros(relations + 1, dtype=np.int64) for _ in range(3))
-        for chunk in rows.chunks(start, stop):
-            r, o = chunk[:, 1], chunk[:, 2]
-            total += np.bincount(r, minlength=relations + 1)
-            values += np.bincount(r[value[o]], minlength=relations + 1)
-            opened += np.bincount(r[open_value[o]], minlength=relations + 1)
-        chosen = (opened > 0) & (values >= VALUE_SHARE * total) & (opened >= OPEN_SHARE * values)
-        concerned |= set(np.flatnonzero(chosen).tolist())
-        at = start
-        for chunk in rows.chunks(start, stop):
-            found = chosen[chunk[:, 1]] & open_value[chunk[:, 2]]
-            mask[at : at + len(chunk)] = found
-            thing[chunk[:, 0]] = True
-            thing[chunk[~found, 2]] = True
-            at += len(chunk)
-    return mask, concerned, thing
+    db.execute(_CHOSEN)
+    found = db.execute(
+        "SELECT DISTINCT r.name FROM chosen c JOIN relation r ON r.id = c.relation ORDER BY 1"
+    ).fetchall()
+    if found:
+        for statement in _CHANGES:
+            db.execute(statement)
+        rows = np.memmap(rows_file, np.int32, "r+").reshape(-1, 4)
+        moved = db.execute(_MOVED)
+        while batch := moved.fetchmany(_BATCH):
+            places, literals = zip(*batch, strict=True)
+            rows[list(places), 2] = literals
+    return [name for (name,) in found]

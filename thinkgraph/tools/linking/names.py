@@ -40,7 +40,11 @@ def folded(text: str) -> str:
 
 def words(text: str) -> list[str]:
     """The words of the folded name, in order, repetitions kept; punctuation and underscores separate."""
-    name = folded(text)
+    return folded_words(folded(text))
+
+
+def folded_words(name: str) -> list[str]:
+    """The words of a name that is folded already."""
     if name.isascii():
         return _WORD.findall(name)
     # Marks (Indic vowel signs) are part of a word, though the regular expression's \w leaves them out.

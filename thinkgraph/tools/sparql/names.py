@@ -315,7 +315,7 @@ class NameFinder:
 
     def _write(self, ids: Ids, folder: Path, path: Path) -> None:
         """Read all names and index them; the file appears whole or not at all."""
-        from thinkgraph.ingest.writers.names_only import write_names_only
+        from thinkgraph.ingest.writers.graph import write_names_only
 
         _log.info("reading the names of %s entities into %s", self._profile.name, folder)
         labels: dict[str, str] = {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import random
 import sqlite3
+from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
-from heapq import nsmallest
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,16 +16,6 @@ from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neig
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite import names
-from thinkgraph.tools.sqlite.adjacency import (
-    INVERSE,
-    QUALIFIED,
-    TRIPLES,
-    Edge,
-    Span,
-    edges_of,
-    places_between,
-    spans_of,
-)
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, json_array
 from thinkgraph.tools.values import value_kind
 
@@ -33,7 +23,6 @@ _CHUNK = 20_000
 _FACTS = 3
 _DESCRIPTION_LENGTH = 160
 _SMALL_DEGREE = 2_000
-_KEPT_RELATIONS = 50_000
 
 _NODES = (
     "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
@@ -47,19 +36,86 @@ _BY_NUMBER = (
     "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
     "FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
 )
-_ENDS = "SELECT n.id, n.key, n.literal, n.label FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value"
-_PAIRS = "SELECT q.id, q.pairs FROM json_each(?1) j CROSS JOIN qualifier q ON q.id = j.value"
-_RELATIONS = (
-    "SELECT r.id, r.name, r.label, r.triples, r.typing FROM json_each(?1) j CROSS JOIN relation r ON r.id = j.value"
+_EDGES = (
+    "SELECT j.key, n.triples, e.direction, r.name, r.label, e.triples "
+    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
+    "LEFT JOIN edge e ON e.direction IN (0, 1) AND e.node = n.id LEFT JOIN relation r ON r.id = e.relation"
 )
-_RELATION_NUMBERS = "SELECT r.name, r.id FROM json_each(?1) j CROSS JOIN relation r ON r.name = j.value"
+_STEPS = (
+    "SELECT j.key, e.first, e.triples "
+    "FROM json_each(?1) j CROSS JOIN node n ON n.key = j.value ->> 0 AND n.literal = j.value ->> 1 "
+    "CROSS JOIN relation r ON r.name = j.value ->> 2 "
+    "CROSS JOIN edge e ON e.direction = j.value ->> 3 AND e.node = n.id AND e.relation = r.id"
+)
+_SPANS = (
+    "SELECT n.id, e.direction, min(e.first), sum(e.triples) "
+    "FROM json_each(?1) j CROSS JOIN node n ON n.id = j.value "
+    "CROSS JOIN edge e ON e.direction IN (0, 1) AND e.node = n.id GROUP BY n.id, e.direction"
+)
+_LOOPS = (
+    "SELECT l.node, l.inverse FROM json_each(?1) j CROSS JOIN loop l ON l.node = j.value ORDER BY l.node, l.inverse"
+)
+_INVERSE = "SELECT i.id, i.triple FROM json_each(?1) j CROSS JOIN inverse i ON i.id = j.value"
+_TRIPLES = (
+    "SELECT t.id, s.key, s.label, r.name, r.label, o.key, o.literal, o.label, q.pairs "
+    "FROM json_each(?1) j CROSS JOIN triple t ON t.id = j.value CROSS JOIN node s ON s.id = t.subject "
+    "CROSS JOIN relation r ON r.id = t.relation CROSS JOIN node o ON o.id = t.object "
+    "LEFT JOIN qualifier q ON q.id = t.qualifiers"
+)
+_AMONG_OUT = (
+    "SELECT t.id FROM json_each(?1) j CROSS JOIN edge e ON e.direction = 0 AND e.node = j.value "
+    "CROSS JOIN triple t ON t.id >= e.first AND t.id < e.first + e.triples "
+    "WHERE t.object IN (SELECT value FROM json_each(?2))"
+)
+_AMONG_IN = (
+    "SELECT t.id FROM json_each(?1) j CROSS JOIN edge e ON e.direction = 1 AND e.node = j.value "
+    "CROSS JOIN inverse i ON i.id >= e.first AND i.id < e.first + e.triples CROSS JOIN triple t ON t.id = i.triple "
+    "WHERE t.subject IN (SELECT value FROM json_each(?2))"
+)
+# The most telling edges of a node: what kind of thing it is, then relations with few objects that many entities have;
+# incoming ones only where it has no others.
+_FACT_EDGES = f"""
+SELECT e.node, e.direction, r.typing, r.label, e.triples, o.key, o.literal, o.label FROM (
+    SELECT e.*, min(e.direction) OVER (PARTITION BY e.node) AS side, row_number() OVER (
+        PARTITION BY e.node, e.direction ORDER BY r.typing DESC, min(e.triples, 3), r.triples DESC, r.name) AS place
+    FROM json_each(?1) j CROSS JOIN edge e ON e.direction IN (0, 1) AND e.node = j.value
+    CROSS JOIN relation r ON r.id = e.relation
+) e CROSS JOIN relation r ON r.id = e.relation LEFT JOIN inverse i ON e.direction = 1 AND i.id = e.first
+CROSS JOIN triple t ON t.id = iif(e.direction, i.triple, e.first)
+CROSS JOIN node o ON o.id = iif(e.direction, t.subject, t.object)
+WHERE e.direction = e.side AND e.place <= {_FACTS} ORDER BY e.node, e.place
+"""
 
 
-class _RelationRow(NamedTuple):
-    name: str
-    label: str
-    triples: int
-    typing: int
+_NUMBERED: Mapping[Direction, int] = {"out": schema.OUT, "in": schema.IN}
+
+
+class _Span(NamedTuple):
+    """Numbers of a node's triples."""
+
+    out: range
+    """In `triple`."""
+    back: range
+    """In `inverse`."""
+    loops: list[int]
+    """Those in `back` that are loops, which are among `out` already."""
+
+    @property
+    def total(self) -> int:
+        """How many triples touch the node."""
+        return len(self.out) + len(self.back) - len(self.loops)
+
+    def place(self, index: int) -> tuple[int, int]:
+        """Direction and number of the index-th triple, the outgoing ones first."""
+        if index < len(self.out):
+            return schema.OUT, self.out[index]
+        first = self.back.start
+        index -= len(self.out)
+        # loops[i] - i is how many other triples come before the i-th loop.
+        return schema.IN, first + index + bisect_right([loop - first - i for i, loop in enumerate(self.loops)], index)
+
+
+_NO_SPAN = _Span(range(0), range(0), [])
 
 
 class SqliteGraphStore(Closing):
@@ -76,7 +132,6 @@ class SqliteGraphStore(Closing):
             StoreError: the file is damaged or no graph.
         """
         self._file = ReadOnlyFile(Path(path), setup=schema.VOCABULARY, mapped=schema.MAPPED_BYTES)
-        self._relations: dict[int, _RelationRow] = {}
         try:
             with self._file.connection() as db:
                 meta: dict[str, str] = dict(db.execute("SELECT name, value FROM meta").fetchall())
@@ -91,8 +146,6 @@ class SqliteGraphStore(Closing):
                     "relations": int(meta["relations"]),
                 }
                 self._prefix = meta["literal_prefix"]
-                with self._file.connection() as db:
-                    self._qualified = db.execute("SELECT 1 FROM qualified LIMIT 1").fetchone() is not None
         except (KeyError, ValueError):
             self.close()
             raise StoreError(f"{path} is not a finished graph; build the knowledge base again") from None
@@ -120,9 +173,9 @@ class SqliteGraphStore(Closing):
 
     def most_linked(self, limit: int) -> list[str]:
         """The ids of the `limit` entities with the most triples, most first, then by id."""
-        sql = "SELECT n.key FROM (SELECT node, max(triples) AS degree FROM name GROUP BY node) m JOIN node n ON n.id = m.node"
+        sql = "SELECT key FROM node WHERE literal = 0 ORDER BY triples DESC, key LIMIT ?"
         with self._file.connection() as db:
-            return [self._id(key, 0) for (key,) in db.execute(f"{sql} ORDER BY m.degree DESC, n.key LIMIT ?", (limit,))]
+            return [self._id(key, 0) for (key,) in db.execute(sql, (limit,))]
 
     def lookup(self, names_: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See `GraphStore.lookup`. An entity's id finds it as an alias does."""
@@ -146,66 +199,73 @@ class SqliteGraphStore(Closing):
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See `GraphStore.triples`."""
-        places = [_place(one, self._info["triples"]) for one in ids]
+        numbers = [_triple_number(one, self._info["triples"]) for one in ids]
         with self._file.connection() as db:
-            found = self._fetch(db, (place for place in places if place is not None))
-        return [None if place is None else _copied(found[place]) for place in places]
+            found = self._fetch(db, (number for number in numbers if number is not None))
+        return [None if number is None else _copied(found[number]) for number in numbers]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See `GraphStore.relations`."""
-        found: dict[str, list[Relation]] = {}
+        found: list[list[Relation]] = []
         with self._file.connection() as db:
-            for part in chunks(list(dict.fromkeys(ids)), _CHUNK):
-                nodes = self._numbers(db, part)
-                for direction, edges in edges_of(db, list(nodes.values())).items():
-                    rows = self._relation_rows(db, {edge.relation for some in edges.values() for edge in some})
-                    for entity, node in nodes.items():
-                        found.setdefault(entity, []).extend(
-                            Relation(
-                                entity=entity,
-                                name=rows[edge.relation].name,
-                                label=rows[edge.relation].label,
-                                direction=direction,
-                                count=edge.number,
-                            )
-                            for edge in edges.get(node, ())
+            for part in chunks(ids, _CHUNK):
+                edges: list[list[Relation]] = [[] for _ in part]
+                for at, degree, direction, name, label, count in db.execute(_EDGES, (self._keys(part),)):
+                    if name is not None:
+                        way: Direction = "in" if direction else "out"
+                        edges[at].append(
+                            {"entity": part[at], "name": name, "label": label, "direction": way, "count": count}
                         )
-        for some in found.values():
+                    elif degree or direction is not None:
+                        raise self._damaged()
+                found += edges
+        for some in found:
             some.sort(key=lambda edge: (edge["count"], edge["name"], edge["direction"]))
-        return [[edge.copy() for edge in found.get(one, ())] for one in ids]
+        return found
 
     def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbours`. Reads the rows it returns and no others, whatever the hub."""
         wanted = [(step["entity"], step["relation"], step["direction"]) for step in steps]
+        ranges = [range(0)] * len(wanted)
         with self._file.connection() as db:
-            ranges = self._ranges(db, list(dict.fromkeys(wanted)))
-            picks: list[list[tuple[bool, int]]] = []
-            for step in wanted:
-                span = ranges.get(step, range(0))
-                chosen = _sample(len(span), limit, seed, *step)
-                picks.append([(step[2] == "out", span[i]) for i in chosen])
-            return self._picked(db, picks, [len(ranges.get(step, ())) for step in wanted])
+            for start in range(0, len(wanted), _CHUNK):
+                rows = ((*self._key(e), r, _NUMBERED[way]) for e, r, way in wanted[start : start + _CHUNK])
+                for at, first, count in db.execute(_STEPS, (json_array(rows),)):
+                    ranges[start + at] = range(first, first + count)
+            picks = [
+                [(_NUMBERED[step[2]], found[i]) for i in _sample(len(found), limit, seed, *step)]
+                for step, found in zip(wanted, ranges, strict=True)
+            ]
+            return self._picked(db, picks, [len(one) for one in ranges])
 
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbourhood`. Outgoing triples first; a loop counts once."""
         with self._file.connection() as db:
-            spans = self._spans(db, ids)
+            nodes = self._numbers(db, ids)
+            spans = self._spans(db, list(nodes.values()))
+            found = [spans.get(nodes.get(one, 0), _NO_SPAN) for one in ids]
             picks = [
-                []
-                if (span := spans.get(one)) is None
-                else [span.place(i) for i in _sample(span.total, limit, seed, one)]
-                for one in ids
+                [span.place(i) for i in _sample(span.total, limit, seed, one)]
+                for one, span in zip(ids, found, strict=True)
             ]
-            return self._picked(db, picks, [spans[one].total if one in spans else 0 for one in ids])
+            return self._picked(db, picks, [span.total for span in found])
 
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
         """See `GraphStore.edges_among`. In the store's order."""
         with self._file.connection() as db:
-            nodes = self._numbers(db, ids)
-            spans = spans_of(db, list(nodes.values()))
-            chosen = places_between(db, spans, small=_SMALL_DEGREE)[: max(limit, 0)]
+            nodes = list(self._numbers(db, ids).values())
+            spans = self._spans(db, nodes)
+            # The triples of a large subject are read from their other ends where that is less to read.
+            large = [node for node, span in spans.items() if len(span.out) > _SMALL_DEGREE]
+            if sum(len(span.back) for span in spans.values()) >= sum(len(spans[node].out) for node in large):
+                large = []
+            scanned = [node for node in nodes if node not in set(large)]
+            rows = db.execute(_AMONG_OUT, (json.dumps(scanned), json.dumps(nodes))).fetchall()
+            if large:
+                rows += db.execute(_AMONG_IN, (json.dumps(nodes), json.dumps(large)))
+            chosen = sorted(number for (number,) in rows)[: max(limit, 0)]
             found = self._fetch(db, chosen)
-        return [found[place] for place in chosen]
+        return [found[number] for number in chosen]
 
     def _numbers(self, db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, int]:
         """Numbers of the nodes that there are."""
@@ -215,98 +275,58 @@ class SqliteGraphStore(Closing):
             found.update((self._id(key, literal), node) for node, key, literal in rows)
         return found
 
-    def _spans(self, db: sqlite3.Connection, ids: Iterable[str]) -> dict[str, Span]:
-        nodes = self._numbers(db, ids)
-        spans = spans_of(db, list(nodes.values()))
-        return {one: spans[node] for one, node in nodes.items()}
-
-    def _ranges(
-        self, db: sqlite3.Connection, steps: Sequence[tuple[str, str, Direction]]
-    ) -> dict[tuple[str, str, Direction], range]:
-        """Places of the triples of each step that has any."""
-        found: dict[tuple[str, str, Direction], range] = {}
-        for part in chunks(steps, _CHUNK):
-            nodes = self._numbers(db, (entity for entity, _, _ in part))
-            names = json_array(list({relation for _, relation, _ in part}))
-            relations: dict[str, int] = dict(db.execute(_RELATION_NUMBERS, (names,)).fetchall())
-            for direction in dict.fromkeys(step[2] for step in part):
-                asked = [step for step in part if step[2] == direction and step[0] in nodes and step[1] in relations]
-                edges = edges_of(db, list({nodes[entity] for entity, _, _ in asked}), [direction])[direction]
-                by_relation = {node: {edge.relation: edge for edge in some} for node, some in edges.items()}
-                for step in asked:
-                    edge = by_relation.get(nodes[step[0]], {}).get(relations[step[1]])
-                    if edge is not None:
-                        found[step] = range(edge.first, edge.first + edge.number)
-        return found
+    def _spans(self, db: sqlite3.Connection, nodes: Sequence[int]) -> dict[int, _Span]:
+        """The numbers of each node's triples, for those that have any."""
+        spans: dict[int, _Span] = {}
+        for part in chunks(nodes, _CHUNK):
+            for node, direction, first, count in db.execute(_SPANS, (json.dumps(part),)):
+                span, found = spans.get(node, _NO_SPAN), range(first, first + count)
+                spans[node] = span._replace(back=found, loops=[]) if direction else span._replace(out=found)
+            for node, place in db.execute(_LOOPS, (json.dumps(part),)):
+                spans[node].loops.append(place)
+        return spans
 
     def _picked(
-        self, db: sqlite3.Connection, picks: Sequence[Sequence[tuple[bool, int]]], totals: Sequence[int]
+        self, db: sqlite3.Connection, picks: Sequence[Sequence[tuple[int, int]]], totals: Sequence[int]
     ) -> list[Neighbours]:
-        out = {place for pick in picks for forward, place in pick if forward}
-        back = INVERSE.at(db, {place for pick in picks for forward, place in pick if not forward})
-        found = self._fetch(db, out.union(place for (place,) in back.values()))
+        """The triples with these directions and numbers."""
+        incoming = {number for pick in picks for direction, number in pick if direction == schema.IN}
+        back: dict[int, int] = dict(self._rows(db, _INVERSE, incoming))
+        numbers = [[back[number] if direction else number for direction, number in pick] for pick in picks]
+        found = self._fetch(db, (number for pick in numbers for number in pick))
         return [
-            {
-                "triples": [_copied(found[place if forward else back[place][0]]) for forward, place in pick],
-                "total": total,
-            }
-            for pick, total in zip(picks, totals, strict=True)
+            {"triples": [_copied(found[number]) for number in pick], "total": total}
+            for pick, total in zip(numbers, totals, strict=True)
         ]
 
-    def _fetch(self, db: sqlite3.Connection, places: Iterable[int]) -> dict[int, Triple]:
-        """The triples at these places."""
-        found: dict[int, Triple] = {}
-        for part in chunks(sorted(set(places)), _CHUNK):
-            rows = TRIPLES.at(db, part)
-            nodes = self._ends(db, {node for s, _, o in rows.values() for node in (s, o)})
-            relations = self._relation_rows(db, {r for _, r, _ in rows.values()})
-            sets = {
-                place: number
-                for place, (number,) in (QUALIFIED.at(db, part) if self._qualified else {}).items()
-                if number
-            }
-            pairs = dict(db.execute(_PAIRS, (json.dumps(sorted(set(sets.values()))),))) if sets else {}
-            for place, (s, r, o) in rows.items():
-                subject, subject_label, _ = nodes[s]
-                obj, object_label, literal = nodes[o]
-                found[place] = {
-                    "id": f"t{place + 1}",
-                    "subject": subject,
-                    "relation": relations[r].name,
-                    "object": obj,
-                    "subject_label": subject_label,
-                    "relation_label": relations[r].label,
-                    "object_label": object_label,
-                    "literal": literal,
-                    "qualifiers": json.loads(pairs[sets[place]]) if place in sets else [],
-                }
-        return found
-
-    def _ends(self, db: sqlite3.Connection, nodes: Iterable[int]) -> dict[int, tuple[str, str, bool]]:
-        """Id and label of each node, and whether it is a literal."""
+    def _fetch(self, db: sqlite3.Connection, numbers: Iterable[int]) -> dict[int, Triple]:
+        """The triples with these numbers."""
         return {
-            node: (self._id(key, literal), label or _label(key, literal), bool(literal))
-            for node, key, literal, label in self._rows(db, _ENDS, set(nodes))
-        }
-
-    def _relation_rows(self, db: sqlite3.Connection, numbers: set[int]) -> Mapping[int, _RelationRow]:
-        """The rows of relations, kept for the next time: they are few and asked for all the time."""
-        known = self._relations
-        found = {number: row for number in numbers if (row := known.get(number)) is not None}
-        if len(found) < len(numbers):
-            rows = self._rows(db, _RELATIONS, numbers - found.keys())
-            found.update((number, _RelationRow(*row)) for number, *row in rows)
-            if len(known) + len(rows) > _KEPT_RELATIONS:
-                known.clear()
-            known.update(found)
-        return found
+            number: {
+                "id": f"t{number}",
+                "subject": self._id(subject, 0),
+                "relation": relation,
+                "object": self._id(obj, literal),
+                "subject_label": subject_label or _label(subject, 0),
+                "relation_label": relation_label,
+                "object_label": object_label or _label(obj, literal),
+                "literal": bool(literal),
+                "qualifiers": json.loads(pairs) if pairs else [],
+            }
+            for (
+                number, subject, subject_label, relation, relation_label, obj, literal, object_label, pairs
+            ) in self._rows(db, _TRIPLES, set(numbers))
+        }  # fmt: skip
 
     def _rows(self, db: sqlite3.Connection, sql: str, numbers: set[int]) -> list[tuple[Any, ...]]:
         """The rows with these numbers, which must all be there."""
         found = [row for part in chunks(sorted(numbers), _CHUNK) for row in db.execute(sql, (json.dumps(part),))]
         if len(found) < len(numbers):
-            raise StoreError(f"{self._file.path} is damaged (rows are missing); build or copy the knowledge base again")
+            raise self._damaged()
         return found
+
+    def _damaged(self) -> StoreError:
+        return StoreError(f"{self._file.path} is damaged (rows are missing); build or copy the knowledge base again")
 
     def _matches(self, db: sqlite3.Connection, found: Sequence[Sequence[names.Found]]) -> list[list[Match]]:
         nodes = {hit.node for hits in found for hit in hits}
@@ -346,41 +366,21 @@ class SqliteGraphStore(Closing):
         return found
 
     def _facts(self, db: sqlite3.Connection, nodes: Sequence[int]) -> dict[int, tuple[str, str]]:
-        """Type and description of each node, made from at most three of its own triples.
-
-        The most telling come first: what kind of thing it is, then relations with few objects that many entities have.
-        """
+        """Type and description of each node, made from at most three of its own triples."""
         types: dict[int, str] = {}
         texts: dict[int, list[str]] = {}
-        edges = edges_of(db, nodes)
-        shapes: dict[Direction, str] = {"out": "{relation}: {end}", "in": "{relation} of {end}"}
-        for direction, shape in shapes.items():
-            some = {node: edges[direction][node] for node in edges[direction] if node not in texts}
-            rows = self._relation_rows(db, {edge.relation for one in some.values() for edge in one})
-
-            def telling(edge: Edge, rows: Mapping[int, _RelationRow] = rows) -> tuple[int, int, int, str]:
-                row = rows[edge.relation]
-                return -row.typing, min(edge.number, 3), -row.triples, row.name
-
-            chosen = {node: nsmallest(_FACTS, one, key=telling) for node, one in some.items()}
-            firsts = {edge.first for one in chosen.values() for edge in one}
-            places = (
-                {first: first for first in firsts}
-                if direction == "out"
-                else {first: place for first, (place,) in INVERSE.at(db, firsts).items()}
-            )
-            triples = TRIPLES.at(db, places.values())
-            ends = {first: triples[place][2 if direction == "out" else 0] for first, place in places.items()}
-            labels = self._ends(db, ends.values())
-            for node, one in chosen.items():
-                for edge in one:
-                    row, end = rows[edge.relation], labels[ends[edge.first]][1]
-                    if row.typing > 0 and direction == "out":
-                        types.setdefault(node, end)
-                        shown = end
-                    else:
-                        shown = shape.format(relation=row.label, end=end) + (" …" if edge.number > 1 else "")
-                    texts.setdefault(node, []).append(shown)
+        for part in chunks(nodes, _CHUNK):
+            for node, direction, typing, label, count, key, literal, given in db.execute(
+                _FACT_EDGES, (json.dumps(part),)
+            ):
+                end = given or _label(key, literal)
+                if typing > 0 and not direction:
+                    types.setdefault(node, end)
+                    shown = end
+                else:
+                    shown = f"{label} of {end}" if direction else f"{label}: {end}"
+                    shown += " …" * (count > 1)
+                texts.setdefault(node, []).append(shown)
         return {node: (types.get(node, ""), _shortened("; ".join(parts))) for node, parts in texts.items()}
 
     def _id(self, key: str, literal: int) -> str:
@@ -393,13 +393,13 @@ class SqliteGraphStore(Closing):
         return json_array(self._key(one) for one in ids)
 
 
-def _place(triple: str, triples: int) -> int | None:
-    """The place that a triple's id stands for; None for what is no id."""
+def _triple_number(triple: str, triples: int) -> int | None:
+    """The number in a triple's id; None for what is no id."""
     digits = triple[1:]
     # Written back, because "t01" is no id though Python would read it as a number.
     if triple[:1] != "t" or not digits.isdecimal() or len(digits) > 18 or str(int(digits)) != digits:  # noqa: PLR2004
         return None
-    return int(digits) - 1 if 1 <= int(digits) <= triples else None
+    return int(digits) if 1 <= int(digits) <= triples else None
 
 
 def _label(key: str, literal: int) -> str:

@@ -26,15 +26,18 @@ _TOP_SCORE = 0.999
 
 _EQUAL = (
     "SELECT name, node, kind, text FROM (SELECT j.value AS name, m.node, m.kind, m.text, row_number() OVER ("
-    "PARTITION BY j.value ORDER BY m.kind > 0, m.triples DESC, n.key) AS place "
+    "PARTITION BY j.value ORDER BY m.kind > 0, n.triples DESC, n.key) AS place "
     "FROM json_each(?1) j CROSS JOIN name m ON m.norm = j.value CROSS JOIN node n ON n.id = m.node) "
     "WHERE place <= ?2 ORDER BY name, place"
 )
 _COMMON = "SELECT c.term, c.names FROM json_each(?2) j CROSS JOIN common c ON c.source = ?1 AND c.term = j.value"
 _COUNT = "SELECT j.value, v.doc FROM json_each(?1) j CROSS JOIN temp.{table}_count v ON v.term = j.value"
-_FITS = "SELECT m.id, {length}, m.triples FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value"
+_FITS = (
+    "SELECT m.id, {length}, n.triples "
+    "FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value CROSS JOIN node n ON n.id = m.node"
+)
 _NAMES = (
-    "SELECT m.id, m.node, m.kind, m.triples, coalesce(m.text, n.label), n.key "
+    "SELECT m.id, m.node, m.kind, n.triples, iif(m.kind = 2, m.text, n.label), n.key "
     "FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value CROSS JOIN node n ON n.id = m.node"
 )
 
