@@ -15,8 +15,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.ingest.readers.known import save
+from thinkgraph.ingest.world import build_world
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
-from thinkgraph.tools.knowledge import build_world
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 from thinkgraph.ingest.build import build_kb
-from thinkgraph.tools.knowledge import world_folder
+from thinkgraph.ingest.world import world_folder
 
 HEAVY = ("torch", "chromadb", "neo4j", "openai", "sentence_transformers", "transformers")
 ENTRY = (

@@ -13,8 +13,11 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph import version
+from thinkgraph.tools.openers import BUNDLED, OPENERS
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from thinkgraph.errors import ThinkGraphError
     from thinkgraph.graphs.build import build
     from thinkgraph.integrations.langchain.knowledge_tools import knowledge_tools
@@ -23,6 +26,8 @@ if TYPE_CHECKING:
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
     from thinkgraph.plot.save import plot_answer
     from thinkgraph.tools.knowledge import Knowledge
+    from thinkgraph.tools.progress import Progress
+    from thinkgraph.tools.protocols import Embedder
 
 __version__ = version.VERSION
 
@@ -62,3 +67,26 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted(__all__)
+
+
+def _open_neo4j(address: str, *, embedder: Embedder | None = None) -> Knowledge:
+    from thinkgraph.tools.neo4j.opening import open_neo4j
+
+    return open_neo4j(address, embedder=embedder)
+
+
+def _open_sparql(address: str, *, embedder: Embedder | None = None) -> Knowledge:
+    from thinkgraph.tools.sparql.address import open_sparql
+
+    return open_sparql(address, embedder=embedder)
+
+
+def _world(progress: Progress) -> Path:
+    from thinkgraph.ingest.world import world_folder
+
+    return world_folder(progress)
+
+
+OPENERS.update(dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j))
+OPENERS.update(dict.fromkeys(("sparql+http", "sparql+https"), _open_sparql))
+BUNDLED["world"] = _world

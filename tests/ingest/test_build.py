@@ -9,7 +9,6 @@ import subprocess
 import sys
 import threading
 import time
-import types
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -19,14 +18,15 @@ from thinkgraph.cli.kb import command as kb
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest import build as build_module
 from thinkgraph.ingest import passages as passages_module
+from thinkgraph.ingest import world as world_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.ingest.writers import adjacency
 from thinkgraph.ingest.writers import rows as rows_module
-from thinkgraph.tools import knowledge as knowledge_module
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.openers import OPENERS
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 from thinkgraph.tools.sqlite.text import SqliteTextStore
 
@@ -419,7 +419,7 @@ def test_openers_by_scheme(monkeypatch, tmp_path, files):
     build_kb(tmp_path / "kb", **files)
     with SqliteGraphStore(tmp_path / "kb" / "graph.sqlite") as graph:
         opened = Knowledge(graph=graph, embedder=FakeEmbedder("mine"), name="own")
-        monkeypatch.setitem(knowledge_module.OPENERS, "mem", lambda _, **__: opened)
+        monkeypatch.setitem(OPENERS, "mem", lambda _, **__: opened)
         assert Knowledge.open("mem://x") is opened
         assert (opened.name, opened.text, opened.embedder.name) == ("own", None, "mine")
         assert opened.graph is graph
@@ -486,8 +486,7 @@ def test_world(tmp_path, files, monkeypatch):
     data.mkdir(parents=True)
     (data / "triples.tsv").write_text(TRIPLES.replace("broken\n", ""))
     (data / "literals.tsv").write_text("subject\trelation\tvalue\nParis\tcode\tFR-75\n")
-    monkeypatch.setattr("importlib.resources.files", lambda _: tmp_path / "package")
-    cache = types.ModuleType("thinkgraph.tools.cache")
+    monkeypatch.setattr("thinkgraph.ingest.world.files", lambda _: tmp_path / "package")
     locked = []
 
     class Lock:
@@ -504,11 +503,10 @@ def test_world(tmp_path, files, monkeypatch):
     import threading
 
     guard = threading.Lock()
-    cache.cache_folder = (tmp_path / "cache").joinpath
-    cache.file_lock = Lock
-    monkeypatch.setitem(sys.modules, "thinkgraph.tools.cache", cache)
+    monkeypatch.setattr(world_module, "cache_folder", (tmp_path / "cache").joinpath)
+    monkeypatch.setattr(world_module, "file_lock", Lock)
     with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(knowledge_module.world_folder) for _ in range(8)]
+        asked = [pool.submit(world_module.world_folder) for _ in range(8)]
         folders = [one.result() for one in asked]
     assert len(set(folders)) == 1
     locked.clear()

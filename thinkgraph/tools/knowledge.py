@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
+from thinkgraph.tools.openers import BUNDLED, OPENERS
 from thinkgraph.tools.progress import Progress, no_progress
 
 if TYPE_CHECKING:
@@ -23,32 +24,7 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-WORLD = "world"
-"""The spec of the knowledge base that comes with the package."""
-
-Opener = Callable[..., "Knowledge"]
-
-
-def _open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
-    from thinkgraph.tools.neo4j.opening import open_neo4j
-
-    return open_neo4j(spec, embedder=embedder)
-
-
-def _open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
-    from thinkgraph.tools.sparql.address import open_sparql
-
-    return open_sparql(spec, embedder=embedder)
-
-
-OPENERS: dict[str, Opener] = {
-    **dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j),
-    **dict.fromkeys(("sparql+http", "sparql+https"), _open_sparql),
-}
-"""What opens `scheme://…`, by scheme: called with the whole spec and the keyword `embedder`. Loads its driver itself."""
-
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
-_WORLD_FILES = ("triples.tsv", "literals.tsv", "entities.tsv", "aliases.json", "passages.jsonl", "vectors.npz")
 
 
 class Knowledge(Closing):
@@ -223,8 +199,8 @@ class Knowledge(Closing):
         if not isinstance(spec, str | os.PathLike):
             raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
         if isinstance(spec, str):
-            if spec == WORLD:
-                return cls._open_folder(world_folder(progress), embedder)
+            if bundled := BUNDLED.get(spec):
+                return cls._open_folder(bundled(progress), embedder)
             if found := _SCHEME.match(spec):
                 opener = OPENERS.get(found[1].lower())
                 if opener is None:
@@ -294,73 +270,6 @@ def _opened(folder: Path) -> tuple[KbManifest, GraphStore]:
                 return manifest, graph
         graph.close()
     raise KnowledgeError(f"{folder} is being replaced again and again; open it when that is done")
-
-
-def world_folder(progress: Progress = no_progress) -> Path:
-    """The folder of the bundled knowledge base in the user's cache, built there if it is not yet.
-
-    Raises:
-        KnowledgeError: the cache cannot be written, or the package has no such data.
-    """
-    from importlib.resources import as_file, files
-
-    from thinkgraph.tools.cache import cache_folder, file_lock
-
-    with as_file(files("thinkgraph").joinpath("data", WORLD)) as data:
-        if not (data / "triples.tsv").is_file():
-            raise KnowledgeError('this installation has no "world" knowledge base; install thinkgraph again')
-        folder: Path = cache_folder("kb", f"{WORLD}-{_world_key(data)}")
-        if kb_files.is_knowledge_base(folder):
-            return folder
-        # Several processes may open it for the first time at once: one builds, the others wait for it.
-        with file_lock(folder.with_name(f"{folder.name}.first"), timeout=3600):
-            if not kb_files.is_knowledge_base(folder):
-                build_world(folder, data, progress=progress)
-        return folder
-
-
-def build_world(
-    folder: Path,
-    data: Path,
-    *,
-    embedder: Embedder | None = None,
-    known: bool = True,
-    progress: Progress = no_progress,
-) -> None:
-    """Build the bundled knowledge base from the files in `data`; with `known`, the vectors there are used.
-
-    Raises:
-        KnowledgeError: `folder` cannot be written.
-    """
-    from thinkgraph.ingest.build import build_kb
-    from thinkgraph.ingest.readers.files import read_triples
-    from thinkgraph.ingest.readers.rejects import Rejects
-
-    triples, literals, entities, aliases, passages, vectors = (
-        path if (path := data / name).is_file() else None for name in _WORLD_FILES
-    )
-    build_kb(
-        folder,
-        triples=[path for path in (triples, literals) if path],
-        literal_relations={row[1] for row in read_triples(literals, Rejects(strict=True))} if literals else (),
-        entities=entities,
-        aliases=aliases,
-        passages=[passages] if passages else [],
-        embedder=embedder,
-        known_vectors=vectors if known else None,
-        name=WORLD,
-        progress=progress,
-    )
-
-
-def _world_key(data: Path) -> str:
-    from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
-
-    digest = hashlib.blake2b(f"{kb_files.KB_FORMAT} {GRAPH_FORMAT} {kb_files.BUILDER_VERSION}".encode(), digest_size=8)
-    for path in (data / name for name in _WORLD_FILES):
-        content = path.read_bytes() if path.is_file() else b""
-        digest.update(f"\0{path.name} {len(content)}\0".encode() + content)
-    return digest.hexdigest()
 
 
 def _mixed(*fingerprints: str) -> str:

@@ -11,9 +11,10 @@ import pytest
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.passages import embedded_text
 from thinkgraph.ingest.readers.known import KnownVectors, ReusingEmbedder, save
+from thinkgraph.ingest.world import build_world
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
-from thinkgraph.tools.knowledge import Knowledge, build_world
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.vectorstores.index import entity_text
 
 WORLD = Path(__file__).parents[3] / "thinkgraph" / "data" / "world"

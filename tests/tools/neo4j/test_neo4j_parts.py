@@ -10,7 +10,7 @@ from neo4j.time import Date, DateTime, Duration, Time
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.addresses import redacted
-from thinkgraph.tools.knowledge import OPENERS, Knowledge
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import cypher
 from thinkgraph.tools.neo4j.address import SCHEMES, parse_address
 from thinkgraph.tools.neo4j.ids import Fact, fact_id, read_fact, value_id
@@ -18,6 +18,7 @@ from thinkgraph.tools.neo4j.plan import in_words
 from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles, guess, is_generic, plain_words
 from thinkgraph.tools.neo4j.text import _id, _read_id
 from thinkgraph.tools.neo4j.values import elements, render
+from thinkgraph.tools.openers import OPENERS
 
 
 @pytest.fixture(autouse=True)

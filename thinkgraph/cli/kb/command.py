@@ -210,8 +210,8 @@ def _info(args: argparse.Namespace) -> int:
         from thinkgraph.cli.kb.store import show_store
 
         return show_store(args.folder, args.text, as_json=args.json)
+    from thinkgraph.ingest.world import WORLD, world_folder
     from thinkgraph.tools import kb_files
-    from thinkgraph.tools.knowledge import WORLD, world_folder
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
     if args.folder == WORLD:

@@ -138,7 +138,7 @@ def add_export(commands: Any) -> None:
 
 def export(args: argparse.Namespace, progress: Progress) -> int:
     """Run `kb export`; gives the exit status."""
-    from thinkgraph.tools.knowledge import WORLD, world_folder
+    from thinkgraph.ingest.world import WORLD, world_folder
 
     if is_server(args.folder):
         raise UsageError("kb export takes a knowledge base's folder; a server's data are where they should be")
