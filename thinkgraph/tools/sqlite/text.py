@@ -83,7 +83,7 @@ class SqliteTextStore(Closing):
         """Length of the stored vectors."""
         self.vector_count = int(meta["vectors"])
         """How many vectors are stored, all windows of all passages."""
-        self._index = TextIndex(self)
+        self._index = TextIndex(self._info, self.vector_count, self.vectors)
 
     def close(self) -> None:
         """Close the file and the index; later calls raise `StoreError`."""

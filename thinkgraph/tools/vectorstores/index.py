@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import shutil
 from threading import Lock
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.cache import cache_folder, file_lock
@@ -17,16 +17,18 @@ from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
     import numpy as np
     from numpy.typing import NDArray
 
-    from thinkgraph.state.knowledge import Entity, Passage
+    from thinkgraph.state.knowledge import Entity, Passage, TextInfo
     from thinkgraph.tools.progress import Progress
     from thinkgraph.tools.protocols import TextStore
-    from thinkgraph.tools.sqlite.text import SqliteTextStore
+
+    Numbers: TypeAlias = NDArray[np.int64]
+    Vectors: TypeAlias = NDArray[np.float32]
 
 _COLLECTION = "thinkgraph"
 _FORMAT = 1
@@ -126,12 +128,20 @@ class ChromaIndex:
 
 
 class TextIndex:
-    """The index over all vectors of a `SqliteTextStore`, one entry per window."""
+    """The index over all vectors of a text store, one entry per window."""
 
-    def __init__(self, store: SqliteTextStore) -> None:
-        """Name it after the store's fingerprint; nothing is opened yet."""
-        self._store = store
-        self._index = ChromaIndex("text", store.info()["fingerprint"])
+    def __init__(self, info: TextInfo, count: int, vectors: Callable[[], Iterable[tuple[Numbers, Vectors]]]) -> None:
+        """Name it after the store's fingerprint; nothing is opened yet.
+
+        Args:
+            info: what the store says of itself.
+            count: how many vectors it has.
+            vectors: gives them all in chunks: the number of the passage each belongs to, and the vectors.
+        """
+        self._passages = info["passages"]
+        self._count = count
+        self._vectors = vectors
+        self._index = ChromaIndex("text", info["fingerprint"])
 
     def complete(self) -> bool:
         """Whether it is there; loads nothing."""
@@ -146,9 +156,9 @@ class TextIndex:
         self._index.open(lambda collection: self._fill(collection, progress))
 
     def _fill(self, collection: Any, progress: Progress) -> None:
-        total, done, last, window = self._store.vector_count, 0, -1, 0
-        progress("index", 0, total)
-        for numbers, vectors in self._store.vectors():
+        done, last, window = 0, -1, 0
+        progress("index", 0, self._count)
+        for numbers, vectors in self._vectors():
             ids = []
             for number in numbers.tolist():
                 window = window + 1 if number == last else 0
@@ -157,7 +167,7 @@ class TextIndex:
             for start in range(0, len(ids), _BATCH):
                 collection.add(ids=ids[start : start + _BATCH], embeddings=vectors[start : start + _BATCH])
                 done += len(ids[start : start + _BATCH])
-                progress("index", done, total)
+                progress("index", done, self._count)
 
     def nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]]:
         """The numbers of the passages nearest to each row of `vectors`: at least `limit`, where the store has them.
@@ -167,16 +177,15 @@ class TextIndex:
         """
         self.build()
         # A passage of many windows takes several places: ask for more, and again if that was not enough.
-        count, wanted = self._store.vector_count, min(limit, self._store.info()["passages"])
-        ask = min(count, limit * 2)
+        wanted, ask = min(limit, self._passages), min(self._count, limit * 2)
         while True:
             found = [
                 list(dict.fromkeys(int(id_.partition(":")[0]) for id_ in ids))
                 for ids in self._index.query(vectors, ask)
             ]
-            if ask >= count or all(len(numbers) >= wanted for numbers in found):
+            if ask >= self._count or all(len(numbers) >= wanted for numbers in found):
                 return found
-            ask = min(count, ask * 4)
+            ask = min(self._count, ask * 4)
 
     def close(self) -> None:
         """Close the index's files."""
