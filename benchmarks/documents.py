@@ -40,7 +40,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import build
 from thinkgraph.ingest.documents.build import build_documents
 from thinkgraph.ingest.documents.store import DocumentStore
-from thinkgraph.models.played import Call
+from thinkgraph.models.offline.rule_based import Call
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS
 from thinkgraph.tools.knowledge import Knowledge
@@ -57,11 +57,11 @@ class Watched(PerfectChooser):
 
     _seen: list[list[str]] = PrivateAttr(default_factory=list)
 
-    def play(self, call: Call) -> dict[str, Any] | str:
+    def reply_to(self, call: Call) -> dict[str, Any] | str:
         """As the perfect chooser."""
         if call.prompt.kind == "judge":
             self._seen.append([item.passage for item in call.prompt.lines("evidence") if item.passage])
-        return super().play(call)
+        return super().reply_to(call)
 
     def watched(self) -> list[list[str]]:
         """What was shown since the last time."""

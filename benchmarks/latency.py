@@ -2,7 +2,7 @@
 
     ./tg python benchmarks/latency.py [--latency 0.2]
 
-A local OpenAI-compatible server, played by the perfect chooser, answers every call after the latency; the real client code
+A local OpenAI-compatible server, behind which the perfect chooser answers, answers every call after the latency; the real client code
 runs. "waves" counts groups of calls that overlapped, "wall" is the time in units of the latency; one call after the other,
 both would be "calls".
 """

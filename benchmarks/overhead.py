@@ -107,7 +107,7 @@ class Stopwatch:
 
 
 def time_clients(watch: Stopwatch) -> None:
-    """Time every model client; the played model computes under the async path too, on its own thread."""
+    """Time every model client; the rule-based model computes under the async path too, on its own thread."""
     invoke = ChatClient.invoke
 
     def timed(self: ChatClient, *arguments: Any) -> Any:
@@ -115,7 +115,7 @@ def time_clients(watch: Stopwatch) -> None:
             return invoke(self, *arguments)
 
     async def atimed(self: ChatClient, *arguments: Any) -> Any:
-        # Played models need no loop: answered here, the thread they would be handed to is not counted as ours.
+        # Rule-based models need no loop: answered here, the thread they would be handed to is not counted as ours.
         return timed(self, *arguments)
 
     ChatClient.invoke = timed  # type: ignore[method-assign]

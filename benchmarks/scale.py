@@ -200,15 +200,15 @@ def memory() -> dict[str, int]:
 
 
 def walk(source: Path, folder: Path) -> dict[str, Any]:
-    """Questions as the methods ask them: a thousand by the store's own calls, a hundred by ToG-2 with a played model that
+    """Questions as the methods ask them: a thousand by the store's own calls, a hundred by ToG-2 with a rule-based model that
     takes the first options and is never content, so that every run goes to its full depth. No encoder is loaded.
     """
     import thinkgraph as tg
-    from thinkgraph.models.played import Call, PlayedChatModel, judgement
+    from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
     from thinkgraph.testing.embedder import HashEmbedder
 
-    class Insatiable(PlayedChatModel):
-        def play(self, call: Call) -> dict[str, Any] | str:
+    class Insatiable(RuleBasedChatModel):
+        def reply_to(self, call: Call) -> dict[str, Any] | str:
             numbers = [item.number for item in call.prompt.lines("options")][:3]
             kinds = {"pick": {"numbers": numbers}, "score": {"scores": [[number, 10] for number in numbers]}}
             return kinds.get(call.prompt.kind) or (judgement(call) if call.prompt.kind == "judge" else "more")

@@ -14,7 +14,7 @@ from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
-from thinkgraph.models.played import conversation, tool_calls
+from thinkgraph.models.offline.rule_based import conversation, tool_calls
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
 Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]

@@ -10,11 +10,10 @@ import pytest
 from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from memory_graph import small_world
 
-from thinkgraph.models.literals import is_literal, number_in
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.offline.choices import key_phrases, split_question
-from thinkgraph.models.offline.words import Similarity, nearness, stem
-from thinkgraph.models.played import estimate_tokens
+from thinkgraph.models.offline.rule_based import estimate_tokens
+from thinkgraph.models.offline.words import Similarity, is_literal, nearness, number_in, stem
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import PromptLibrary

@@ -30,7 +30,7 @@ from typing import Any, Literal
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.supporting import in_order, lead_on
-from thinkgraph.models.literals import number_in
+from thinkgraph.models.offline.words import number_in
 from thinkgraph.prompts.lines import entity_line, one_line
 from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step, Triple
 from thinkgraph.tools.linking.linker import StandardLinker

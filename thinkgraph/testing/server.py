@@ -25,7 +25,7 @@ from typing import Any, TextIO
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 
-from thinkgraph.models.played import estimate_tokens
+from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
 from thinkgraph.testing.local_http import InThread, LocalServer
 from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang, Reply

@@ -14,7 +14,7 @@ from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.perfect import prompt_reading as reading
 from thinkgraph.eval.perfect.prompt_reading import Finding, Shown, fact_key, key, passage_fits
 from thinkgraph.eval.perfect.subquestions import Derived, derive, linking, look_ups, recognise
-from thinkgraph.models.played import Call, PlayedChatModel, judgement
+from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
 from thinkgraph.prompts.kinds import ExtractedKey
 from thinkgraph.prompts.lines import Item, one_line, triple_sentence
 from thinkgraph.state.knowledge import Triple
@@ -31,8 +31,8 @@ _MOST_SEARCHES = 20
 """Searches asked for in one turn."""
 
 
-class PerfectChooser(PlayedChatModel):
-    """Plays every kind from the gold path of the question that stands under `## Question`.
+class PerfectChooser(RuleBasedChatModel):
+    """Replies to every kind from the gold path of the question that stands under `## Question`.
 
     It knows which options are gold, but answers only from what the prompt shows: the ends of shown gold triples, the
     count of a list shown whole, the largest shown value, the answer's span in a shown gold passage. Where something is
@@ -72,7 +72,7 @@ class PerfectChooser(PlayedChatModel):
         every = [entry for entries in list(self._derived.values()) for entry in entries]
         return recognise(question, every, call.text)
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+    def reply_to(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply of one that knows the gold path, or a wrong one where the draw says so."""
         gold = self.gold_for(call)
         rng = self._rng(call)
@@ -115,7 +115,7 @@ class PerfectChooser(PlayedChatModel):
             case _:
                 return "nothing" if rng.random() < self.wrong else _query(gold, _finding(gold, call))
 
-    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+    def search_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
         """Search for the next gold statements whose source the question names or a line shows; answer when none is left."""
         gold, rng = self.gold_for(call), self._rng(call)
         if gold is None or _finding(gold, call).answers:

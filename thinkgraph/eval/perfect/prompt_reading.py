@@ -8,7 +8,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.eval.gold import Fact, Gold, GoldHop
-from thinkgraph.models.literals import number_in
+from thinkgraph.models.offline.words import number_in
 from thinkgraph.prompts.lines import Item, ParsedPrompt, one_line, safe_label
 
 _NOT_EVIDENCE = frozenset({"", "question", "options", "entities", "looking for", "answer", "clues so far", "clues"})

@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.literals import number_in
+from thinkgraph.models.offline.words import number_in
 from thinkgraph.prompts.lines import Item
 
 Edge = tuple[str, bool]

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.literals import number_in
 from thinkgraph.models.offline.evidence import Shown
 from thinkgraph.models.offline.passages import best_span
 from thinkgraph.models.offline.paths import Path, PathFinder, combined
 from thinkgraph.models.offline.reading import QuestionWords
-from thinkgraph.models.offline.words import STOP, Similarity
+from thinkgraph.models.offline.words import STOP, Similarity, number_in
 from thinkgraph.prompts.lines import Item
 
 ENOUGH = 0.7

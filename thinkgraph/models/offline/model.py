@@ -20,9 +20,9 @@ from thinkgraph.models.offline.choices import (
     triple_scores,
 )
 from thinkgraph.models.offline.judge import Decision, decide
+from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
 from thinkgraph.models.offline.statements import statements
 from thinkgraph.models.offline.words import Embed, Similarity, tokens
-from thinkgraph.models.played import Call, PlayedChatModel, judgement
 from thinkgraph.prompts.lines import Item, one_line
 
 _LEAST_SCORE = 1.5
@@ -37,7 +37,7 @@ _SEARCHES = 15
 """Searches after which the best answer must do."""
 
 
-class OfflineChatModel(PlayedChatModel):
+class OfflineChatModel(RuleBasedChatModel):
     """Plays every reply kind by lexical and embedding similarity; no weights beyond a sentence encoder, no network.
 
     Every answer is copied from an evidence line and cites it, apart from counts, yes and no, which follow from cited
@@ -59,7 +59,7 @@ class OfflineChatModel(PlayedChatModel):
     def _identifying_params(self) -> dict[str, Any]:
         return {"model": self.model, "embeddings": self._similarity.has_vectors}
 
-    def play(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
+    def reply_to(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply to one call."""
         prompt = call.prompt
         question = one_line(prompt.text("question"))
@@ -97,7 +97,7 @@ class OfflineChatModel(PlayedChatModel):
             case _:
                 return "This model answers prompts of thinkgraph only."
 
-    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+    def search_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
         """Look at what the question names, walk the relations nearest to its words, then at what they reached; answer from it."""
         question = one_line(call.prompt.text("question"))
         seen = {(str(one.get("entity")), bool(one.get("relations"))) for one in searched}

@@ -10,10 +10,9 @@ import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field, replace
 
-from thinkgraph.models.literals import is_literal, number_in
 from thinkgraph.models.offline.evidence import Edge, Ends, Shown
 from thinkgraph.models.offline.reading import Mention, QuestionWords
-from thinkgraph.models.offline.words import STOP, Similarity, nearness, stem, tokens, weight
+from thinkgraph.models.offline.words import STOP, Similarity, is_literal, nearness, number_in, stem, tokens, weight
 
 DEPTH = 3
 BEAM = 60

@@ -1,4 +1,4 @@
-"""Words of questions and relation names: tokens, stems, weights, and how near two words are."""
+"""Words of questions and labels: tokens, stems, weights, how near two words are, and the numbers that labels hold."""
 
 from __future__ import annotations
 
@@ -15,240 +15,32 @@ Embed = Callable[[Sequence[str]], list[list[float]]]
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.][^\W_]+)*")
 _CACHE = 50_000
+_NUMBER = re.compile(r"[-\u2212]?\d{1,3}(?:,\d{3})+(?:\.\d+)?|[-\u2212]?\d+(?:\.\d+)?(?:[eE][-+]?\d+)?")
+_DATE = re.compile(r"^(-?\d{1,4})-(\d{1,2})(?:-(\d{1,2}))?(?:T.*)?$")
+_SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+_SCALED = re.compile(r"\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 
 STOP = frozenset(
-    [
-        "a",
-        "an",
-        "the",
-        "of",
-        "in",
-        "on",
-        "at",
-        "by",
-        "to",
-        "for",
-        "from",
-        "with",
-        "and",
-        "or",
-        "but",
-        "as",
-        "is",
-        "are",
-        "was",
-        "were",
-        "be",
-        "been",
-        "being",
-        "do",
-        "does",
-        "did",
-        "done",
-        "have",
-        "has",
-        "had",
-        "having",
-        "what",
-        "which",
-        "who",
-        "whom",
-        "whose",
-        "when",
-        "where",
-        "why",
-        "how",
-        "that",
-        "this",
-        "these",
-        "those",
-        "it",
-        "its",
-        "they",
-        "them",
-        "their",
-        "there",
-        "he",
-        "she",
-        "his",
-        "her",
-        "i",
-        "you",
-        "we",
-        "me",
-        "my",
-        "your",
-        "our",
-        "one",
-        "ones",
-        "can",
-        "could",
-        "should",
-        "would",
-        "will",
-        "may",
-        "might",
-        "must",
-        "shall",
-        "than",
-        "then",
-        "so",
-        "if",
-        "not",
-        "no",
-        "any",
-        "some",
-        "all",
-        "each",
-        "every",
-        "both",
-        "either",
-        "also",
-        "into",
-        "out",
-        "up",
-        "off",
-        "about",
-        "over",
-        "under",
-        "after",
-        "before",
-        "during",
-        "per",
-        "name",
-        "give",
-        "tell",
-        "list",
-        "become",
-        "became",
-        "come",
-        "comes",
-        "go",
-        "goes",
-        "going",
-        "need",
-        "needs",
-        "keep",
-        "keeps",
-        "will",
-        "pay",
-        "pays",
-        "paying",
-        "exactly",
-        "just",
-        "ever",
-        "still",
-        "often",
-        "people",
-        "meters",
-        "metres",
-        "kilometers",
-        "kilometres",
-        "square",
-        "going",
-        "long-term",
-        "please",
-        "s",
-        "get",
-        "gets",
-        "take",
-        "takes",
-        "took",
-        "yahoo",
-        "called",
-        "call",
-        "calls",
-        "many",
-        "much",
-        "most",
-        "same",
-        "other",
-    ]
+    """
+    a an the of in on at by to for from with and or but as is are was were be been being do does did done have has
+    had having what which who whom whose when where why how that this these those it its they them their there he
+    she his her i you we me my your our one ones can could should would will may might must shall than then so if
+    not no any some all each every both either also into out up off about over under after before during per name
+    give tell list become became come comes go goes going need needs keep keeps pay pays paying exactly just ever
+    still often people meters metres kilometers kilometres square long-term please s get gets take takes took yahoo
+    called call calls many much most same other
+    """.split()  # noqa: SIM905 - one word a line is no easier to read
 )
 """Words that carry nothing to be found in the knowledge."""
 
 WEAK = frozenset(
-    [
-        "country",
-        "countries",
-        "state",
-        "states",
-        "land",
-        "place",
-        "places",
-        "city",
-        "cities",
-        "thing",
-        "things",
-        "person",
-        "man",
-        "woman",
-        "kind",
-        "type",
-        "form",
-        "sort",
-        "system",
-        "main",
-        "major",
-        "common",
-        "commonly",
-        "mainly",
-        "today",
-        "now",
-        "current",
-        "currently",
-        "located",
-        "lie",
-        "lies",
-        "situated",
-        "used",
-        "use",
-        "uses",
-        "using",
-        "known",
-        "part",
-        "world",
-        "modern",
-        "ancient",
-        "group",
-        "national",
-        "number",
-        "spoken",
-        "bring",
-        "accept",
-        "accepted",
-        "follow",
-        "territory",
-        "nation",
-        "belong",
-        "belongs",
-        "geographic",
-        "geographical",
-        "feature",
-        "location",
-        "landform",
-        "site",
-        "unit",
-        "exact",
-        "total",
-        "real",
-        "two",
-        "three",
-        "four",
-        "five",
-        "share",
-        "shared",
-        "town",
-        "river",
-        "lake",
-        "mountain",
-        "company",
-        "organization",
-        "organisation",
-        "year",
-        "date",
-        "time",
-    ]
+    """
+    country countries state states land place places city cities thing things person man woman kind type form sort
+    system main major common commonly mainly today now current currently located lie lies situated used use uses
+    using known part world modern ancient group national number spoken bring accept accepted follow territory nation
+    belong belongs geographic geographical feature location landform site unit exact total real two three four five
+    share shared town river lake mountain company organization organisation year date time
+    """.split()  # noqa: SIM905 - one word a line is no easier to read
 )
 """Words that say what sort of thing is meant more than which: explained or not, they weigh little."""
 
@@ -342,6 +134,30 @@ def nearness(one: str, other: str) -> float:
         return 0.8
     long = min(len(first), len(second)) > 4  # noqa: PLR2004 - egypt/egyptian, colombia/colombian
     return 0.8 if long and (first.startswith(second) or second.startswith(first)) else 0.0
+
+
+def number_in(text: str) -> float | None:
+    """The first number of a label, scale words applied; a date as years. None where there is no number.
+
+    >>> number_in("2,381,740 sq km"), number_in("about 4.2 million"), number_in("Panama")
+    (2381740.0, 4200000.0, None)
+    """
+    date = _DATE.match(text.strip())
+    if date:
+        return int(date[1]) + (int(date[2]) - 1) / 12 + (int(date[3] or 1) - 1) / 372
+    found = _NUMBER.search(text)
+    if not found:
+        return None
+    value = float(found.group().replace(",", "").replace("\u2212", "-"))
+    scaled = _SCALED.match(text, found.end())
+    return value * _SCALE[scaled[1].casefold()] if scaled else value
+
+
+def is_literal(text: str) -> bool:
+    """Whether a label looks like a value rather than a name: a number with at most a unit behind it, or a date."""
+    return bool(
+        _DATE.match(text.strip()) or re.match(r"^[-\u2212$]?\d[\d,.]*(?:[eE][-+]?\d+)?\s*[^\d]{0,20}$", text.strip())
+    )
 
 
 class Similarity:

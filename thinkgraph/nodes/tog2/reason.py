@@ -50,7 +50,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         "next": NEXT_FINAL if final else _NEXT[fields],
     }
     try:
-        # The form of the reply asks for a likely answer, so that played models know it too.
+        # The form of the reply asks for a likely answer, so that rule-based models read it too.
         judgement = yield from judge(
             "tog2.reason", inputs, settings, evidence=len(context.lines), fields=fields, likely=final
         )

@@ -1,7 +1,7 @@
-"""Chat models that code plays instead of weights: what the offline model and the test doubles have in common.
+"""Rule-based chat models: code computes the reply, there are no weights. The offline model and the perfect chooser are two.
 
-A played model reads the rendered prompt back with the grammar of `thinkgraph.prompts.lines`, and writes a reply in the
-form of the prompt's kind. It knows kinds, never roles, so a new method needs no new model.
+A rule-based model parses the rendered prompt with the grammar of `thinkgraph.prompts.lines` and writes a reply in the form
+of the prompt's kind. It knows kinds, never roles, so a new method needs no new model.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thinkgraph.prompts.kinds import LIKELY
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
 
 CHARS_PER_TOKEN = 4
-"""Token counts of played models are estimates: characters divided by this, rounded up."""
+"""Token counts of rule-based models are estimates: the number of characters divided by this, rounded up."""
 
 _LABELS = re.compile(
     r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
@@ -37,21 +37,21 @@ _FIELD = re.compile(r'"(clues|query)": "\.\.\."')
 
 @dataclass(frozen=True)
 class Call:
-    """One model call, read back from its messages."""
+    """One model call, parsed from its messages."""
 
     prompt: ParsedPrompt
     labels: tuple[str, ...]
-    """Judge: the only answers allowed; empty: any."""
+    """Judge: the only answers allowed; empty means any answer."""
     fields: tuple[str, ...]
-    """Judge: which of `clues` and `query` are asked for."""
+    """Judge: which of `clues` and `query` the prompt asks for."""
     likely: bool
-    """Judge: whether a likely answer is asked for where there is no sure one."""
+    """Judge: whether the prompt asks for a likely answer where the evidence is not sufficient."""
     triples: bool
-    """Keys: whether only whole triples are asked for."""
+    """Keys: whether the prompt asks for whole triples only."""
     explain: bool
-    """Whether a sentence of explanation is asked for."""
+    """Whether the prompt asks for a sentence of explanation."""
     text: str
-    """The last user message, whole."""
+    """The whole last user message."""
 
 
 def message_text(message: BaseMessage) -> str:
@@ -60,7 +60,7 @@ def message_text(message: BaseMessage) -> str:
 
 
 def read_call(messages: Sequence[BaseMessage]) -> Call:
-    """Read a rendered prompt back: the first system message and the last message, which is the question to answer."""
+    """Parse a rendered prompt: its first system message and its last message, which holds the question to answer."""
     system = next((message_text(message) for message in messages if message.type == "system"), "")
     user = message_text(messages[-1]) if messages else ""
     form = system[system.rfind("Reply with one JSON object") :] if "Reply with one JSON object" in system else ""
@@ -77,17 +77,17 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
 
 
 def conversation(messages: Sequence[BaseMessage]) -> tuple[str, str]:
-    """System message and question of a prompt; what tools have answered since stands under `## Evidence`."""
+    """System message and question of a conversation with tools; the tools' results stand under `## Evidence`."""
     system = next((message_text(message) for message in messages if message.type == "system"), "")
     asked = [message_text(message) for message in messages if message.type == "human"]
     found = "\n".join(message_text(message) for message in messages if message.type == "tool")
-    # A request to mend a reply asks the same question again.
+    # A request to repair a reply comes after the question and does not repeat it.
     question = next((text for text in reversed(asked) if "## Question" in text), asked[-1] if asked else "")
     return system, f"{question}\n\n## Evidence\n{found}" if found else question
 
 
 def tool_calls(searches: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]) -> list[ToolCall]:
-    """Calls of the tool `search`, with ids that depend on the conversation alone."""
+    """Calls of the tool `search`. Their ids depend on the conversation alone."""
     before = sum(len(message.tool_calls) for message in messages if isinstance(message, AIMessage))
     return [
         ToolCall(name="search", args=dict(args), id=f"call_{number}")
@@ -96,7 +96,7 @@ def tool_calls(searches: Sequence[Mapping[str, Any]], messages: Sequence[BaseMes
 
 
 def estimate_tokens(text: str) -> int:
-    """A token count for a model that has no tokens: ceil(characters / 4)."""
+    """A token count for a model without tokens: ceil(characters / 4)."""
     return math.ceil(len(text) / CHARS_PER_TOKEN)
 
 
@@ -109,8 +109,15 @@ def judgement(
     query: str = "",
     likely: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A judge reply: sufficient where there are answers; clues and query only where the call asks for them, and `likely`
-    answers only where it asks for these.
+    """A judge reply. It is sufficient if there are answers.
+
+    Args:
+        call: the call that is answered; it says which of the other fields to give.
+        answers: the answers that the evidence supports.
+        evidence: numbers of the evidence lines behind them.
+        clues: what is known so far, for a call that asks for it.
+        query: what to look for next, for a call that asks for it.
+        likely: answers given where `answers` is empty and the call asks for likely ones.
     """
     reply: dict[str, Any] = {
         "sufficient": bool(answers),
@@ -123,28 +130,31 @@ def judgement(
     return reply
 
 
-class PlayedChatModel(BaseChatModel):
-    """A chat model whose replies are computed by `play`. Token counts are estimates (characters / 4)."""
+class RuleBasedChatModel(BaseChatModel):
+    """A chat model whose replies `reply_to` computes. Token counts are estimates (characters / 4)."""
 
-    model: str = "played"
+    model: str = "rule-based"
     """The name it reports."""
 
     @abstractmethod
-    def play(self, call: Call) -> dict[str, Any] | str:
+    def reply_to(self, call: Call) -> dict[str, Any] | str:
         """The reply to one call: an object in the form of its kind, or plain text for the kind `text`."""
 
-    def play_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
-        """One turn with the tool `search`: {"search": [its arguments, …]} to call it, else the reply.
+    def search_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
+        """One turn of a conversation with the tool `search`.
 
         Args:
             call: the question, with what the tool has answered so far under `## Evidence`.
             searched: arguments of the calls made so far.
+
+        Returns:
+            {"search": [arguments, …]} to call the tool, else the reply.
         """
         del searched
-        return self.play(call)
+        return self.reply_to(call)
 
     def bind_tools(self, tools: Sequence[Any], **kwargs: Any) -> Runnable[Any, AIMessage]:
-        """See BaseChatModel. Played models know one tool, `search`."""
+        """See BaseChatModel. The one tool that rule-based models call is `search`."""
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools], **kwargs)
 
     @property
@@ -168,16 +178,16 @@ class PlayedChatModel(BaseChatModel):
             system, question = conversation(messages)
             call = read_call([SystemMessage(content=system), HumanMessage(content=question)])
             made = [one["args"] for message in messages if isinstance(message, AIMessage) for one in message.tool_calls]
-            reply = self.play_turn(call, made)
+            reply = self.search_turn(call, made)
             if isinstance(reply, dict) and "search" in reply:
                 wanted = tool_calls(reply["search"], messages)
                 reply = ""
         else:
             call = read_call(messages)
-            reply = self.play(call)
+            reply = self.reply_to(call)
         if isinstance(reply, dict):
             if call.explain:
-                reply = {"why": "Played by rule.", **reply}
+                reply = {"why": "By rule.", **reply}
             text = json.dumps(reply, ensure_ascii=False)
         else:
             text = reply
@@ -200,5 +210,5 @@ class PlayedChatModel(BaseChatModel):
         **kwargs: Any,
     ) -> ChatResult:
         del run_manager
-        # A reply may encode sentences for a while: the event loop must not wait for it.
+        # A reply may encode many sentences: in a thread, so that the event loop goes on.
         return await asyncio.to_thread(self._generate, messages, stop, None, **kwargs)
