@@ -1,4 +1,8 @@
-"""Reading what a model wrote: JSON between prose, numbers in quotes, lists that are none; whatever is meant, nothing that is not."""
+"""Parsing of model replies: JSON between prose, almost JSON, numbers in quotes, a lone value where a list is asked for.
+
+Almost JSON is repaired where only one reading is possible. What is still no JSON is refused: the model is asked again, which
+costs less than an answer that it did not give.
+"""
 
 from __future__ import annotations
 
@@ -11,27 +15,28 @@ _THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*")
 _OPENING = re.compile(r"[{\[]")
 _LONGEST = 100_000
-"""Characters at the end of a reply in which JSON is looked for: a longer reply is garbage before its end."""
+"""Only so many characters at the end of a reply are searched for JSON."""
 _MOST_TRIES = 500
-"""Brackets that open nothing readable before a reply is given up."""
+"""The search ends after so many opening brackets that start no JSON."""
 _LONGEST_LIST = 500
-"""Characters of a text that may be a list of numbers."""
+"""A text of more characters is not read as a list of numbers."""
 _ALMOST = re.compile(
     r""""(?:\\.|[^"\\])*"|(?<=[\[{,:\s])'(?P<single>(?:\\.|[^'\\])*)'(?=\s*[,:\]}])|\u201c(?P<curly>[^\u201c\u201d]*)\u201d"""
-    r"|(?P<comment>//[^\n]*)|\b(?P<word>True|False|None)\b",
+    r"|(?P<noise>//[^\n]*|,(?=(?:\s|//[^\n]*)*[\]}]))|\b(?:True|False|None)\b",
     re.DOTALL,
 )
-"""What is to be mended in JSON of another tongue: Python's quotes and words, typographic quotes, comments. Strings first."""
-_COMMA = re.compile(r'"(?:\\.|[^"\\])*"|,(?=\s*[\]}])', re.DOTALL)
-_WORDS = {"True": "true", "False": "false", "None": "null"}
+"""What JSON does not allow: single and typographic quotes, comments, trailing commas, Python's constants. JSON strings match
+first, so nothing within them is changed.
+"""
+_CONSTANTS = {"True": "true", "False": "false", "None": "null"}
 _LISTED = re.compile(r"[\[(#]?\d{1,9}[\])]?\.?(?:(?: ?[,;&] ?| and | )[\[(#]?\d{1,9}[\])]?\.?)*")
 _BEFORE_LABEL = re.compile(r"\s*(?:\[(\d{1,9})\]|(\d{1,9})[.:)](?=\s))\s*[^\W\d]")
-"""A number with the words of its line behind it: "[2] capital of", "2. capital of"."""
+"""A number followed by the words of its line: "[2] capital of", "2. capital of"."""
 _MARKS = re.compile(r"(?:\s*(?:\[\d{1,4}(?:\s*[,;]\s*\d{1,4}){0,20}\]|\u3010[^\u3010\u3011]{0,40}\u3011))+\.?$")
-"""Citation marks behind an answer: "Paris [2]", "Paris [1, 3]"."""
+"""Citation marks after an answer: "Paris [2]", "Paris [1, 3]"."""
 _AROUND = (("**", "**"), ("*", "*"), ('"', '"'), ("'", "'"), ("\u201c", "\u201d"), ("\u00ab", "\u00bb"), ("`", "`"))
 _FULL_STOP = re.compile(r"(?<![^\W\d_]\.)(?:(?<=[^\W\d_]{5})|(?<=\d))\.$")
-"""Not the stop of an abbreviation (D.C., Corp.)."""
+"""The full stop of a sentence, not that of an abbreviation (D.C., Corp.)."""
 _DECLINED = re.compile(
     r"unknown|none|null|n/a|\?+|unclear|undetermined|unspecified|undefined|"
     r"not (?:known|given|available|applicable|specified|stated|mentioned|provided|found|sure)|"
@@ -41,26 +46,26 @@ _DECLINED = re.compile(
     r"(?:the )?(?:answer|evidence|it) (?:(?:is|does|do)(?: not|n't) "
     r"(?:known|given|available|clear|say|state|contain|mention|hold|specify|provide|tell)|is (?:unknown|unclear))\b.*"
 )
-"""What stands where an answer should, and says that there is none."""
+"""Words that a model gives in place of an answer to say that there is none."""
 _TITLE_WORDS = 5
-"""Words from which on a text in capitals is a title and no sentence."""
+"""A text of at least so many words, all with a capital, is a title and no sentence."""
 _NAMES_NUMBER = ("number", "option", "id", "index", "choice", "line")
 _NAMES_TEXT = ("answer", "name", "text", "label", "value", "keyword")
 
 
 class BadReplyError(ValueError):
-    """A reply that does not have the form its kind asks for; the message tells the model what to mend."""
+    """A reply that does not have the form of its kind. The message tells the model what to correct."""
 
 
 def strip_thinking(text: str) -> str:
-    """The reply without the `<think>` prefix that reasoning models write; nothing is left of one that was cut off in it."""
+    """The reply without the `<think>` part of reasoning models; empty where the reply ends within that part."""
     kept: list[str] = []
     at = 0
     thinking = False
     for tag in _THINK.finditer(text):
         closing = bool(tag.group(1))
         if closing and not thinking:
-            # Some servers leave the opening tag out: all that came before was thinking.
+            # Some servers leave the opening tag out: all text before the closing tag was thinking.
             kept.clear()
         elif not closing and not thinking:
             kept.append(text[at : tag.start()])
@@ -74,18 +79,21 @@ def strip_thinking(text: str) -> str:
 
 
 def find_json(text: str, key: str = "") -> Any:
-    """The last JSON object (else list) in a reply, which may stand between prose or in a code fence.
+    """The last JSON object of a reply, else its last list. Prose or a code fence may surround it.
 
     Args:
         text: the reply.
-        key: an object that has this key is preferred to later ones that do not.
+        key: objects with this key are preferred to later ones without it.
+
+    Returns:
+        The parsed object or list.
 
     Raises:
-        BadReplyError: there is none.
+        BadReplyError: the reply holds neither.
     """
     body = _FENCE.sub(" ", strip_thinking(text))[-_LONGEST:]
     if body.lstrip().startswith('"'):
-        # JSON that was written as a string of JSON.
+        # The JSON was written as a JSON string.
         try:
             inner = json.loads(body)
         except (ValueError, RecursionError):
@@ -93,7 +101,7 @@ def find_json(text: str, key: str = "") -> Any:
         body = inner if isinstance(inner, str) else body
     found = _decoded(body)
     if not any(_holder(value, key) for value in found) and (opening := _OPENING.search(body)) is not None:
-        found = _decoded(_mended(body[opening.start() :])) or found
+        found = _decoded(_repaired(body[opening.start() :])) or found
     objects = [value for value in found if isinstance(value, dict)]
     keyed = [value for value in objects if key in value]
     for best in (keyed, [value for value in found if _holder(value, key)], objects, found):
@@ -103,8 +111,8 @@ def find_json(text: str, key: str = "") -> Any:
 
 
 def _decoded(body: str) -> list[Any]:
-    """Every outermost object and list in a text."""
-    # Line breaks within strings are no matter; nor are the case of a key and blanks around it.
+    """Every outermost JSON object and list in a text."""
+    # Not strict: strings may hold line breaks. Keys are also found in lower case and without blanks around them.
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
     found: list[Any] = []
     at = tries = 0
@@ -124,23 +132,19 @@ def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return {name.strip().casefold(): value for name, value in pairs} | dict(pairs)
 
 
-def _mended(body: str) -> str:
-    """Almost JSON as JSON: other quotes, Python's words, comments, commas before a closing bracket."""
+def _repaired(body: str) -> str:
+    """Almost JSON as JSON: quotes, constants, comments and trailing commas are replaced."""
 
-    def mend(found: re.Match[str]) -> str:
-        if found["word"]:
-            return _WORDS[found["word"]]
-        if found["comment"]:
-            return " "
-        if found["single"] is not None:
-            return json.dumps(found["single"].replace("\\'", "'"), ensure_ascii=False)
-        return found[0] if found["curly"] is None else json.dumps(found["curly"], ensure_ascii=False)
+    def repair(found: re.Match[str]) -> str:
+        if found.lastgroup in {"single", "curly"}:
+            return json.dumps(found[found.lastgroup].replace("\\'", "'"), ensure_ascii=False)
+        return " " if found.lastgroup else _CONSTANTS.get(found[0], found[0])
 
-    return _COMMA.sub(lambda found: "" if found[0] == "," else found[0], _ALMOST.sub(mend, body))
+    return _ALMOST.sub(repair, body)
 
 
 def _holder(value: object, key: str) -> dict[str, Any] | None:
-    """The object that has a key: this one, or the only one directly within it."""
+    """The object that has a key: the value itself, or the only such object directly within it."""
     if isinstance(value, dict) and key in value:
         return value
     inner = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
@@ -149,12 +153,18 @@ def _holder(value: object, key: str) -> dict[str, Any] | None:
 
 
 def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
-    """The object in a reply that has a key, also within another; a bare list stands for it. Raises BadReplyError.
+    """The object of a reply that has a key, also where another object or a list surrounds it.
 
     Args:
         text: the reply.
-        key: the key.
-        lone: whether the only list that an object has is taken for it, whatever it is called.
+        key: the key. A bare list is taken for its value.
+        lone: whether the only list of an object is taken for the key's value, whatever its own key is.
+
+    Returns:
+        The object, with the key.
+
+    Raises:
+        BadReplyError: no object has the key.
     """
     value = find_json(text, key)
     value = _holder(value, key) or value
@@ -162,7 +172,7 @@ def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
         value = {key: value}
     if key not in value and lone:
         lists = [one for one in value.values() if isinstance(one, list) and one]
-        # Keys are there twice where they were not written plainly.
+        # A key that is not in lower case is there twice, with the same list.
         if lists and all(one is lists[0] for one in lists):
             value = {**value, key: lists[0]}
     if key not in value:
@@ -179,7 +189,7 @@ def integer(value: object) -> int | None:
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, str):
-        # At most nine digits: no list is longer, and Python reads no number of thousands of digits. "-3" is not 3.
+        # At most nine digits: Python refuses numbers of thousands of digits. "-3" is not 3.
         found = re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value) or _BEFORE_LABEL.match(value)
         return int(next(digits for digits in found.groups() if digits)) if found else None
     if isinstance(value, dict):
@@ -189,7 +199,7 @@ def integer(value: object) -> int | None:
 
 
 def integers(values: Sequence[object]) -> list[int]:
-    """The whole numbers among values, also several in one text ("[1], [3]")."""
+    """The whole numbers among values. One text may hold several ("[1], [3]")."""
     found: list[int] = []
     for value in values:
         if isinstance(value, str) and len(value) < _LONGEST_LIST and _LISTED.fullmatch(value.strip()):
@@ -200,7 +210,7 @@ def integers(values: Sequence[object]) -> list[int]:
 
 
 def number_from(value: object) -> float | None:
-    """A number with a fraction, also in words ("8", "[8]", "8/10", "8 out of 10"); None for anything else."""
+    """A number, also within a text ("8", "[8]", "8/10", "8 out of 10"); None for anything else."""
     if isinstance(value, str):
         found = re.fullmatch(r"[\s\[(]*(-?\d{1,9}(?:\.\d{1,9})?)\s*(?:(?:/|out of)\s*10)?[\s\]).]*", value)
         return float(found.group(1)) if found else None
@@ -213,7 +223,7 @@ def number_from(value: object) -> float | None:
 
 
 def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
-    """The numbers from 1 to `top` among values, each once. Raises BadReplyError where there are values and none is one."""
+    """The numbers from 1 to `top` among values, each once. Raises BadReplyError if there are values but no such number."""
     kept = [number for number in dict.fromkeys(integers(values)) if 1 <= number <= top]
     if values and not kept:
         raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
@@ -221,7 +231,7 @@ def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
 
 
 def as_list(value: object, key: str, *, of: str = "") -> list[Any]:
-    """A list; a lone value, or a lone object that has the key `of`, is a list of one. Raises BadReplyError."""
+    """The value if it is a list; a lone value, or an object with the key `of`, as a list of one. Raises BadReplyError."""
     if isinstance(value, list):
         return value
     if of and isinstance(value, dict) and of in value:
@@ -234,12 +244,12 @@ def as_list(value: object, key: str, *, of: str = "") -> list[Any]:
 
 
 def whole(text: str) -> str:
-    """The text without halves of characters (a reply cut off, a bad escape), which neither files nor state can hold."""
+    """The text without lone surrogates (from a bad escape or a reply cut off), which UTF-8 cannot encode."""
     return text.encode("utf-8", "replace").decode("utf-8").strip()
 
 
 def as_text(value: object) -> str:
-    """A value as text, whatever it is. Raises BadReplyError where it is nested too deeply."""
+    """Any value as text. Raises BadReplyError if it is nested too deeply."""
     if value is None:
         return ""
     if isinstance(value, str | int | float):
@@ -251,7 +261,7 @@ def as_text(value: object) -> str:
 
 
 def a_name(value: object) -> str:
-    """A name or an answer as text; an object is the one it has. Raises BadReplyError where that is not plain."""
+    """A name or an answer as text, also from an object that holds one. Raises BadReplyError if it holds none or several."""
     if isinstance(value, list) and len(value) == 1:
         value = value[0]
     if isinstance(value, Mapping):
@@ -263,7 +273,7 @@ def a_name(value: object) -> str:
 
 
 def _answer(text: str) -> str:
-    """An answer without citation marks, quotes and emphasis around it, and without its full stop."""
+    """An answer without citation marks, without quotes and emphasis around it, and without its full stop."""
     plain = _MARKS.sub("", text).strip()
     for opening, closing in _AROUND:
         inner = plain[len(opening) : -len(closing)].strip()
@@ -273,15 +283,21 @@ def _answer(text: str) -> str:
 
 
 def _is_title(text: str) -> bool:
-    """Whether a text is written as titles are, every word with a capital ("I Don't Know How She Does It")."""
+    """Whether every word of a text has a capital, as in a title ("I Don't Know How She Does It")."""
     words = text.split()
     return len(words) >= _TITLE_WORDS and all(word[0].isupper() for word in words)
 
 
 def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
-    """The answers among texts, each once whatever its case, and whether there is none because each says so ("unknown").
+    """The answers among texts, and whether the model declined to answer.
 
-    What is called just "Unknown" or "None" is lost by it: far more often that is no answer.
+    A true answer that is called just "Unknown" or "None" is lost: these words mean far more often that there is no answer.
+
+    Args:
+        texts: what the model gave as answers.
+
+    Returns:
+        The answers, each once whatever its case, and whether all texts say that there is none ("unknown").
     """
     said = [answer for answer in map(_answer, texts) if answer]
     kept: dict[str, str] = {}
@@ -293,7 +309,7 @@ def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
 
 
 def truth(value: object, key: str) -> bool:
-    """A verdict, in words or not. Raises BadReplyError."""
+    """A truth value, also in words ("yes", "incorrect"). Raises BadReplyError."""
     if isinstance(value, bool):
         return value
     word = str(value).strip().strip(".!*").casefold()
