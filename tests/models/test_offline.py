@@ -11,7 +11,7 @@ from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
 from memory_graph import small_world
 
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.models.offline.choices import key_phrases, split_question
+from thinkgraph.models.offline.model import key_phrases, sub_questions
 from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.models.offline.words import Similarity, is_literal, nearness, number_in, stem
 from thinkgraph.prompts.communities import community_line
@@ -349,8 +349,9 @@ def test_small_parts() -> None:
     assert number_in("1962-07-05") > number_in("1962-07-04")
     assert (is_literal("18 km"), is_literal("Panama")) == (True, False)
     assert key_phrases('Who wrote "Kde domov"?')[0] == "Kde domov"
-    assert split_question("Who rules?") == [("Who rules?", [])]
-    assert split_question("How old must voters be in the country topped by Baru?") == [
+    assert [(part["question"], part["refers"]) for part in sub_questions("Who rules?")] == [("Who rules?", [])]
+    parts = sub_questions("How old must voters be in the country topped by Baru?")
+    assert [(part["question"], part["refers"]) for part in parts] == [
         ("Which country topped by Baru?", []),
         ("How old must voters be in #1?", [1]),
     ]

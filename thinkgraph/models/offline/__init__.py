@@ -1,4 +1,4 @@
-"""The offline model: plays every reply kind by lexical and embedding similarity, without a language model."""
+"""The offline model: a rule-based reply to every kind, by similarity of words and sentences."""
 
 from thinkgraph.models.offline.model import OfflineChatModel
 

@@ -1,190 +1,232 @@
-"""Deciding whether evidence answers a question, without weights: what is not explained is still missing."""
+"""Deciding whether evidence answers a question. What nothing explains is still missing."""
 
 from __future__ import annotations
 
 import itertools
+import re
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.offline.evidence import Shown
-from thinkgraph.models.offline.passages import best_span
-from thinkgraph.models.offline.paths import Path, PathFinder, combined
-from thinkgraph.models.offline.reading import QuestionWords
-from thinkgraph.models.offline.words import STOP, Similarity, number_in
+from thinkgraph.models.offline.paths import EXPLAINED, EvidenceGraph, GraphPath, PathFinder
+from thinkgraph.models.offline.words import STOP, QuestionWords, Similarity, content, nearness, number_in, tokens
 from thinkgraph.prompts.lines import Item
 
-ENOUGH = 0.7
-"""A reading that explains less than this, by weight, is no answer."""
-ENOUGH_TEXT = 0.8
-ENOUGH_TEXT_ALONE = 0.93
-"""Before any statement has been walked, a text that merely resembles the question must not stop the search."""
+_ENOUGH = 0.7
+"""Least score of an answer from statements."""
+_ENOUGH_TEXT = 0.8
+"""Least score of an answer from a passage."""
+_ENOUGH_TEXT_ALONE = 0.93
+"""The same before any statement is shown: a passage that only resembles the question must not end the search."""
+_MOST_PATHS = 40
 _PER_MENTION = 6
-_BOTH = 2
+_MOST_SENTENCES = 24
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)")
+_NAME = re.compile(r"[^\W\d_a-z][\w'\u2019.-]*(?:\s+(?:of|the|de|la|da|von|al|and)?\s*[^\W\d_a-z][\w'\u2019.-]*)*")
+_QUOTED = re.compile(r"[\"\u201c\u00ab][^\"\u201d\u00bb]{1,80}[\"\u201d\u00bb]")
+_MONTHS = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
+_DATE = re.compile(rf"\b\d{{1,2}} {_MONTHS} \d{{4}}|\b{_MONTHS} \d{{1,2}}, \d{{4}}|\b\d{{4}}-\d\d-\d\d")
+_YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
+_NUMBER = re.compile(r"\d[\d,]*(?:\.\d+)?%?")
+_PATTERNS = {"time": (_DATE, _YEAR), "number": (_NUMBER,), "count": (_NUMBER,)}
 
 
 @dataclass
-class Decision:
+class Conclusion:
     """What the evidence yields."""
 
     answers: list[str] = field(default_factory=list)
     lines: frozenset[int] = frozenset()
+    score: float = 0.0
     clues: str = ""
     query: str = ""
-    score: float = 0.0
     likely: list[str] = field(default_factory=list)
-    """What a list holds of which more is known to be left out: an answer, but perhaps not all of it."""
+    """The shown ends of a list that is known to be cut: answers, but perhaps not all."""
 
 
-def decide(question_text: str, items: Sequence[Item], similarity: Similarity) -> Decision:
-    """Answer from evidence lines, or say what is known and what to look for."""
-    question, shown = QuestionWords(question_text), Shown.of(items)
-    finder = PathFinder(question, shown, similarity)
+def decide(question_text: str, items: Sequence[Item], similarity: Similarity) -> Conclusion:
+    """Answer a question from evidence lines, or say what is known and what to look for.
+
+    Args:
+        question_text: the question or claim.
+        items: the evidence lines.
+        similarity: compares words.
+
+    Returns:
+        A conclusion with answers (or likely ones) if the evidence explains the question well enough, else with a query.
+    """
+    question, graph = QuestionWords(question_text), EvidenceGraph.of(items)
+    finder = PathFinder(question, graph, similarity)
     paths = finder.search()
-    if question.wants == "yesno" or question.is_claim:
-        found = max(_yes_or_no(finder, paths), key=lambda d: d.score, default=None)
-        enough = found is not None and found.score >= ENOUGH
-    else:
-        readings = [*_compared(finder, paths), *_intersected(finder, paths), *_single(finder, paths)]
-        found = max(readings, key=lambda d: d.score, default=None)
-        enough = found is not None and found.score >= ENOUGH
-        if not enough:
-            span = best_span(finder, shown, paths)
-            if span and span.score >= (ENOUGH_TEXT if shown.edges else ENOUGH_TEXT_ALONE):
-                return Decision([span.text], span.path.lines | {span.line}, score=span.score)
-    if found and enough:
-        return Decision(lines=found.lines, clues="", score=found.score, likely=found.likely) if found.likely else found
-    return _open_end(finder, paths)
-
-
-def _single(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
-    question = finder.question
-    for path in paths[:40]:
-        if not finder.called_for(path) or (question.extreme and not _extreme_used(finder, path)):
-            continue
-        ends = [end for end in path.ends if end != path.mention.label]
-        # A set that was walked on only in part would make a list with holes.
-        if not ends or (not path.whole and len(path.before) * 2 < len(path.ends)):
-            continue
-        literal = all(number_in(end) is not None for end in ends)
-        if question.is_count and not (literal and len(ends) == 1):
-            counted = _count(finder, path)
-            if counted:
-                yield counted
-            continue
-        if not question.is_count and _cut(finder, path):
-            yield Decision([], path.lines, score=path.score, likely=ends)
-            continue
-        yield Decision(ends, path.lines, score=path.score)
-
-
-def _cut(finder: PathFinder, path: Path) -> bool:
-    """Whether the last hop's lists are known to go on beyond what is shown."""
-    nodes = dict.fromkeys(node for node, _ in path.before)
-    return bool(path.edges) and any(finder.shown.edges[node][path.edges[-1]].cut for node in nodes)
-
-
-def _extreme_used(finder: PathFinder, path: Path) -> bool:
-    """Whether a superlative is part of a relation's name, or has picked one of several ends by a number beside it."""
-    places = finder.question.extreme_places()
-    named = any(finder.fit(relation).get(place) for relation, _ in path.edges for place in places)
-    return named or path.picked
-
-
-def _count(finder: PathFinder, path: Path) -> Decision | None:
-    nodes = dict.fromkeys(node for node, _ in path.before)
-    lists = [finder.shown.edges[node][path.edges[-1]] for node in nodes]
-    if any(ends.full is None for ends in lists):
-        return None
-    lines = path.lines | {ends.full for ends in lists if ends.full is not None}
-    # "How many" is explained by counting.
-    return Decision([str(len(path.ends))], lines, score=path.score)
-
-
-def _intersected(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
-    groups: dict[str, list[Path]] = {}
-    # One hop for each condition first: alone it explains little, so a path that does it all by itself would crowd it out.
-    for path in sorted(paths, key=lambda path: len(path.edges)):
-        group = groups.setdefault(path.mention.label, [])
-        if path.mention.places and finder.called_for(path) and len(group) < _PER_MENTION:
-            group.append(path)
-    filled = [group for group in groups.values() if group]
-    for size in range(_BOTH, min(len(filled), 3) + 1):
-        for chosen in itertools.combinations(filled, size):
-            for several in itertools.product(*(group[:_PER_MENTION] for group in chosen)):
-                named = {path.mention.label for path in several}
-                if len({frozenset(path.before) for path in several}) < len(several):
-                    continue  # the same statements reached on two ways: no two conditions
-                common = [e for e in several[0].ends if all(e in p.ends for p in several) and e not in named]
-                if common and not finder.question.extreme:
-                    score, _ = combined(finder, several)
-                    yield Decision(common, frozenset().union(*(path.lines for path in several)), score=score)
-
-
-def _compared(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
-    question = finder.question
-    if not question.extreme:
-        return
-    choose = max if question.extreme == "max" else min
-    groups: dict[tuple[str, int], list[Path]] = {}
-    for path in paths:
-        if finder.called_for(path) and all(number_in(end) is not None for _, end in path.before):
-            groups.setdefault((path.edges[-1][0], len(path.edges)), []).append(path)
-    for group in groups.values():
-        best: dict[str, Path] = {}
-        for path in group:
-            best.setdefault(path.mention.label, path)
-        for several in ([path] for path in group[:_PER_MENTION]):
-            yield from _extreme_of(finder, several, choose)
-        named = [path for path in best.values() if path.mention.places]
-        if len(named) >= _BOTH:
-            yield from _extreme_of(finder, named, choose)
-
-
-def _extreme_of(finder: PathFinder, several: Sequence[Path], choose: object) -> Iterator[Decision]:
-    values = {node: number for path in several for node, end in path.before if (number := number_in(end)) is not None}
-    # The largest of a set is known only if every member's value is shown.
-    if len(values) < _BOTH or not all(path.whole and path.listed for path in several):
-        return
-    best = max(values.values()) if choose is max else min(values.values())
-    _, explained = combined(finder, several)
-    explained.update(dict.fromkeys(finder.question.extreme_places(), 1.0))
-    lost = max(finder.lost(path) for path in several)
-    score = finder.coverage(explained) - lost - finder.unsaid(explained)
-    lines = frozenset().union(*(path.lines for path in several))
-    yield Decision([node for node, value in values.items() if value == best], lines, score=score)
-
-
-def _yes_or_no(finder: PathFinder, paths: Sequence[Path]) -> Iterator[Decision]:
-    """Whether a path from one named thing reaches another; `no` only from a list that is shown whole."""
-    named = [mention for mention in finder.mentions if mention.places]
-    for path in paths:
-        if not finder.called_for(path) or not path.mention.places:
-            continue
-        for other in named:
-            if other.label == path.mention.label or other.places & path.mention.places:
-                continue
-            explained = {**path.explained, **dict.fromkeys(other.places, 1.0)}
-            score = finder.coverage(explained) - finder.lost(path) - finder.unsaid(explained)
-            nodes = [node for node, end in path.before if end == other.label]
-            if nodes:
-                yield Decision(["yes"], path.lines, score=score)
-                continue
-            lists = [finder.shown.edges[node][path.edges[-1]].full for node in dict.fromkeys(n for n, _ in path.before)]
-            if path.whole and all(line is not None for line in lists) and lists:
-                yield Decision(["no"], path.lines | {line for line in lists if line is not None}, score=score - 0.01)
-
-
-def _open_end(finder: PathFinder, paths: Sequence[Path]) -> Decision:
-    """What is known so far, and the words that nothing explains yet with the thing reached."""
     called = [path for path in paths if finder.called_for(path)]
-    best = called[0] if called else next(iter(paths), None)
+    if question.wants == "yesno":
+        readings = list(_yes_or_no(finder, called))
+    else:
+        readings = [*_compared(finder, called), *_intersected(finder, called), *_single(finder, paths)]
+    best = max(readings, key=lambda reading: reading.score, default=None)
+    if best and best.score >= _ENOUGH:
+        return best
+    found = _from_passages(finder, paths) if question.wants != "yesno" else None
+    if found and found.score >= (_ENOUGH_TEXT if graph.edges else _ENOUGH_TEXT_ALONE):
+        return found
+    return _open_end(finder, [*called, *paths])
+
+
+def _single(finder: PathFinder, paths: Sequence[GraphPath]) -> Iterator[Conclusion]:
+    """The ends of one path."""
+    question = finder.question
+    for path in filter(finder.called_for, paths[:_MOST_PATHS]):
+        ends = [end for end in path.ends if end != path.mention.label]
+        # A set that was walked on only in part would give a list with gaps.
+        if not ends or (not path.whole and len(path.last_hop) * 2 < len(path.ends)):
+            continue
+        if question.extremes and not (path.picked or any(path.explained.get(place) for place in question.extremes)):
+            continue
+        lists = finder.last_ends(path)
+        if question.wants == "count" and (len(ends) > 1 or number_in(ends[0]) is None):
+            if all(shown.full for shown in lists):
+                full = {shown.full for shown in lists if shown.full}
+                yield Conclusion([str(len(path.ends))], path.lines | full, path.score)
+        elif question.wants != "count" and any(shown.cut for shown in lists):
+            yield Conclusion([], path.lines, path.score, likely=ends)
+        else:
+            yield Conclusion(ends, path.lines, path.score)
+
+
+def _intersected(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conclusion]:
+    """The common ends of paths from several named things."""
+    groups: dict[str, list[GraphPath]] = defaultdict(list)
+    # Short paths first: a long one that meets all conditions by itself scores best, and is no condition.
+    for path in sorted(called, key=lambda path: len(path.edges)):
+        if path.mention.places and len(groups[path.mention.label]) < _PER_MENTION:
+            groups[path.mention.label].append(path)
+    for several in itertools.chain.from_iterable(
+        itertools.product(*chosen)
+        for size in (2, 3)
+        for chosen in itertools.combinations(filter(None, groups.values()), size)
+    ):
+        if finder.question.extremes or len({frozenset(path.last_hop) for path in several}) < len(several):
+            continue  # the same statements reached in two ways are one condition
+        named = {path.mention.label for path in several}
+        common = [end for end in several[0].ends if end not in named and all(end in path.ends for path in several)]
+        if common:
+            # Of two ways to meet all conditions the more direct one is meant.
+            detour = 0.05 * sum(len(path.edges) - 1 for path in several) + 0.01 * len(several)
+            score = finder.rating(_explained(several), several) - detour
+            yield Conclusion(common, _lines(several), score)
+
+
+def _compared(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conclusion]:
+    """The thing with the largest or smallest value: of one path's ends, or of several named things."""
+    if not finder.question.extremes:
+        return
+    groups: dict[tuple[str, int], list[GraphPath]] = defaultdict(list)
+    for path in called:
+        if all(number_in(end) is not None for _, end in path.last_hop):
+            groups[path.edges[-1][0], len(path.edges)].append(path)
+    for group in groups.values():
+        best = {path.mention.label: path for path in reversed(group) if path.mention.places}
+        for several in (*([path] for path in group[:_PER_MENTION]), list(best.values())):
+            values = {node: number_in(end) or 0.0 for path in several for node, end in path.last_hop}
+            # The largest of a set is known only if every member's value is shown.
+            if len(values) > 1 and all(path.whole and path.listed for path in several):
+                explained = _explained(several) | dict.fromkeys(finder.question.extremes, 1.0)
+                chosen = values[finder.question.choose(values, key=lambda node: values[node])]
+                answers = [node for node, value in values.items() if value == chosen]
+                yield Conclusion(answers, _lines(several), finder.rating(explained, several))
+
+
+def _yes_or_no(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conclusion]:
+    """Whether a path from one named thing reaches another. Only a complete list gives a no."""
+    named = [mention for mention in finder.mentions if mention.places]
+    for path, other in itertools.product(called, named):
+        if not path.mention.places or other.places & path.mention.places:
+            continue
+        score = finder.rating(path.explained | dict.fromkeys(other.places, 1.0), [path])
+        full = [shown.full for shown in finder.last_ends(path)]
+        if other.label in path.ends:
+            yield Conclusion(["yes"], path.lines, score)
+        elif path.whole and all(full):
+            yield Conclusion(["no"], path.lines | {line for line in full if line}, score - 0.01)
+
+
+def _explained(paths: Sequence[GraphPath]) -> dict[int, float]:
+    explained: dict[int, float] = {}
+    for place, value in itertools.chain.from_iterable(path.explained.items() for path in paths):
+        explained[place] = max(explained.get(place, 0.0), value)
+    return explained
+
+
+def _lines(paths: Sequence[GraphPath]) -> frozenset[int]:
+    return frozenset().union(*(path.lines for path in paths))
+
+
+def _open_end(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion:
+    """What the best path has found, and as a query what it reached with the words that it leaves open."""
     words = finder.question.words
-    if best is None:
-        return Decision(query=" ".join(word for word in words if word not in STOP))
-    missing = [words[n] for n in sorted(finder.weights) if best.explained.get(n, 0.0) < 0.45]  # noqa: PLR2004
+    if not paths:
+        return Conclusion(query=" ".join(word for word in words if word not in STOP))
+    best = paths[0]
     reached = ", ".join(best.ends[:3])
-    known = ""
-    if best.edges:
-        hops = ", ".join(relation for relation, _ in best.edges)
-        known = f"{best.mention.label}: {hops}: {reached}."
-    return Decision(lines=best.lines, clues=known, query=f"{reached} {' '.join(missing)}".strip(), score=best.score)
+    missing = [words[place] for place in sorted(finder.weights) if best.explained.get(place, 0.0) < EXPLAINED]
+    hops = ", ".join(relation for relation, _ in best.edges)
+    known = f"{best.mention.label}: {hops}: {reached}." if hops else ""
+    return Conclusion([], best.lines, best.score, clues=known, query=f"{reached} {' '.join(missing)}".strip())
+
+
+def _from_passages(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion | None:
+    """The best answer in a sentence about a thing that a path reaches."""
+    reached: dict[str, GraphPath] = {}
+    for path in paths:
+        if not path.edges or finder.called_for(path):
+            for end in path.ends:
+                reached.setdefault(end, path)
+    sentences = [
+        (item, sentence, _with_sentence(finder, reached[item.title], item, sentence))
+        for item in finder.graph.passages
+        if item.title in reached
+        for sentence in _SENTENCE.split(item.passage)
+    ]
+    rated = [(finder.rating(explained, [reached[item.title]]), n) for n, (item, _, explained) in enumerate(sentences)]
+    for score, n in sorted(rated, key=lambda pair: (-pair[0], pair[1]))[:_MOST_SENTENCES]:
+        item, sentence, explained = sentences[n]
+        path = reached[item.title]
+        left_open = finder.unexplained(path.explained)
+        # A sentence that only repeats the words of the path tells nothing new.
+        if not left_open or finder.unexplained(explained):
+            continue
+        # A passage on one thing does not say which of several is the largest.
+        if finder.question.extremes and not (
+            path.picked or any(path.explained.get(n) for n in finder.question.extremes)
+        ):
+            continue
+        if text := _span(finder.question, sentence, item.title):
+            return Conclusion([text], path.lines | {item.number}, score)
+    return None
+
+
+def _with_sentence(finder: PathFinder, path: GraphPath, item: Item, sentence: str) -> dict[int, float]:
+    """The words that a path and a sentence explain."""
+    said = content(tokens(f"{item.title} {item.section.rpartition('/')[2]} {sentence}"))
+    explained = dict(path.explained)
+    for place in finder.weights:
+        near = max((nearness(finder.question.words[place], word) for word in said), default=0.0)
+        explained[place] = max(explained.get(place, 0.0), near)
+    return explained
+
+
+def _span(question: QuestionWords, sentence: str, title: str) -> str:
+    """The part of a sentence that the question asks for, as it stands; empty where there is none."""
+    asked = set(question.words) | set(tokens(title))
+    patterns = _PATTERNS.get(question.wants, (_QUOTED, _NAME))
+    text = sentence if question.wants in _PATTERNS else sentence[:1].lower() + sentence[1:]
+    return next((found for pattern in patterns if (found := _nearest(pattern, text, asked))), "")
+
+
+def _nearest(pattern: re.Pattern[str], sentence: str, asked: set[str]) -> str:
+    """The match nearest to the question's words in a sentence, unless it consists of them."""
+    wanted = asked - STOP
+    places = [m.start() for m in re.finditer(r"\w+", sentence) if any(nearness(m[0].casefold(), w) for w in wanted)]
+    found = [match for match in pattern.finditer(sentence) if not set(tokens(match[0])) - STOP <= asked]
+    nearest = min(found, key=lambda match: sum(abs(match.start() - place) for place in places), default=None)
+    return nearest[0].strip(' .,;-"\u201c\u201d\u00ab\u00bb') if nearest else ""

@@ -1,4 +1,4 @@
-"""Words of questions and labels: tokens, stems, weights, how near two words are, and the numbers that labels hold."""
+"""Words of questions and labels: tokens, stems, weights, numbers, how near two words are, and what a question asks for."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ import threading
 import unicodedata
 from array import array
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
+T = TypeVar("T")
 Embed = Callable[[Sequence[str]], list[list[float]]]
 """Unit vectors for texts."""
 
@@ -27,11 +30,10 @@ STOP = frozenset(
     she his her i you we me my your our one ones can could should would will may might must shall than then so if
     not no any some all each every both either also into out up off about over under after before during per name
     give tell list become became come comes go goes going need needs keep keeps pay pays paying exactly just ever
-    still often people meters metres kilometers kilometres square long-term please s get gets take takes took yahoo
-    called call calls many much most same other
+    still often people meters metres kilometers kilometres square please s get gets take takes took called call calls many much most same other
     """.split()  # noqa: SIM905 - one word a line is no easier to read
 )
-"""Words that carry nothing to be found in the knowledge."""
+"""Words without a meaning that evidence could explain."""
 
 WEAK = frozenset(
     """
@@ -42,7 +44,7 @@ WEAK = frozenset(
     share shared town river lake mountain company organization organisation year date time
     """.split()  # noqa: SIM905 - one word a line is no easier to read
 )
-"""Words that say what sort of thing is meant more than which: explained or not, they weigh little."""
+"""Words that name the sort of a thing. They weigh little."""
 
 _GROUPS = (
     "currency money spend coin cash tender",
@@ -83,6 +85,27 @@ _GROUPS = (
     "dependency dependent belong territory",
 )
 _SYNONYMS: dict[str, set[int]] = {}
+_AUXILIARY = frozenset("do does did is are was were has have had can could will would".split())  # noqa: SIM905
+_ASKING = frozenset("what which who whom whose when where why how name list give tell find show take say".split())  # noqa: SIM905
+_MORE = frozenset(
+    """
+    largest highest biggest greatest longest oldest most more larger higher bigger longer older taller greater deepest
+    tallest richest heaviest widest richer deeper maximum
+    """.split()  # noqa: SIM905
+)
+_LESS = frozenset(
+    """
+    smallest lowest shortest least fewest fewer less smaller lower shorter younger youngest narrowest lightest earliest
+    poorest minimum
+    """.split()  # noqa: SIM905
+)
+COMPARING = _MORE | _LESS
+"""Superlatives and comparatives."""
+_COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
+_QUANTITY = re.compile(
+    r"\bhow (?:much|old|high|long|tall|large|big|deep|far|wide|heavy)\b|\bwhat age\b|\bpercent", re.IGNORECASE
+)
+_TIME = re.compile(r"\bwhen\b|\b(?:what|which) (?:year|date|day|month)\b", re.IGNORECASE)
 
 
 def tokens(text: str) -> list[str]:
@@ -126,14 +149,9 @@ def weight(word: str) -> float:
 
 
 def nearness(one: str, other: str) -> float:
-    """1 for the same stem, 0.8 for words of one small group of synonyms, else 0."""
+    """1 for the same stem, 0.8 for words of one group of synonyms, else 0."""
     first, second = stem(one), stem(other)
-    if first == second:
-        return 1.0
-    if _SYNONYMS.get(first, set()) & _SYNONYMS.get(second, set()):
-        return 0.8
-    long = min(len(first), len(second)) > 4  # noqa: PLR2004 - egypt/egyptian, colombia/colombian
-    return 0.8 if long and (first.startswith(second) or second.startswith(first)) else 0.0
+    return 1.0 if first == second else 0.8 * bool(_SYNONYMS.get(first, set()) & _SYNONYMS.get(second, set()))
 
 
 def number_in(text: str) -> float | None:
@@ -205,3 +223,56 @@ class Similarity:
         # MiniLM gives unrelated short texts about 0.2 to 0.35 and near synonyms 0.5 and more.
         near: float = self.cosine(word, phrase)
         return min(max((near - 0.33) / 0.35, 0.0), 0.9)
+
+
+@dataclass(frozen=True)
+class QuestionMention:
+    """A thing of the evidence that the question names."""
+
+    label: str
+    places: frozenset[int]
+    """Positions of its words in the question."""
+
+
+class QuestionWords:
+    """A question taken apart.
+
+    Args:
+        text: the question.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.words = tokens(text)
+        self.wants = self._wants()
+        """What sort of answer: yesno, time, count, number, who or thing."""
+        self.extremes = frozenset(place for place, word in enumerate(self.words) if word in COMPARING)
+        """Positions of superlatives and comparatives."""
+        self._choose = max if any(self.words[place] in _MORE for place in sorted(self.extremes)[:1]) else min
+
+    def _wants(self) -> str:
+        claims = not (self.text.rstrip().endswith("?") or _ASKING & set(self.words))
+        if claims or (self.words[:1] and self.words[0] in _AUXILIARY):
+            return "yesno"
+        found = (("time", _TIME), ("count", _COUNT), ("number", _QUANTITY))
+        by_pattern = next((name for name, pattern in found if pattern.search(self.text)), "")
+        return by_pattern or ("who" if {"who", "whom"} & set(self.words) else "thing")
+
+    def choose(self, options: Iterable[T], key: Callable[[T], float]) -> T:
+        """The option with the largest value, or the smallest, as the question's superlative says."""
+        return self._choose(options, key=key)
+
+    def places(self, label: str) -> frozenset[int]:
+        """Positions at which the whole label stands first; empty where it does not."""
+        wanted = tokens(label)
+        size = len(wanted)
+        if not wanted or (size == 1 and wanted[0] in STOP):
+            return frozenset()
+        starts = (at for at in range(len(self.words) - size + 1) if self.words[at : at + size] == wanted)
+        return frozenset(place for at in list(starts)[:1] for place in range(at, at + size))
+
+    def mentions(self, labels: Iterable[str]) -> list[QuestionMention]:
+        """The labels that the question names, longest first, without those inside a longer one."""
+        found = [QuestionMention(label, places) for label in dict.fromkeys(labels) if (places := self.places(label))]
+        found.sort(key=lambda mention: (-len(mention.places), mention.label))
+        return [one for n, one in enumerate(found) if not any(one.places < other.places for other in found[:n])]
