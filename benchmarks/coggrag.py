@@ -223,7 +223,7 @@ def critical_path(knowledge: Knowledge, latency: float) -> int:
     print("  ".join(f"{head:>12}" if at == 0 else f"{head:>{max(5, len(head))}}" for at, head in enumerate(heads)))
     broken = 0
     for question in chosen:
-        with ModelServer(play=chooser, latency=latency) as server:
+        with ModelServer(chat_model=chooser, latency=latency) as server:
             os.environ["OPENAI_BASE_URL"] = server.base_url
             graph = tg.build("coggrag", knowledge=knowledge, model="openai:perfect")
             graph.invoke({"question": question.question})  # loads the encoder, opens connections

@@ -64,7 +64,7 @@ def measure(
     """One row: medians over the questions."""
     rows = []
     for question in questions:
-        with ModelServer(play=chooser, latency=latency) as server:
+        with ModelServer(chat_model=chooser, latency=latency) as server:
             os.environ["OPENAI_BASE_URL"] = server.base_url
             graph = tg.build("tog2", knowledge=knowledge, model="openai:perfect", settings=settings)
             asked = {"question": question.question}

@@ -61,17 +61,17 @@ def kb(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 
 @pytest.fixture(scope="session")
-def playing() -> Iterator[ModelServer]:
-    """A server behind which the offline model plays."""
-    with ModelServer(play=OfflineChatModel()) as server:
+def offline_server() -> Iterator[ModelServer]:
+    """A server whose answers are the offline model's."""
+    with ModelServer(chat_model=OfflineChatModel()) as server:
         yield server
 
 
 @pytest.fixture
-def served(playing: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelServer:
+def served(offline_server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> ModelServer:
     """That server, as the one OPENAI_BASE_URL names."""
-    use_server(playing, monkeypatch)
-    return playing
+    use_server(offline_server, monkeypatch)
+    return offline_server
 
 
 def use_server(server: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -102,7 +102,7 @@ def test_marks_and_depths_in_the_input_cost_one_line_each(
 def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
     file = _file(tmp_path, *({"id": str(n), "question": f"{QUESTION} Number {n}."} for n in range(12)))
     out = tmp_path / "out.jsonl"
-    with ModelServer(play=OfflineChatModel(), latency=0.1) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.1) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         words = [*PROGRAM, *_words(file, out, kb, "--concurrency", "2")]
         process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
@@ -125,21 +125,19 @@ def test_an_error_that_may_pass_is_asked_again(
 ) -> None:
     file = _file(tmp_path, {"id": "a", "question": QUESTION}, {"id": "b", "question": f"{QUESTION} Broken?"})
     out = tmp_path / "out.jsonl"
-    player = OfflineChatModel()
+    model = OfflineChatModel()
 
-    def play(call: ServedCall) -> Any:
+    def answer(call: ServedCall) -> Any:
         if "Broken" in call.text:
             return Fault(400, "not today")
-        return str(
-            player.invoke([("system", call.messages[0]["content"]), ("user", call.messages[-1]["content"])]).text
-        )
+        return str(model.invoke([("system", call.messages[0]["content"]), ("user", call.messages[-1]["content"])]).text)
 
-    with ModelServer(play) as server:
+    with ModelServer(answer) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         done = cli(*_words(file, out, kb))
         assert done.code == 1
         assert "1 answered, 1 failed" in done.err
-    with ModelServer(play=player) as server:
+    with ModelServer(chat_model=model) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         again = cli(*_words(file, out, kb))
         assert again.code == 0

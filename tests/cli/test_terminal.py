@@ -167,7 +167,7 @@ def test_ctrl_c_leaves_at_once_and_the_run_goes_on(
 
 def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     since = len(served.calls)
-    with ModelServer(lambda call: Hang() if call.role == "tog2.reason" else _played(served, call)) as stuck:
+    with ModelServer(lambda call: Hang() if call.role == "tog2.reason" else _answered(served, call)) as stuck:
         env = environment({"OPENAI_BASE_URL": stuck.base_url})
         with subprocess.Popen([*PROGRAM, *_words(kb, "--thread", "t")], env=env, stderr=subprocess.DEVNULL) as run:
             end = time.monotonic() + 30
@@ -183,5 +183,5 @@ def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypa
     assert not set(before) & set(after)
 
 
-def _played(server: ModelServer, call: ServedCall) -> Answer:
+def _answered(server: ModelServer, call: ServedCall) -> Answer:
     return server._answer(call)

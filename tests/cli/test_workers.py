@@ -58,7 +58,7 @@ def _children(pid: int) -> list[int]:
 
 def test_a_killed_bench_takes_its_workers_along_and_goes_on(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     out = tmp_path / "out.jsonl"
-    with ModelServer(play=OfflineChatModel(), latency=0.3) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.3) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         words = [
             *PROGRAM,
@@ -94,11 +94,11 @@ def _alive(pid: int) -> bool:
 
 
 def test_errors_of_workers_stand_beside_the_answers(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
-    def play(call: ServedCall) -> Any:
+    def answer(call: ServedCall) -> Any:
         return Fault(400, "no such thing") if "number 4?" in call.text else '{"numbers": [], "scores": []}'
 
     out = tmp_path / "out.jsonl"
-    with ModelServer(play) as server, pytest.MonkeyPatch.context() as patch:
+    with ModelServer(answer) as server, pytest.MonkeyPatch.context() as patch:
         patch.setenv("OPENAI_BASE_URL", server.base_url)
         words = [
             "batch",
@@ -144,7 +144,7 @@ def test_wrong_numbers_of_workers(cli: Run, tmp_path: Path, data: str, kb: str, 
 
 def test_a_worker_that_dies_ends_the_bench_in_one_line(tmp_path: Path, data: str, kb: str) -> None:
     out = tmp_path / "out.jsonl"
-    with ModelServer(play=OfflineChatModel(), latency=0.5) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.5) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         words = [
             *PROGRAM,
@@ -165,7 +165,7 @@ def test_what_killed_workers_had_is_asked_again(tmp_path: Path, kb: str) -> None
     file, out = tmp_path / "many.jsonl", tmp_path / "out.jsonl"
     questions = [{"id": f"q{n}", "question": f"What is the capital of Panama, number {n}?"} for n in range(30)]
     file.write_text("".join(json.dumps(question) + "\n" for question in questions), "utf-8")
-    with ModelServer(play=OfflineChatModel(), latency=0.3) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.3) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         words = [*PROGRAM, "batch", str(file), "--out", str(out), "--kb", kb, "--model", MODEL, "--method", "direct"]
         words += ["--workers", "2", "--concurrency", "2"]

@@ -62,7 +62,7 @@ def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, con
         process.start()
         return process
 
-    with ModelServer(play=model, latency=LATENCY) as server:
+    with ModelServer(chat_model=model, latency=LATENCY) as server:
         whole = tmp_path / "whole"
         whole.mkdir()
         process = run(whole, server, resume=False, durability="sync")
@@ -79,7 +79,7 @@ def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, con
         folder = tmp_path / str(number)
         folder.mkdir()
         durability = rng.choice(["sync", "async"])
-        with ModelServer(play=model, latency=LATENCY) as server:
+        with ModelServer(chat_model=model, latency=LATENCY) as server:
             process = run(folder, server, resume=False, durability=durability)
             # From just before the first call to just after the last; now and then earlier.
             deadline = time.monotonic() + 30

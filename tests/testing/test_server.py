@@ -137,7 +137,7 @@ def test_lists_its_model_and_refuses_other_paths() -> None:
 
 
 def test_plays_a_model(ask) -> None:
-    with ModelServer(play=PerfectChooser({})) as server:
+    with ModelServer(chat_model=PerfectChooser({})) as server:
         model = ask(server)
         message = model.invoke([SystemMessage("[thinkgraph role=a.b kind=pick]"), HumanMessage("## Question\nWho?")])
     assert json.loads(message.text) == {"numbers": []}
@@ -145,13 +145,13 @@ def test_plays_a_model(ask) -> None:
 
 
 def test_needs_exactly_one_source_of_answers() -> None:
-    with pytest.raises(ValueError, match="either a script or a model"):
+    with pytest.raises(ValueError, match="either a script or a chat model"):
         ModelServer()
 
 
 def test_runs_as_a_process(ask, tmp_path: Path) -> None:
     history = tmp_path / "calls.jsonl"
-    command = [sys.executable, "-m", "thinkgraph.testing.server", "--play", "echo", "--history", str(history)]
+    command = [sys.executable, "-m", "thinkgraph.testing.server", "--answers", "echo", "--history", str(history)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         base = process.stdout.readline().strip()
         with httpx.Client() as web:

@@ -3,7 +3,7 @@
     with ModelServer(["hello", too_many(), "again"]) as server:
         model = ChatOpenAI(model="test", base_url=server.base_url, api_key="none")
 
-As a process of its own: `python -m thinkgraph.testing.server --play offline --port 0 --history calls.jsonl` prints the
+As a process of its own: `python -m thinkgraph.testing.server --answers offline --port 0 --history calls.jsonl` prints the
 base URL as its first line and serves until it gets SIGINT or SIGTERM.
 """
 
@@ -71,8 +71,8 @@ class ModelServer(InThread):
     """Serves /v1/chat/completions (whole and streamed) and /v1/models on 127.0.0.1.
 
     Args:
-        script: what to answer; see Script. None with `play`.
-        play: a chat model that answers instead.
+        script: what to answer; see Script. None with `chat_model`.
+        chat_model: a chat model that answers instead.
         latency: seconds before every answer.
         history: a file to which every finished call is appended as one JSON line.
         model: the name it lists and reports.
@@ -83,14 +83,14 @@ class ModelServer(InThread):
         self,
         script: Script | None = None,
         *,
-        play: BaseChatModel | None = None,
+        chat_model: BaseChatModel | None = None,
         latency: float = 0.0,
         history: str | Path | None = None,
         model: str = "test-model",
         port: int = 0,
     ) -> None:
-        if (script is None) == (play is None):
-            raise ValueError("ModelServer needs either a script or a model to play")
+        if (script is None) == (chat_model is None):
+            raise ValueError("ModelServer needs either a script or a chat model")
         self.model = model
         self.latency = latency
         self.calls: list[ServedCall] = []
@@ -99,7 +99,7 @@ class ModelServer(InThread):
         """The most calls answered at one time."""
         self._lock = threading.Lock()
         self._flying = 0
-        self._answer = _player(play) if play is not None else _scripted(script or [])
+        self._answer = _answers_of(chat_model) if chat_model is not None else _scripted(script or [])
         self._history: TextIO | None = None
         if history:
             self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
@@ -178,8 +178,8 @@ def _scripted(script: Script) -> Callable[[ServedCall], Answer]:
     return following
 
 
-def _player(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
-    def played(call: ServedCall) -> Answer:
+def _answers_of(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
+    def answer(call: ServedCall) -> Answer:
         messages = convert_to_messages([{**m, "content": _content(m)} for m in call.messages])
         tools = call.parameters.get("tools")
         bound = model.bind_tools(tools) if tools else model
@@ -190,7 +190,7 @@ def _player(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
             return reply
         return replace(reply, input_tokens=usage["input_tokens"], output_tokens=usage["output_tokens"])
 
-    return played
+    return answer
 
 
 def _content(message: Mapping[str, Any]) -> str:
@@ -348,17 +348,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Serve from the command line until stopped."""
     parser = argparse.ArgumentParser(prog="thinkgraph.testing.server", description="A local model server for tests.")
     parser.add_argument(
-        "--play", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)"
+        "--answers", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)"
     )
     parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--history", type=Path, help="append every call to this JSONL file")
     options = parser.parse_args(arguments)
     common: dict[str, Any] = {"port": options.port, "latency": options.latency, "history": options.history}
-    if options.play == "offline":
+    if options.answers == "offline":
         from thinkgraph.models.offline import OfflineChatModel
 
-        server = ModelServer(play=OfflineChatModel(), **common)
+        server = ModelServer(chat_model=OfflineChatModel(), **common)
     else:
         server = ModelServer(_echo, **common)
     stopped = threading.Event()

@@ -48,7 +48,7 @@ def _pages(folder: Path) -> dict[str, bytes]:
 
 def test_a_killed_bench_asks_no_finished_question_again(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     whole, broken = tmp_path / "whole", tmp_path / "broken"
-    with ModelServer(play=OfflineChatModel(), latency=0.05) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.05) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         words = _words(data, kb, "--concurrency", "3", "--report")
         done = subprocess.run([*PROGRAM, *words, str(whole)], env=env, capture_output=True, text=True, check=True)
@@ -81,7 +81,7 @@ def test_questions_run_side_by_side_up_to_the_limit(
     cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     for concurrency in (1, 4):
-        with ModelServer(play=OfflineChatModel(), latency=0.05) as server:
+        with ModelServer(chat_model=OfflineChatModel(), latency=0.05) as server:
             monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
             assert cli(*_words(data, kb, "--concurrency", str(concurrency))).code == 0
             assert server.max_in_flight <= concurrency
@@ -89,7 +89,7 @@ def test_questions_run_side_by_side_up_to_the_limit(
 
 
 def test_the_rate_holds_over_all_questions(cli: Run, data: str, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with ModelServer(play=OfflineChatModel()) as server:
+    with ModelServer(chat_model=OfflineChatModel()) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         began = time.monotonic()
         assert cli(*_words(data, kb, "--concurrency", "8", "--rate", "10", "--limit", "6")).code == 0
@@ -120,7 +120,7 @@ def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(
     cli: Run, tmp_path: Path, data: str, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out = tmp_path / "out.jsonl"
-    with ModelServer(play=OfflineChatModel()) as server:
+    with ModelServer(chat_model=OfflineChatModel()) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
         assert cli(*_words(data, kb, "--limit", "12", "--out", str(out))).code == 0
     lines = out.read_text("utf-8").splitlines(keepends=True)
@@ -137,7 +137,7 @@ def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(
 
 def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     out = tmp_path / "out.jsonl"
-    with ModelServer(play=OfflineChatModel(), latency=1.0) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=1.0) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         first = subprocess.Popen([*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, stderr=subprocess.DEVNULL)
         while not out.exists() or not out.stat().st_size:

@@ -329,7 +329,7 @@ def test_the_offline_model_extracts_something_sensible(builder, docs) -> None:
 
 
 def test_the_offline_model_behind_a_server(builder) -> None:
-    with ModelServer(play=OfflineChatModel()) as server:
+    with ModelServer(chat_model=OfflineChatModel()) as server:
         report = builder.build(server)
     assert report.counts["statements"] >= 4
 

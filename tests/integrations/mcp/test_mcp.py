@@ -42,7 +42,7 @@ entry()
 
 @pytest.fixture(scope="module")
 def slow() -> Iterator[ModelServer]:
-    with ModelServer(play=OfflineChatModel(), latency=0.3) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.3) as server:
         yield server
 
 
@@ -136,7 +136,7 @@ async def test_two_calls_at_once(connect: Connect, slow: ModelServer) -> None:
 
 
 async def test_a_dead_model_server(connect: Connect) -> None:
-    with ModelServer(play=OfflineChatModel()) as gone:
+    with ModelServer(chat_model=OfflineChatModel()) as gone:
         url = gone.base_url
     async with connect("--set", "ranker=bm25", "--set", "call_retries=0", url=url) as client:
         assert f"model {MODEL} failed: " in await refused(client, "ask", {"question": QUESTION})

@@ -58,8 +58,8 @@ def filled(neo4j_server: Database) -> Iterator[Database]:
 
 
 @pytest.fixture(scope="module")
-def playing() -> Iterator[ModelServer]:
-    with ModelServer(play=OfflineChatModel()) as server:
+def offline_server() -> Iterator[ModelServer]:
+    with ModelServer(chat_model=OfflineChatModel()) as server:
         yield server
 
 
@@ -109,7 +109,7 @@ def test_a_server_that_dies_in_the_middle_of_a_run(filled: Database) -> None:
 
 
 def test_a_run_keeps_no_password_and_goes_on_with_the_environments(
-    filled: Database, playing: ModelServer, monkeypatch: pytest.MonkeyPatch
+    filled: Database, offline_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     words = ["ask", QUESTION, "--kb", filled.spec, "--model", MODEL, "--set", "ranker=bm25", "--thread", "t"]
     with ModelServer([Fault(401, "no")]) as broken:
@@ -124,7 +124,7 @@ def test_a_run_keeps_no_password_and_goes_on_with_the_environments(
     shown = cli_run("runs", "--json").out + cli_run("runs", "export", "t").out + done.out + done.err
     assert not any(secret.decode() in shown for secret in secrets)
     assert json.loads(cli_run("runs", "--json").out)[0]["options"]["kb"] == f"bolt://neo4j@{filled.address.place}"
-    use_server(playing, monkeypatch)
+    use_server(offline_server, monkeypatch)
     refused = cli_run("resume", "t")
     assert refused.code == 3
     assert "does not let 'neo4j' in: check user and password" in refused.line
@@ -135,12 +135,12 @@ def test_a_run_keeps_no_password_and_goes_on_with_the_environments(
 
 
 def test_a_run_goes_on_with_the_password_of_the_flag(
-    filled: Database, playing: ModelServer, monkeypatch: pytest.MonkeyPatch
+    filled: Database, offline_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer([Fault(401, "no")]) as broken:
         use_server(broken, monkeypatch)
         cli_run("ask", QUESTION, "--kb", filled.spec, "--model", MODEL, "--set", "ranker=bm25", "--thread", "t")
-    use_server(playing, monkeypatch)
+    use_server(offline_server, monkeypatch)
     done = cli_run("resume", "t", "--kb", filled.spec, "--json")
     assert done.code == 0, done.err
     home = Path(os.environ["THINKGRAPH_HOME"])
@@ -148,12 +148,12 @@ def test_a_run_goes_on_with_the_password_of_the_flag(
 
 
 def test_a_run_over_a_changed_database_is_refused(
-    filled: Database, playing: ModelServer, monkeypatch: pytest.MonkeyPatch
+    filled: Database, offline_server: ModelServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     with ModelServer([Fault(401, "no")]) as broken:
         use_server(broken, monkeypatch)
         cli_run("ask", QUESTION, "--kb", filled.spec, "--model", MODEL, "--set", "ranker=bm25", "--thread", "t")
-    use_server(playing, monkeypatch)
+    use_server(offline_server, monkeypatch)
     filled.run("CREATE (:Place {name: 'Atlantis'})")
     try:
         done = cli_run("resume", "t", "--kb", filled.spec)
@@ -185,8 +185,8 @@ def test_one_line_for_what_goes_wrong(filled: Database, change: Any, said: str) 
     assert PASSWORD not in done.err
 
 
-def test_a_web_server_is_no_database(playing: ModelServer) -> None:
-    port = playing.base_url.rpartition(":")[2].partition("/")[0]
+def test_a_web_server_is_no_database(offline_server: ModelServer) -> None:
+    port = offline_server.base_url.rpartition(":")[2].partition("/")[0]
     done = cli_run("kb", "info", f"bolt://127.0.0.1:{port}")
     assert done.code == 3
     assert "what answers there is a web server" in done.line or "cannot be reached" in done.line
