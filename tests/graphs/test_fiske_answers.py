@@ -104,10 +104,11 @@ def test_the_nodes_of_a_round_come_in_one_round_trip() -> None:
     trips = {place: work["store_round_trips"] for place, work in graph.get_state(config).values["work"].items()}
     # Names, then relations; nodes and their types; the next relations, nodes; the evidence, cited once more at the end.
     assert {place: count for place, count in trips.items() if count} == {
-        "extract/0": 2,
-        "reach/1": 2,
-        "advance/1": 1,
-        "reach/2": 1,
+        "starting_points/0": 1,
+        "relation_discovery/0": 1,
+        "entity_discovery/1": 2,
+        "relation_discovery/1": 1,
+        "entity_discovery/2": 1,
         "conclude/2": 1,
         "answer/2": 1,
     }
@@ -247,7 +248,7 @@ def test_the_clue_table_is_in_state_in_the_events_and_in_the_answer() -> None:
     assert values["answer"]["trace"]["lines"] == traced[1]["lines"]
     assert [clue["status"] for clue in values["table"]] == ["mapped"] * 3
     # Nothing of a closed round is left behind.
-    assert (values["mapped"], values["reached"], values["calls_to_make"]) == ({}, [], [])
+    assert (values["mapped"], values["expansions"], values["calls_to_make"]) == ({}, [], [])
 
 
 def test_one_list_for_all_branches_if_wanted() -> None:

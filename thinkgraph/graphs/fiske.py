@@ -1,13 +1,13 @@
 """FiSKE, wired as the paper's section 3 (fine-grained stateful knowledge exploration).
 
-begin ── extract clues + starting points + open round ──┐
-    ┌───────────────────────────────────────────────────┘
-    │  clues and relations left to ask ── r_mapping × chunks ──┐
-    └──────────────────────────────────────────────────────────┴─ reach (nodes in one round trip) ──┐
-    ┌───────────────────────────────────────────────────────────────────────────────────────────────┘
-    │  clues and nodes left to ask ── e_mapping × chunks ── advance (outcomes, ending flag) ──┐
-    │  nothing left to ask: outcomes and ending flag in `reach` ──────────────────────────────┤
-    └─ next round ◄───────────────────────────────────────────────────────────────────────────┴── conclude ── answer
+begin ── extract_clues ── starting_points ──┐
+    ┌───────────────────────────────────────┘
+    ├─ a live branch: relation_discovery ── r_mapping × chunks ── entity_discovery ── e_mapping × chunks ── outcomes ──┐
+    │◄─────────────────────────────────────────────── next round ◄─────────────────────────────────────────────────────┘
+    └─ no live branch, or a spent ceiling: conclude ── answer
+
+A discovery that leaves nothing to ask skips its mapping. The fan-out is per chunk, not per branch: branches with the same
+remaining clues share their mapping calls, which a subgraph for each branch would make again for each.
 """
 
 from __future__ import annotations
@@ -24,18 +24,19 @@ from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
 from thinkgraph.nodes.fiske.clue_table import trace
-from thinkgraph.nodes.fiske.clues import last_calls
+from thinkgraph.nodes.fiske.clues import last_calls, live
 from thinkgraph.nodes.fiske.conclude import conclude
-from thinkgraph.nodes.fiske.e_mapping import reach
+from thinkgraph.nodes.fiske.e_mapping import e_mapping
+from thinkgraph.nodes.fiske.entity_discovery import entity_discovery
 from thinkgraph.nodes.fiske.extract_clues import extract_clues
-from thinkgraph.nodes.fiske.mapping import mapping
-from thinkgraph.nodes.fiske.outcomes import close_round, close_unasked
-from thinkgraph.nodes.fiske.r_mapping import open_round
+from thinkgraph.nodes.fiske.outcomes import outcomes
+from thinkgraph.nodes.fiske.r_mapping import r_mapping
+from thinkgraph.nodes.fiske.relation_discovery import relation_discovery
 from thinkgraph.nodes.fiske.starting_points import starting_points
-from thinkgraph.runtime.driver import NodeRunner, Update, chain
+from thinkgraph.runtime.driver import NodeRunner, Update
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput
-from thinkgraph.state.fiske import FiskeSettings, FiskeState, Mappable, MappingTask
+from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
 
 def roles(settings: FiskeSettings) -> Sequence[str]:
@@ -55,35 +56,41 @@ def _fresh() -> Update:
         "clues": [],
         "matches": {},
         "branches": Overwrite({}),
-        "phase": "closed",
-        "offers": [],
+        "relations": {},
         "calls_to_make": [],
         "mapped": Overwrite({}),
-        "reached": [],
+        "expansions": [],
         "labels": {},
         "table": [],
         "notes": [],
     }
 
 
-def _settings(state: FiskeState) -> FiskeSettings:
-    return FiskeSettings.model_validate(state["manifest"]["settings"])
+def _start(state: FiskeState) -> str:
+    return "conclude" if state["stopped"] else "starting_points"
 
 
-def _go_on(state: FiskeState) -> str | list[Send]:
-    if state["phase"] not in {"relations", "nodes"} or state["stopped"]:
-        return "conclude"
-    calls = state["calls_to_make"]
-    if not calls:
-        return "reach"
-    settings = _settings(state)
-    kind: Mappable = "relations" if state["phase"] == "relations" else "nodes"
-    node = "r_mapping" if kind == "relations" else "e_mapping"
-    asked = ((f"{call['group']}/{call['chunk']}", call) for call in calls)
-    # Calls for the end are kept back, whatever the fan-out uses.
+def _next_round(state: FiskeState) -> str:
+    return "relation_discovery" if live(state) and not state["stopped"] else "conclude"
+
+
+def _r_mapping(state: FiskeState) -> str | list[Send]:
+    return _mapping("r_mapping", state) or "entity_discovery"
+
+
+def _e_mapping(state: FiskeState) -> str | list[Send]:
+    return "conclude" if state["stopped"] else _mapping("e_mapping", state) or "outcomes"
+
+
+def _mapping(node: str, state: FiskeState) -> list[Send]:
+    """One task for each mapping call. Calls for the end are kept back, whatever the fan-out uses."""
+    if not state["calls_to_make"]:
+        return []
+    settings = FiskeSettings.model_validate(state["manifest"]["settings"])
+    parts = ((f"{call['group']}/{call['chunk']}", call) for call in state["calls_to_make"])
     return [
-        Send(node, MappingTask(**task, kind=kind, clues=state["clues"], asked=call))
-        for task, call in tasks(state, settings, asked, keep=last_calls(settings))
+        Send(node, MappingTask(**task, clues=state["clues"], call=call))
+        for task, call in tasks(state, settings, parts, keep=last_calls(settings))
     ]
 
 
@@ -93,27 +100,31 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         FiskeState, context_schema=FiskeSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
     graph.add_node("begin", run.node("begin", begin("fiske", roles, _fresh), entry=True))
-    graph.add_node("extract", run.node("extract", chain(FiskeState, extract_clues, starting_points, open_round)))
-    graph.add_node("r_mapping", run.node("r_mapping", mapping), input_schema=MappingTask)
-    graph.add_node("reach", run.node("reach", chain(FiskeState, reach, close_unasked, open_round)))
-    graph.add_node("e_mapping", run.node("e_mapping", mapping), input_schema=MappingTask)
-    graph.add_node("advance", run.node("advance", chain(FiskeState, close_round, open_round)))
+    graph.add_node("extract_clues", run.node("extract_clues", extract_clues))
+    graph.add_node("starting_points", run.node("starting_points", starting_points))
+    graph.add_node("relation_discovery", run.node("relation_discovery", relation_discovery))
+    graph.add_node("r_mapping", run.node("r_mapping", r_mapping), input_schema=MappingTask)
+    graph.add_node("entity_discovery", run.node("entity_discovery", entity_discovery))
+    graph.add_node("e_mapping", run.node("e_mapping", e_mapping), input_schema=MappingTask)
+    graph.add_node("outcomes", run.node("outcomes", outcomes))
     graph.add_node("conclude", run.node("conclude", conclude))
     graph.add_node("answer", run.node("answer", answer("fiske.answer", trace)))
     graph.add_edge(START, "begin")
-    graph.add_edge("begin", "extract")
-    graph.add_conditional_edges("extract", _go_on, ["r_mapping", "reach", "conclude"])
-    graph.add_edge("r_mapping", "reach")
-    graph.add_conditional_edges("reach", _go_on, ["r_mapping", "e_mapping", "reach", "conclude"])
-    graph.add_edge("e_mapping", "advance")
-    graph.add_conditional_edges("advance", _go_on, ["r_mapping", "reach", "conclude"])
+    graph.add_edge("begin", "extract_clues")
+    graph.add_conditional_edges("extract_clues", _start, ["starting_points", "conclude"])
+    graph.add_conditional_edges("starting_points", _next_round, ["relation_discovery", "conclude"])
+    graph.add_conditional_edges("relation_discovery", _r_mapping, ["r_mapping", "entity_discovery"])
+    graph.add_edge("r_mapping", "entity_discovery")
+    graph.add_conditional_edges("entity_discovery", _e_mapping, ["e_mapping", "outcomes", "conclude"])
+    graph.add_edge("e_mapping", "outcomes")
+    graph.add_conditional_edges("outcomes", _next_round, ["relation_discovery", "conclude"])
     graph.add_edge("conclude", "answer")
     graph.add_edge("answer", END)
     return graph
 
 
 def bound(settings: FiskeSettings, _answer: Answer) -> int | None:
-    """The ceiling: the paper gives no other bound, calls follow the number of relations and nodes that branches meet."""
+    """The ceiling: the paper gives no other bound. Calls follow the number of relations and nodes that branches meet."""
     return settings.max_calls
 
 

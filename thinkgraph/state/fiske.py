@@ -27,10 +27,9 @@ MAX_ROWS = 60
 MAX_TARGETS = 8
 """Most targets listed for one clue, most ends and most branches for one target; all are counted."""
 
-Status = Literal["live", "walked", "complete", "ended", "gone"]
-"""`live`: its entity is explored in the round to come. `walked`: it went on as other branches. `complete`: every clue is
-mapped. `ended`: nothing more could be mapped. `gone`: a starting point that led nowhere; the reducer forgets it."""
-Mappable = Literal["relations", "nodes"]
+BranchStatus = Literal["live", "walked", "complete", "ended", "gone"]
+"""`live`: the next round explores its entity. `walked`: other branches continue it. `complete`: every clue is mapped.
+`ended`: nothing more could be mapped. `gone`: a starting point that led nowhere; the reducer drops it."""
 MarkKind = Literal["start", "relation", "entity"]
 
 
@@ -91,8 +90,8 @@ class FiskeSettings(RunSettings):
         return self
 
 
-class Way(TypedDict):
-    """The triple by which a branch came from another one."""
+class Arrival(TypedDict):
+    """The triple that leads from one branch to the next."""
 
     branch: str
     """Id of the branch it came from."""
@@ -102,7 +101,7 @@ class Way(TypedDict):
     """`in`: the triple was walked from its object to its subject."""
     triple: str
     total: int
-    """How many ends this step has in the graph, those left out included."""
+    """How many nodes the relation reaches in the graph, including those left out."""
 
 
 class Mark(TypedDict):
@@ -120,8 +119,8 @@ class Mark(TypedDict):
 class Branch(TypedDict):
     """One end of the exploration: (path, explored clues, remaining clues).
 
-    Branches of one round that stand at the same entity with the same remaining clues are one: nothing that follows could
-    tell them apart. Its paths are then all ways back to starting points.
+    Branches of one round at the same entity with the same remaining clues are merged, because they would continue alike.
+    The paths of a merged branch are all its routes back to starting points.
     """
 
     id: str
@@ -129,32 +128,31 @@ class Branch(TypedDict):
     label: str
     round: int
     """0: a starting point."""
-    status: Status
+    status: BranchStatus
     why: str
     """Why it ended; empty otherwise."""
     explored: list[int]
     remaining: list[int]
-    ways: list[Way]
+    arrivals: list[Arrival]
     """Empty for a starting point."""
     on_path: list[str]
-    """Ids of the entities that lie on every path to it, its own included: no path goes on through one of them."""
+    """Ids of the entities on every path to it, its own included. No path continues through one of them."""
     marks: list[Mark]
 
 
-class Offer(TypedDict):
-    """A relation at the entities of a group of branches with the same remaining clues."""
+class OfferedRelation(TypedDict):
+    """A relation at the entities of a group of branches."""
 
-    group: str
     relation: str
     label: str
     direction: Direction
     count: int
-    """Triples behind it at all these entities."""
+    """Triples with this relation at all these entities."""
     entities: int
 
 
 class Option(TypedDict):
-    """One line of a mapping call."""
+    """One numbered line of a mapping call."""
 
     id: str
     """Relation: `out|name` or `in|name`. Node: its id."""
@@ -170,7 +168,7 @@ class MappingCall(TypedDict):
     options: list[Option]
 
 
-class Pair(TypedDict):
+class CluePair(TypedDict):
     """A clue mapped to an option."""
 
     clue: int
@@ -178,14 +176,14 @@ class Pair(TypedDict):
 
 
 class Mapped(TypedDict):
-    """What exact names or one mapping call came to, for one group."""
+    """The pairs found by exact names or by one mapping call, for one group."""
 
     group: str
-    pairs: list[Pair]
+    pairs: list[CluePair]
 
 
-class Reach(TypedDict):
-    """A step of one branch along one mapped relation, with the nodes it reaches."""
+class Expansion(TypedDict):
+    """One branch expanded along one mapped relation, with the nodes it reaches."""
 
     branch: str
     group: str
@@ -202,7 +200,7 @@ class Reach(TypedDict):
 
 
 class Target(TypedDict):
-    """What a clue was mapped to, by the branches of one round."""
+    """A relation or entity that branches of one round mapped a clue to."""
 
     kind: MarkKind
     label: str
@@ -210,17 +208,17 @@ class Target(TypedDict):
     direction: Direction
     """Of the relation; "out" otherwise."""
     ends: list[str]
-    """Labels of the entities that it was mapped to, or that the relation reached; at most MAX_TARGETS."""
+    """Labels of the mapped entities, or of those that the relation reached; at most MAX_TARGETS."""
     round: int
     """0: as a starting point."""
     branches: list[str]
-    """Ids of the branches that did; at most MAX_TARGETS."""
+    """Ids of the branches that mapped it; at most MAX_TARGETS."""
     total: int
-    """How many branches did."""
+    """How many branches mapped it."""
 
 
 class ClueRow(TypedDict):
-    """One clue of the table: unexplored, or mapped to what, by which branch, in which round."""
+    """One clue of the table, with everything it was mapped to."""
 
     number: int
     text: str
@@ -228,7 +226,7 @@ class ClueRow(TypedDict):
     targets: list[Target]
     """Those of complete branches first; at most MAX_TARGETS."""
     total: int
-    """How many there are."""
+    """Number of targets."""
 
 
 class BranchRow(TypedDict):
@@ -247,7 +245,7 @@ class BranchRow(TypedDict):
 
 
 def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None) -> dict[str, Branch]:
-    """Reducer: branches by id, the newer wins, those that are gone are forgotten. The candidate cap bounds them."""
+    """Reducer: branches by id. The newer wins, and those that are gone are dropped. The candidate cap bounds them."""
     merged = {**(old or {}), **by_id(new)}
     return {key: branch for key, branch in merged.items() if branch["status"] != "gone"}
 
@@ -260,24 +258,23 @@ class FiskeState(RunState):
     matches: dict[str, list[str]]
     """Number of a clue (as text) to the ids of the entities that have it as a name."""
     branches: Annotated[dict[str, Branch], merge_branches]
-    phase: Literal["relations", "nodes", "closed", "done"]
-    """What the open round waits for: r-mapping, e-mapping, nothing (the next round); `done`: the exploration is over."""
-    offers: list[Offer]
+    relations: dict[str, dict[str, OfferedRelation]]
+    """Of the open round: group to option id to relation."""
     calls_to_make: list[MappingCall]
+    """The next mapping calls: r-mapping's after relation discovery, e-mapping's after entity discovery."""
     mapped: Annotated[dict[str, Mapped], merge_records]
-    """Of the open phase: by group (exact names), and by group and chunk (replies)."""
-    reached: list[Reach]
+    """Of the open mapping: by group (exact names), and by group and chunk (replies)."""
+    expansions: list[Expansion]
     labels: dict[str, str]
-    """Id to label of the nodes in `reached`."""
+    """Labels of the nodes in `expansions`, by id."""
     table: list[ClueRow]
     notes: list[str]
-    """What was left out (the candidate cap, clues beyond `max_clues`): said with the answer."""
+    """What was left out (the candidate cap, clues beyond `max_clues`). The answer's reason repeats it."""
 
 
 class MappingTask(TaskState):
     """Payload of one mapping call."""
 
-    kind: Mappable
     clues: list[str]
-    """All clues of the question; `asked["clues"]` says which are offered."""
-    asked: MappingCall
+    """All clues of the question; `call["clues"]` says which are offered."""
+    call: MappingCall

@@ -1,23 +1,11 @@
-"""What the transitions of FiSKE know of clues: which texts are the same, and which occurrence a mapping marks."""
+"""Clues and branches: which clues have the same text, which occurrence a mapping marks, what a branch is still asked about."""
 
 from __future__ import annotations
 
 from collections.abc import Collection, Iterable, Sequence
 
-from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.fiske import FiskeSettings
-from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.linking.names import normal_name
-
-_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
-_LONGEST = 200
-"""Characters of a clue that are kept."""
-
-
-def cleaned(words: Iterable[str]) -> list[str]:
-    """Clues as they are kept: on one line, without quotes around them; empty ones go, repeated ones stay."""
-    texts = (one_line(word).strip(_QUOTES + " ")[:_LONGEST].strip() for word in words)
-    return [text for text in texts if text]
 
 
 def last_calls(settings: FiskeSettings) -> int:
@@ -32,31 +20,40 @@ def same(clues: Sequence[str], number: int) -> list[int]:
 
 
 def marked(clues: Sequence[str], numbers: Iterable[int], explored: Collection[int]) -> dict[int, int]:
-    """Which occurrence each mapped clue marks: the first one not explored. One step marks a text once.
+    """Which occurrence each mapped clue marks: the first unexplored one. One step marks a text once.
 
     Args:
         clues: all clues.
         numbers: the clues mapped by one step.
-        explored: what the branch has mapped before.
+        explored: what the branch mapped before.
 
     Returns:
-        Mapped clue to the occurrence it marks; a clue that has none left (possible only without state) is missing.
+        Mapped clue to the occurrence it marks. A clue without a free occurrence (possible only with `stateful` off) is missing.
     """
-    found: dict[int, int] = {}
-    for number in numbers:
-        every = same(clues, number)
-        free = next((other for other in every if other not in explored), None)
-        if free is not None:
-            found[number] = free
-    return found
+    free = {number: next((other for other in same(clues, number) if other not in explored), None) for number in numbers}
+    return {number: other for number, other in free.items() if other is not None}
 
 
-def is_whole(mention: str, clue: str) -> bool:
-    """Whether a name found in a clue is all that the clue says, articles and the like aside."""
-    if normal_name(mention) == normal_name(clue):
-        return True
-    left = content_tokens(clue)
-    for token in content_tokens(mention):
-        if token in left:
-            left.remove(token)
-    return not left and bool(content_tokens(mention))
+def completes_alone(branch: Branch, mapped: Iterable[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
+    """The multi-answer rule: the relation maps the one clue left, so every node it reaches is an answer candidate.
+
+    The rule reads the record of mapped clues even with `stateful` off, as the ending flag does.
+    """
+    if not settings.multi_answer or len(branch["remaining"]) != 1:
+        return False
+    return branch["remaining"][0] in marked(clues, mapped, branch["explored"]).values()
+
+
+def live(state: FiskeState) -> list[Branch]:
+    """The branches that the open round explores, oldest first."""
+    return [branch for branch in state["branches"].values() if branch["status"] == "live"]
+
+
+def offered(branch: Branch, state: FiskeState, settings: FiskeSettings) -> list[int]:
+    """Numbers of the clues that a branch's mapping calls offer: the remaining ones, or all with `stateful` off."""
+    return branch["remaining"] if settings.stateful else list(range(1, len(state["clues"]) + 1))
+
+
+def group_of(branch: Branch, state: FiskeState, settings: FiskeSettings) -> str:
+    """Branches that are offered the same clues share their mapping calls; with `share_all` all branches do."""
+    return "all" if settings.share_all else ",".join(map(str, offered(branch, state, settings)))

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Literal
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Literal
 
 from langgraph.types import Overwrite
 
@@ -23,19 +24,19 @@ from thinkgraph.nodes.common.judging import (
 )
 from thinkgraph.nodes.common.memory import DIRECT, recalled
 from thinkgraph.nodes.common.reports import reasoned
-from thinkgraph.nodes.fiske.path_evidence import show_paths
+from thinkgraph.nodes.fiske.path_evidence import path_evidence
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.fiske import Branch, FiskeSettings
+from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.grounding import fold
 
 Outcome = Literal["complete", "everything", "partial", "failed"]
-"""`complete`: branches mapped every clue. `everything`: the ending flag is off, whatever was retrieved counts. `partial`:
-none did, and what all retrieved is looked at together. `failed`: nothing to answer from."""
+"""`complete`: some branch mapped every clue. `everything`: the ending flag is off, so everything retrieved counts. `partial`:
+no branch mapped every clue, and everything retrieved is read together. `failed`: nothing to answer from."""
 
 _NEXT = "If the evidence is not sufficient, give no answer."
 _NEXT_PARTIAL = (
@@ -45,11 +46,55 @@ _NEXT_PARTIAL = (
 _NO_REPLY = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
 
 
-def outcome(state: Mapping[str, Any], settings: FiskeSettings) -> tuple[Outcome, list[Branch]]:
+@dataclass(frozen=True)
+class _Ending:
+    """How the exploration ended."""
+
+    outcome: Outcome
+    ends: Sequence[Branch]
+    """The branches whose paths are evidence."""
+    stopped: str
+    """Why the run stopped early; empty otherwise."""
+    notes: Sequence[str]
+    """The same, and what was left out: said with the answer's reason."""
+
+
+def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
+    """Make one closing call over the paths. Where the exploration failed, answer from memory, if that is allowed."""
+    outcome, ends = _outcome(state, settings)
+    context, left_out = yield from path_evidence(
+        state["branches"], ends, state["round"], tokens=settings.evidence_tokens
+    )
+    # Without the ending flag nobody knows that an exploration failed, so nothing is asked from memory.
+    memory = settings.own_knowledge and not context.lines and settings.ending_flag
+    left = remaining(settings, state["calls"], state["work"])["calls"]
+    # The last call belongs to the closing call, not to the IO answer.
+    io = settings.io and (not context.lines or left is None or left > 1)
+    (judged, spent), (remembered, spent_too) = yield from requests.together(
+        [
+            _caught(_closing_call(context, outcome, state, settings) if context.lines else _nothing()),
+            _caught(recalled(state["question"], DIRECT, settings) if memory or io else _nothing()),
+        ]
+    )
+    stopped = state["stopped"] or spent or spent_too
+    ending = _Ending(outcome if context.lines else "failed", ends, stopped, [stopped, *state["notes"], *left_out])
+    if context.lines:
+        draft = _decide(judged, context, ending, state, settings)
+    else:
+        draft = _failed(remembered if memory else _NO_REPLY, ending, state, settings)
+    if settings.io:
+        draft = _merged(draft, remembered, settings)
+    sure = bool(draft["answers"]) and draft["status"] != "unknown"
+    yield from reasoned(state["round"], sufficient=sure, answers=draft["answers"])
+    # Bounded by the candidate cap: where a hundred paths are all answers, all are cited.
+    cited = {item["id"]: item for item in context.items if item["id"] in draft["cited"]}
+    return {"draft": draft, "evidence": Overwrite(cited), "stopped": stopped}
+
+
+def _outcome(state: FiskeState, settings: FiskeSettings) -> tuple[Outcome, list[Branch]]:
     """How the exploration ended, and the branches whose paths are evidence."""
-    branches: Sequence[Branch] = list(state["branches"].values())
-    complete = [branch for branch in branches if branch["status"] == "complete" and branch["ways"]]
-    retrieved = [branch for branch in branches if branch["ways"]]
+    retrieved = [branch for branch in state["branches"].values() if branch["arrivals"]]
+    complete = [branch for branch in retrieved if branch["status"] == "complete"]
     if not settings.ending_flag:
         return "everything", retrieved
     if complete and not state["stopped"]:
@@ -59,123 +104,83 @@ def outcome(state: Mapping[str, Any], settings: FiskeSettings) -> tuple[Outcome,
     return "failed", []
 
 
-def conclude(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
-    """One closing call over the paths; from memory, if that is allowed, where the exploration failed."""
-    how, ends = outcome(state, settings)
-    shown, left_out = yield from show_paths(state["branches"], ends, state["round"], tokens=settings.evidence_tokens)
-    notes = [*state["notes"], *left_out]
-    # Without the ending flag nobody knows that an exploration failed: there is no turning to memory.
-    from_memory = settings.own_knowledge and not shown.lines and settings.ending_flag
-    left = remaining(settings, state["calls"], state["work"])["calls"]
-    # The last call is the closing one's, not the IO answer's.
-    io = settings.io and (not shown.lines or left is None or left > 1)
-    asked = [
-        _caught(_from_paths(shown, how, state, settings)) if shown.lines else _nothing(),
-        _caught(recalled(state["question"], DIRECT, settings)) if from_memory or io else _nothing(),
-    ]
-    (judged, spent), (remembered, spent_too) = yield from requests.together(asked)
-    stopped = state["stopped"] or spent or spent_too
-    state = {**state, "stopped": stopped}
-    if shown.lines:
-        draft = _decide(judged, shown, how, ends, state, settings, notes)
-    else:
-        draft = _failed(remembered if from_memory else _NO_REPLY, state, settings, notes)
-    if settings.io:
-        draft = _merged(draft, remembered, settings)
-    sure = bool(draft["answers"]) and draft["status"] != "unknown"
-    yield from reasoned(state["round"], sufficient=sure, answers=draft["answers"])
-    cited = {item["id"]: item for item in shown.items if item["id"] in draft["cited"]}
-    # Bounded by the candidate cap: a list of a hundred paths that are all answers is cited whole.
-    return {"draft": draft, "evidence": Overwrite(cited), "stopped": stopped}
-
-
-def _nothing() -> Flow[tuple[Judgement, str]]:
+def _nothing() -> Flow[Judgement]:
     yield from ()
-    return _NO_REPLY, ""
+    return _NO_REPLY
 
 
-def _caught(steps: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
-    """A call that a ceiling may forbid: its judgement, or the reason why there is none."""
+def _caught(call: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
+    """The judgement, and why there is none where a ceiling forbids the call."""
     try:
-        return (yield from steps), ""
+        return (yield from call), ""
     except BudgetSpentError as spent:
         return _NO_REPLY, spent.reason
 
 
-def _from_paths(
-    shown: PromptContext, how: Outcome, state: Mapping[str, Any], settings: FiskeSettings
+def _closing_call(
+    context: PromptContext, outcome: Outcome, state: FiskeState, settings: FiskeSettings
 ) -> Flow[Judgement]:
     inputs = {
         "question": safe_block(state["question"]),
-        "evidence": numbered(shown.lines),
+        "evidence": numbered(context.lines),
         "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": _NEXT_PARTIAL if how == "partial" else _NEXT,
+        "next": _NEXT_PARTIAL if outcome == "partial" else _NEXT,
     }
-    return (yield from judge("fiske.answer", inputs, settings, evidence=len(shown.lines)))
+    return (yield from judge("fiske.answer", inputs, settings, evidence=len(context.lines)))
 
 
 def _decide(
-    judged: Judgement,
-    shown: PromptContext,
-    how: Outcome,
-    ends: Sequence[Branch],
-    state: Mapping[str, Any],
-    settings: FiskeSettings,
-    notes: Sequence[str],
+    judged: Judgement, context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings
 ) -> Draft:
-    answers = judged["answers"]
-    if answers == [UNDECIDED] or not answers or not (judged["sufficient"] or how == "partial"):
-        return _failed(_NO_REPLY, state, settings, notes, how)
+    """The draft that the closing call leads to."""
+    answers, partial = judged["answers"], ending.outcome == "partial"
+    if answers in ([], [UNDECIDED]) or not (judged["sufficient"] or partial):
+        return _failed(_NO_REPLY, ending, state, settings)
     asked = state["question"] if settings.task == "question" else ""
-    lines = supporting(answers, judged["evidence"], shown.lines, asked)
+    lines = supporting(answers, judged["evidence"], context.lines, asked)
     if lines:
-        missing = [] if how in {"complete", "everything"} else unmapped(state["clues"], ends)
-        whole = judged["sufficient"] and not missing and not state["stopped"]
+        missing = _unmapped(state["clues"], ending.ends) if partial else []
+        whole = judged["sufficient"] and not missing and not ending.stopped
         why = "the evidence holds the answer" if whole else "best effort: the evidence is not complete"
         if missing:
             why += f", no path maps clue {missing[0]}"
-        elif whole and how == "partial":
+        elif whole and partial:
             why += ", by several paths together"
-        return supported(answers, shown.ids(lines), state["stopped"], *notes, whole=whole, why=why)
+        return supported(answers, context.ids(lines), *ending.notes, whole=whole, why=why)
     if settings.own_knowledge:
-        return unsupported(answers, state["stopped"], *notes)
+        return unsupported(answers, *ending.notes)
     why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-    return unknown(because(why, state["stopped"], *notes), settings)
+    return unknown(because(why, *ending.notes), settings)
 
 
-def unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
+def _unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
     """The clues that none of the branches mapped, with their numbers."""
     explored = {number for branch in branches for number in branch["explored"]}
     return [f"{number} ({text})" for number, text in enumerate(clues, start=1) if number not in explored]
 
 
-def _failed(
-    remembered: Judgement,
-    state: Mapping[str, Any],
-    settings: FiskeSettings,
-    notes: Sequence[str],
-    how: Outcome = "failed",
-) -> Draft:
+def _failed(remembered: Judgement, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Draft:
     """The draft of a run whose evidence gave no answer: what the model remembers, if it was asked, or unknown."""
-    why = _why_not(state, how)
+    why = _why_not(ending, state)
     if remembered["sufficient"] and remembered["answers"] not in ([], [UNDECIDED]):
-        why = f"{why}: the answer comes from the model's own knowledge"
-        return from_memory(remembered["answers"], why, state["stopped"], *notes)
-    return unknown(because(why, state["stopped"], *notes), settings)
+        return from_memory(
+            remembered["answers"], f"{why}: the answer comes from the model's own knowledge", *ending.notes
+        )
+    return unknown(because(why, *ending.notes), settings)
 
 
-def _why_not(state: Mapping[str, Any], how: Outcome) -> str:
-    clues: Sequence[str] = state["clues"]
-    if not clues:
-        return "" if state["stopped"] else "no clues could be read from the question"
-    if not state["branches"] and not state["round"]:
+def _why_not(ending: _Ending, state: FiskeState) -> str:
+    branches = list(state["branches"].values())
+    if not state["clues"]:
+        return "" if ending.stopped else "no clues could be read from the question"
+    if not branches and not state["round"]:
         return "no entity of the knowledge base is named by a clue"
-    if how in {"complete", "everything"}:
+    if ending.outcome in {"complete", "everything"}:
         return f"the paths found in {in_rounds(state['round'])} do not hold the answer"
-    if state["stopped"]:
+    if ending.stopped:
         return "the exploration failed"
-    missing = unmapped(clues, list(state["branches"].values()))
-    if not missing and not any(branch["ways"] for branch in state["branches"].values()):
+    missing = _unmapped(state["clues"], branches)
+    if not missing and not any(branch["arrivals"] for branch in branches):
         return "the clues name entities and nothing to look for at them"
     fault = f"and none maps clue {missing[0]}" if missing else "each maps only some"
     return f"the exploration failed: no path maps every clue, {fault}"

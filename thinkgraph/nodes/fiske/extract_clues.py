@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Any
-
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.fiske.clues import cleaned, last_calls
+from thinkgraph.nodes.fiske.clues import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
-from thinkgraph.prompts.lines import safe_block
+from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.fiske import FiskeSettings
+from thinkgraph.state.fiske import FiskeSettings, FiskeState
+
+_QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
+_MAX_CHARACTERS = 200
+"""Characters of a clue that are kept."""
 
 
-def extract_clues(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
-    """Numbered clues, one per occurrence. Where no reply can be read there are none, and the exploration has failed."""
+def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
+    """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails."""
     words = yield from requests.call(
         KEYWORDS,
         "fiske.extract_clues",
@@ -24,8 +25,9 @@ def extract_clues(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Upd
         fallback=[],
         spare=last_calls(settings),
     )
-    clues = cleaned(words)
+    texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
+    clues = [text for text in texts if text]
     notes = []
     if len(clues) > settings.max_clues:
         notes.append(f"only the first {settings.max_clues} of {len(clues)} clues were used (max_clues)")
-    return {"clues": clues[: settings.max_clues], "notes": [*state["notes"], *notes]}
+    return {"clues": clues[: settings.max_clues], "notes": notes}

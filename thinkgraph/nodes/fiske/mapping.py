@@ -1,40 +1,24 @@
-"""What r-mapping and e-mapping share (FiSKE section 3.4): groups of branches, calls in chunks, the call itself."""
+"""What r_mapping and e_mapping share (FiSKE section 3.4): the chunks, the call, and its reply by group."""
 
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.kinds import PAIRS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.fiske import Branch, FiskeSettings, Mapped, MappingCall, Option, Pair
+from thinkgraph.state.fiske import CluePair, FiskeSettings, FiskeState, Mapped, MappingCall, MappingTask, Option
 from thinkgraph.tools.linking.lexical import overlap
 
-ROLES = {"relations": "fiske.r_mapping", "nodes": "fiske.e_mapping"}
-"""The role of a mapping call, by what is mapped."""
-
-
-def live(state: Mapping[str, Any]) -> list[Branch]:
-    """The branches that the open round explores, in the order they came to be."""
-    return [branch for branch in state["branches"].values() if branch["status"] == "live"]
-
-
-def offered(branch: Branch, state: Mapping[str, Any], settings: FiskeSettings) -> list[int]:
-    """Numbers of the clues that a branch's mapping calls offer: the remaining ones; all of them without state."""
-    return branch["remaining"] if settings.stateful else list(range(1, len(state["clues"]) + 1))
-
-
-def group_of(branch: Branch, state: Mapping[str, Any], settings: FiskeSettings) -> str:
-    """Branches that are offered the same clues share their mapping calls; with `share_all` all branches do."""
-    return "all" if settings.share_all else ",".join(map(str, offered(branch, state, settings)))
+_ALIKE = 0.5
+"""Share of its words from which the fallback maps a clue."""
 
 
 def chunked(group: str, clues: Sequence[int], options: Sequence[Option], settings: FiskeSettings) -> list[MappingCall]:
-    """A group's options in calls of at most `chunk`; none where there are no clues or no options."""
+    """A group's options in calls of at most `chunk`; none without clues or options."""
     if not clues:
         return []
     return [
@@ -43,30 +27,25 @@ def chunked(group: str, clues: Sequence[int], options: Sequence[Option], setting
     ]
 
 
-def mapping(state: Mapping[str, Any], settings: FiskeSettings) -> Flow[Update]:
-    """One mapping call over one chunk of relations or nodes. The state is the payload of one Send."""
-    asked: MappingCall = state["asked"]
-    clues: list[str] = state["clues"]
-    texts = [clues[number - 1] for number in asked["clues"]]
-    lines = [option["line"] for option in asked["options"]]
+def map_chunk(role: str, task: MappingTask, settings: FiskeSettings) -> Flow[Update]:
+    """Ask which of the offered clues the options of one chunk map."""
+    call = task["call"]
+    texts = [task["clues"][number - 1] for number in call["clues"]]
+    lines = [option["line"] for option in call["options"]]
     pairs = yield from requests.call(
         PAIRS,
-        ROLES[state["kind"]],
+        role,
         {
-            "question": safe_block(state["question"]),
+            "question": safe_block(task["question"]),
             "clues": numbered(map(safe_label, texts)),
             "options": numbered(lines),
         },
         shape=Shape(clues=len(texts), options=len(lines), explain=settings.explain),
         fallback=lambda: _alike(texts, lines),
-        # The calls for the end were held back when the budget was cut into shares.
-        key=state["part"],
+        key=task["part"],
     )
-    found = [Pair(clue=asked["clues"][clue - 1], option=asked["options"][option - 1]["id"]) for clue, option in pairs]
-    return {"mapped": {state["part"]: Mapped(group=asked["group"], pairs=found)}}
-
-
-_LIKE = 0.5
+    found = [CluePair(clue=call["clues"][clue - 1], option=call["options"][place - 1]["id"]) for clue, place in pairs]
+    return {"mapped": {task["part"]: Mapped(group=call["group"], pairs=found)}}
 
 
 def _alike(clues: Sequence[str], lines: Sequence[str]) -> list[tuple[int, int]]:
@@ -75,15 +54,14 @@ def _alike(clues: Sequence[str], lines: Sequence[str]) -> list[tuple[int, int]]:
         (clue, option)
         for clue, text in enumerate(clues, start=1)
         for option, line in enumerate(lines, start=1)
-        if overlap(text, line) >= _LIKE
+        if overlap(text, line) >= _ALIKE
     ]
 
 
-def mapped_by_group(state: Mapping[str, Any]) -> dict[str, dict[str, list[int]]]:
-    """For each group, what the open phase mapped: option to the clues, exact names and replies together."""
+def clues_by_option(state: FiskeState) -> dict[str, dict[str, list[int]]]:
+    """For each group, every option with the clues mapped to it, by exact names and by replies."""
     found: dict[str, dict[str, list[int]]] = defaultdict(lambda: defaultdict(list))
-    entries: Sequence[Mapped] = list(state["mapped"].values())
-    for entry in entries:
+    for entry in state["mapped"].values():
         for pair in entry["pairs"]:
             clues = found[entry["group"]][pair["option"]]
             if pair["clue"] not in clues:

@@ -11,7 +11,7 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, evidence_line, fetch_texts
 from thinkgraph.nodes.fiske.clue_table import ancestors
 from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.fiske import Branch, Way
+from thinkgraph.state.fiske import Arrival, Branch
 
 
 @dataclass
@@ -19,7 +19,7 @@ class _Hop:
     """All ends that one branch's step has on the paths."""
 
     parent: Branch
-    way: Way
+    way: Arrival
     ends: list[Branch] = field(default_factory=list)
     triples: list[str] = field(default_factory=list)
 
@@ -28,7 +28,7 @@ class _Hop:
         return max(len(branch["explored"]) for branch in self.ends)
 
 
-def show_paths(
+def path_evidence(
     branches: Mapping[str, Branch], ends: Sequence[Branch], number: int, *, tokens: int
 ) -> Flow[tuple[PromptContext, list[str]]]:
     """Evidence lines of all paths to `ends`, those that explain most clues first, within a bound on tokens.
@@ -90,7 +90,7 @@ def _hops(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple[
     """The steps of all paths to `ends` by (branch, relation, direction), best first."""
     hops: dict[tuple[str, str, str], _Hop] = {}
     for branch in ancestors(branches, ends):
-        for way in branch["ways"]:
+        for way in branch["arrivals"]:
             key = (way["branch"], way["relation"], way["direction"])
             hop = hops.setdefault(key, _Hop(branches[way["branch"]], way))
             hop.ends.append(branch)
@@ -102,7 +102,9 @@ def _walked_on(hop: _Hop, hops: Mapping[tuple[str, str, str], _Hop]) -> bool:
     """Whether longer paths show every end of a step: each end goes on, and this step is on the way its line shows."""
     onward = {parent for parent, _, _ in hops}
     return all(
-        end["id"] in onward and end["ways"][0]["triple"] == triple and end["ways"][0]["branch"] == hop.parent["id"]
+        end["id"] in onward
+        and end["arrivals"][0]["triple"] == triple
+        and end["arrivals"][0]["branch"] == hop.parent["id"]
         for end, triple in zip(hop.ends, hop.triples, strict=True)
     )
 
@@ -110,8 +112,8 @@ def _walked_on(hop: _Hop, hops: Mapping[tuple[str, str, str], _Hop]) -> bool:
 def _lead(branch: Branch, branches: Mapping[str, Branch]) -> Path:
     """The first way that led to a branch, from its starting point."""
     triples: list[str] = []
-    while branch["ways"]:
-        way = branch["ways"][0]
+    while branch["arrivals"]:
+        way = branch["arrivals"][0]
         triples.insert(0, way["triple"])
         branch = branches[way["branch"]]
     return Path(start=branch["entity"], triples=triples)

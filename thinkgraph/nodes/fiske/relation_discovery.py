@@ -1,0 +1,81 @@
+"""A round begins (FiSKE section 3.4): the relations of the live branches' entities, and the r-mapping calls about them."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Mapping, Sequence
+
+from langgraph.types import Overwrite
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.fiske.clues import group_of, live, offered
+from thinkgraph.nodes.fiske.mapping import chunked
+from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
+from thinkgraph.prompts.lines import relation_line, safe_label
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mapped, MappingCall, OfferedRelation, Option
+from thinkgraph.state.knowledge import Direction, Relation
+
+
+def option_id(relation: str, direction: Direction) -> str:
+    """A relation and its direction as one id."""
+    return f"{direction}|{relation}"
+
+
+def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
+    """Read the relations of all live branches in one round trip, take exact names, and prepare calls for the others."""
+    branches = live(state)
+    entities = list(dict.fromkeys(branch["entity"] for branch in branches))
+    edges = dict(zip(entities, (yield from requests.relations(entities)), strict=True))
+    groups: dict[str, list[Branch]] = defaultdict(list)
+    for branch in branches:
+        groups[group_of(branch, state, settings)].append(branch)
+    relations: dict[str, dict[str, OfferedRelation]] = {}
+    exact: dict[str, Mapped] = {}
+    calls: list[MappingCall] = []
+    for group, members in groups.items():
+        relations[group], lines = _distinct(members, edges)
+        clues = sorted({number for branch in members for number in offered(branch, state, settings)})
+        texts = {number: state["clues"][number - 1] for number in clues}
+        pairs = named_relations(texts, relations[group]) if settings.exact_names else []
+        if pairs:
+            exact[group] = Mapped(group=group, pairs=pairs)
+        here = {
+            branch["entity"]: [option_id(edge["name"], edge["direction"]) for edge in edges[branch["entity"]]]
+            for branch in members
+        }
+        open_clues, open_options = unnamed(clues, pairs, here)
+        options = [Option(id=option, line=line) for option, line in lines.items() if option in open_options]
+        calls += chunked(group, open_clues, options, settings)
+    return {"round": state["round"] + 1, "relations": relations, "calls_to_make": calls, "mapped": Overwrite(exact)}
+
+
+def _distinct(
+    members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]
+) -> tuple[dict[str, OfferedRelation], dict[str, str]]:
+    """The distinct relations of a group's entities by option id, and the line of each."""
+    found: dict[str, OfferedRelation] = {}
+    first: dict[str, str] = {}
+    for entity, label in {branch["entity"]: branch["label"] for branch in members}.items():
+        for edge in edges[entity]:
+            option = option_id(edge["name"], edge["direction"])
+            first.setdefault(option, label)
+            relation = found.setdefault(
+                option,
+                OfferedRelation(
+                    relation=edge["name"], label=edge["label"], direction=edge["direction"], count=0, entities=0
+                ),
+            )
+            relation["count"] += edge["count"]
+            relation["entities"] += 1
+    return found, {option: _line(relation, first[option]) for option, relation in found.items()}
+
+
+def _line(offer: OfferedRelation, first: str) -> str:
+    """The relation at its entity; where several entities have it, at the first "and so many more"."""
+    label = f"{safe_label(first)} and {offer['entities'] - 1} more" if offer["entities"] > 1 else first
+    edge = Relation(
+        entity="", name=offer["relation"], label=offer["label"], direction=offer["direction"], count=offer["count"]
+    )
+    return relation_line(edge, label)
