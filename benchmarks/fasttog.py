@@ -40,7 +40,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import build
 from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.models.roles import Models
-from thinkgraph.nodes.fasttog.community_search import Found, local_search, stands_of, start_history, start_stands
+from thinkgraph.nodes.fasttog.community_search import SearchResult, history_of, local_search, origins_of
 from thinkgraph.nodes.fasttog.community_text import ROLE as DESCRIBE
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime.deps import Deps
@@ -200,7 +200,7 @@ class Bench:
             done.append(asked)
         return done
 
-    def _survival(self, asked: Asked, states: Iterable[Mapping[str, Any]], settings: FastTogSettings) -> None:
+    def _survival(self, asked: Asked, states: Iterable[Any], settings: FastTogSettings) -> None:
         """Do every search of the run again and see whether it lost a gold statement at the place it stood at."""
         facts = {fact_key(fact) for fact in asked.gold.facts}
         seen: set[int] = set()
@@ -209,16 +209,15 @@ class Bench:
                 continue
             if state["chains"]:
                 seen.add(state["round"])
-            history = state["history"] if state["chains"] else start_history(state)
-            stands = stands_of(state) if state["chains"] else start_stands(state)
+            origins = origins_of(state)
             shown = {
                 id_ for chain in state["chains"] for c in chain["communities"] for id_ in (*c["triples"], *c["joining"])
             }
-            found: list[Found] = carry_out(local_search(stands, history, settings), self.deps)
-            for stand, one in zip(stands, found, strict=True):
+            found: list[SearchResult] = carry_out(local_search(origins, history_of(state), settings), self.deps)
+            for origin, one in zip(origins, found, strict=True):
                 needed = {
                     fact
-                    for triple_id, fact, outside in self._around(stand.centre)
+                    for triple_id, fact, outside in self._around(origin.centre)
                     if fact in facts and triple_id not in shown and outside
                 }
                 sampled, kept = _facts([*one.cells, *one.dropped]), _facts(one.cells)

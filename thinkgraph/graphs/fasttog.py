@@ -1,9 +1,9 @@
 """FastToG, wired as the paper's algorithm 1 (Fast Think-on-Graph, arXiv 2501.14300, appendix A).
 
-begin ── extract (subjects) ── headers (local community search, multiple choice) ── reason ──┐
-    ┌─────────────────────────────────────────────────────────────────────────────────────────┤
-    │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── majority) ── answer
-    └─ search (local community search of every chain) ── prune × chains (single choice) ── grow + reason
+begin ── extract_subjects ── community_search (of the subjects) ── header_choice (multiple choice) ── reason ──┐
+    ┌───────────────────────────────────────────────────────────────────────────────────────────────────────────┤
+    │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── majority) ── answer      │
+    └─ community_search (of every chain) ── community_prune × chains (single choice) ── grow ── reason ─────────┘
 """
 
 from __future__ import annotations
@@ -19,13 +19,16 @@ from thinkgraph.graphs.wiring import tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
-from thinkgraph.nodes.fasttog.chains import chains_trace
-from thinkgraph.nodes.fasttog.community_prune import community_prune, grow, header_choice, is_final
-from thinkgraph.nodes.fasttog.community_search import community_search, search_starts
-from thinkgraph.nodes.fasttog.extract_subjects import extract_subjects, link_subjects
-from thinkgraph.nodes.fasttog.fallback import majority, may_remember, remember
-from thinkgraph.nodes.fasttog.reason import chain_reason
-from thinkgraph.runtime.driver import NodeRunner, Update, chain
+from thinkgraph.nodes.fasttog.chains import chains_trace, is_final
+from thinkgraph.nodes.fasttog.community_prune import community_prune
+from thinkgraph.nodes.fasttog.community_search import community_search
+from thinkgraph.nodes.fasttog.extract_subjects import extract_subjects
+from thinkgraph.nodes.fasttog.grow import grow
+from thinkgraph.nodes.fasttog.header_choice import header_choice
+from thinkgraph.nodes.fasttog.majority import majority
+from thinkgraph.nodes.fasttog.reason import reason
+from thinkgraph.nodes.fasttog.remember import may_remember, remember, samples
+from thinkgraph.runtime.driver import NodeRunner, Update
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
@@ -51,7 +54,7 @@ def _fresh() -> Update:
         "start": None,
         "chains": [],
         "history": [],
-        "offers": {},
+        "candidates": {},
         "choices": Overwrite({}),
         "samples": Overwrite({}),
         "texts": {},
@@ -62,14 +65,30 @@ def _settings(state: FastTogState) -> FastTogSettings:
     return FastTogSettings.model_validate(state["manifest"]["settings"])
 
 
-def _after_extract(state: FastTogState) -> str | list[Send]:
-    return "headers" if state["subjects"] else _give_up(state)
+def _after_subjects(state: FastTogState) -> str | list[Send]:
+    return "community_search" if state["subjects"] else _give_up(state)
+
+
+def _after_search(state: FastTogState) -> str | list[Send]:
+    if not state["chains"]:
+        return "header_choice"
+    if not state["candidates"]:
+        return "grow"
+    asked = [(key, chain) for chain in state["chains"] if (key := str(chain["number"])) in state["candidates"]]
+    # One call is kept back for Reason, whatever the fan-out uses.
+    return [
+        Send(
+            "community_prune",
+            PruneTask(**task, subjects=state["subjects"], chain=chain, candidates=state["candidates"][task["part"]]),
+        )
+        for task, chain in tasks(state, _settings(state), asked, keep=1, ahead=1)
+    ]
 
 
 def _after_reason(state: FastTogState) -> str | list[Send]:
     if state.get("draft") or is_final(state, _settings(state)):
         return _give_up(state)
-    return "search"
+    return "community_search"
 
 
 def _give_up(state: FastTogState) -> str | list[Send]:
@@ -77,21 +96,9 @@ def _give_up(state: FastTogState) -> str | list[Send]:
     settings = _settings(state)
     if state.get("draft") or state["stopped"] or not may_remember(settings):
         return "answer"
-    count = settings.fallback_samples if settings.fallback == "cot_sc" else 1
-    samples = ((str(number), number) for number in range(1, count + 1))
+    numbers = ((str(number), number) for number in range(1, samples(settings) + 1))
     return [
-        Send("remember", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, samples, keep=0)
-    ]
-
-
-def _after_search(state: FastTogState) -> str | list[Send]:
-    if not state["offers"]:
-        return "grow"
-    asked = [(number, found) for found in state["chains"] if (number := str(found["number"])) in state["offers"]]
-    # One call is kept back for Reason, whatever the fan-out uses.
-    return [
-        Send("prune", PruneTask(**task, subjects=state["subjects"], chain=found, offer=state["offers"][task["part"]]))
-        for task, found in tasks(state, _settings(state), asked, keep=1, ahead=1)
+        Send("remember", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, numbers, keep=0)
     ]
 
 
@@ -101,23 +108,23 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         FastTogState, context_schema=FastTogSettings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
     graph.add_node("begin", run.node("begin", begin("fasttog", roles, _fresh), entry=True))
-    graph.add_node("extract", run.node("extract", chain(FastTogState, extract_subjects, link_subjects)))
-    graph.add_node("headers", run.node("headers", chain(FastTogState, search_starts, header_choice)))
-    graph.add_node("reason", run.node("reason", chain_reason))
-    graph.add_node("search", run.node("search", community_search))
-    graph.add_node("prune", run.node("prune", community_prune), input_schema=PruneTask)
-    graph.add_node("grow", run.node("grow", chain(FastTogState, grow, chain_reason)))
+    graph.add_node("extract_subjects", run.node("extract_subjects", extract_subjects))
+    graph.add_node("community_search", run.node("community_search", community_search))
+    graph.add_node("header_choice", run.node("header_choice", header_choice))
+    graph.add_node("community_prune", run.node("community_prune", community_prune), input_schema=PruneTask)
+    graph.add_node("grow", run.node("grow", grow))
+    graph.add_node("reason", run.node("reason", reason))
     graph.add_node("remember", run.node("remember", remember), input_schema=SampleTask)
     graph.add_node("majority", run.node("majority", majority))
     graph.add_node("answer", run.node("answer", answer("fasttog.reason", chains_trace)))
     graph.add_edge(START, "begin")
-    graph.add_edge("begin", "extract")
-    graph.add_conditional_edges("extract", _after_extract, ["headers", "remember", "answer"])
-    graph.add_edge("headers", "reason")
-    graph.add_conditional_edges("reason", _after_reason, ["search", "remember", "answer"])
-    graph.add_conditional_edges("search", _after_search, ["prune", "grow"])
-    graph.add_edge("prune", "grow")
-    graph.add_conditional_edges("grow", _after_reason, ["search", "remember", "answer"])
+    graph.add_edge("begin", "extract_subjects")
+    graph.add_conditional_edges("extract_subjects", _after_subjects, ["community_search", "remember", "answer"])
+    graph.add_conditional_edges("community_search", _after_search, ["header_choice", "community_prune", "grow"])
+    graph.add_edge("header_choice", "reason")
+    graph.add_edge("community_prune", "grow")
+    graph.add_edge("grow", "reason")
+    graph.add_conditional_edges("reason", _after_reason, ["community_search", "remember", "answer"])
     graph.add_edge("remember", "majority")
     graph.add_edge("majority", "answer")
     graph.add_edge("answer", END)
@@ -126,8 +133,8 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 
 def bound(settings: FastTogSettings, _answer: Answer) -> int:
     """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback."""
-    remembered = settings.fallback_samples if settings.fallback == "cot_sc" else 1
-    return 3 + settings.depth * (settings.width + 1) + (remembered if may_remember(settings) else 0)
+    remembered = samples(settings) if may_remember(settings) else 0
+    return 3 + settings.depth * (settings.width + 1) + remembered
 
 
 METHOD = Method(

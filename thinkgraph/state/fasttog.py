@@ -15,6 +15,8 @@ from thinkgraph.state.usage import merge_records
 
 TEXTS = r"^(t2t|llm|g2t:.+)$"
 """How communities are put into words: by rule, by the model, or by a sequence-to-sequence checkpoint (name or folder)."""
+HEADERS = "headers"
+"""Key of the header choice's candidates."""
 
 
 class FastTogSettings(RunSettings):
@@ -106,7 +108,7 @@ class Subject(TypedDict):
 
 
 class Community(TypedDict):
-    """A small set of nodes with the triples among them. Ids only, but for what people and faces need."""
+    """A small set of nodes with the triples among them: ids, and the labels that a trace shows."""
 
     id: str
     """Digest of its membership: the key of the history."""
@@ -125,12 +127,12 @@ class Community(TypedDict):
     """Its text where it is not put into words by rule; empty otherwise."""
 
 
-class Offer(TypedDict):
-    """A candidate community, as small as it can be: a round may have hundreds, and each step's state is kept."""
+class CandidateCommunity(TypedDict):
+    """A candidate of a fine prune. It holds no labels: a round may have hundreds, and checkpoints keep all."""
 
     nodes: list[str]
     triples: list[str]
-    """Ids of what joins it to its chain and of what is inside."""
+    """Ids of the triples that join it to its chain, then of those inside."""
     prose: str
     """Its text where candidates are offered in prose; empty otherwise."""
 
@@ -142,18 +144,18 @@ class Chain(TypedDict):
     starts: list[str]
     """Ids of the subjects its header lies next to."""
     communities: list[Community]
-    """The header first; nothing else than these is part of the chain."""
+    """The header first."""
     ended: str
     """Why it grows no more; empty while it does."""
 
 
 class Choice(TypedDict):
-    """What became of a chain in a round's fine prune."""
+    """The outcome of a round's fine prune for one chain."""
 
     round: int
     chain: int
     community: Community | None
-    """None: no candidate was fit, or there was none."""
+    """None: no candidate fits, or there was none."""
     ended: str
     """Why the chain ends here; empty where it goes on."""
 
@@ -167,8 +169,8 @@ class FastTogState(RunState):
     chains: list[Chain]
     history: list[str]
     """H: ids of the communities of all chains, starts and headers included."""
-    offers: dict[str, list[Offer]]
-    """By chain, the candidates of the round under way."""
+    candidates: dict[str, list[CandidateCommunity]]
+    """Of the open round, by the chain's number; those of the header choice under HEADERS."""
     choices: Annotated[dict[str, Choice], merge_records]
     samples: Annotated[dict[str, Sample], merge_records]
     texts: dict[str, int]
@@ -180,4 +182,4 @@ class PruneTask(TaskState):
 
     subjects: list[Subject]
     chain: Chain
-    offer: list[Offer]
+    candidates: list[CandidateCommunity]

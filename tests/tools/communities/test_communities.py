@@ -14,7 +14,7 @@ import pytest
 
 from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.models.ops import Blocking, Flow
-from thinkgraph.nodes.fasttog.community_search import Found, Stand, local_search
+from thinkgraph.nodes.fasttog.community_search import SearchOrigin, SearchResult, local_search
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.communities.local_search import Cell, coarse_prune, draw, membership
@@ -53,16 +53,16 @@ def carry_out(steps: Flow[Any], store: Counting) -> Any:
 
 def search(
     store: GraphStore | Counting, *centres: Sequence[str], history: Sequence[str] = (), **settings: Any
-) -> list[Found]:
+) -> list[SearchResult]:
     counting = store if isinstance(store, Counting) else Counting(store)
-    stands = [Stand(tuple(centre)) for centre in centres]
-    found: list[Found] = carry_out(
-        local_search(stands, list(history), FastTogSettings.model_validate(settings)), counting
+    origins = [SearchOrigin(tuple(centre)) for centre in centres]
+    found: list[SearchResult] = carry_out(
+        local_search(origins, list(history), FastTogSettings.model_validate(settings)), counting
     )
     return found
 
 
-def nodes(found: Found) -> list[set[str]]:
+def nodes(found: SearchResult) -> list[set[str]]:
     return [set(cell.nodes) for cell in found.cells]
 
 
@@ -200,9 +200,9 @@ def test_literals_are_reached_and_not_walked_on() -> None:
     (found,) = search(store, ["a"], decay=1.0, coarse="off")
     assert [[store.entities([n])[0]["label"] for n in cell.nodes] for cell in found.cells] == [["1900"]]  # type: ignore[index]
     number = found.cells[0].nodes[0]
-    stand = Stand((number,), frozenset([number]))
+    origin = SearchOrigin((number,), frozenset([number]))
     counting = Counting(store)
-    (beyond,) = carry_out(local_search([stand], [], FastTogSettings()), counting)
+    (beyond,) = carry_out(local_search([origin], [], FastTogSettings()), counting)
     assert beyond.cells == []
     assert counting.calls == []
 
@@ -220,8 +220,8 @@ def test_every_edge_that_joins_a_candidate_to_its_chain_is_its_own() -> None:
     store = MemoryGraphStore(rows)
     counting = Counting(store)
     told = {t["id"] for t in store.edges_among(["s", "a"])}
-    stand = Stand(("a",), chain=frozenset(["s"]), known=frozenset(told))
-    (found,) = carry_out(local_search([stand], [], FastTogSettings(community_size=1)), counting)
+    origin = SearchOrigin(("a",), chain=frozenset(["s"]), known=frozenset(told))
+    (found,) = carry_out(local_search([origin], [], FastTogSettings(community_size=1)), counting)
     cell = next(cell for cell in found.cells if "b" in cell.nodes)
     assert {(t["subject"], t["relation"], t["object"]) for t in cell.joining} == {
         ("a", "near", "b"),

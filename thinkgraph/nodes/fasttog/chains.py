@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common import reports
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import entity_line, numbered
 from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.events import Traced
 from thinkgraph.state.evidence import EvidenceItem, ListLength
-from thinkgraph.state.fasttog import Chain, Community, Offer, Subject
-from thinkgraph.state.knowledge import Entity, Relation, Triple
+from thinkgraph.state.fasttog import CandidateCommunity, Chain, Community, FastTogSettings, FastTogState, Subject
+from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.tools.communities.local_search import membership
 
 TITLE = "chains of communities"
@@ -54,36 +54,33 @@ def community_of(nodes: Sequence[str], triples: Sequence[Triple], number: int, p
     )
 
 
-def triple_ids(community: Community) -> list[str]:
-    """Ids of all triples of a community's text: what joins it to the chain, then what is inside."""
-    return [*community["joining"], *community["triples"]]
-
-
-def fetch_triples(communities: Iterable[Community], offers: Iterable[Offer] = ()) -> Flow[dict[str, Triple]]:
+def fetch_triples(
+    communities: Iterable[Community], candidates: Iterable[CandidateCommunity] = ()
+) -> Flow[dict[str, Triple]]:
     """The triples of communities and candidates, by id: one round trip."""
-    ids = [key for community in communities for key in triple_ids(community)]
-    wanted = list(dict.fromkeys([*ids, *(key for offer in offers for key in offer["triples"])]))
+    ids = [key for community in communities for key in (*community["joining"], *community["triples"])]
+    wanted = list(dict.fromkeys([*ids, *(key for candidate in candidates for key in candidate["triples"])]))
     found = yield from requests.triples(wanted)
     return {triple["id"]: triple for triple in found if triple is not None}
 
 
-def by_rule(community: Community, triples: Mapping[str, Triple], totals: Mapping[Place, int] | None = None) -> str:
-    """T2T of a community; the triples that the store no longer has are left out."""
-    return community_line([triples[key] for key in triple_ids(community) if key in triples], totals)
+def triples_of(community: Community, triples: Mapping[str, Triple]) -> list[Triple]:
+    """What joins a community to its chain, then what is inside; without the triples that the store no longer has."""
+    return [triples[key] for key in (*community["joining"], *community["triples"]) if key in triples]
 
 
 def in_words(community: Community, triples: Mapping[str, Triple], totals: Mapping[Place, int] | None = None) -> str:
     """A community as a prompt shows it: its prose where it has one, else T2T."""
-    return community["prose"] or by_rule(community, triples, totals)
+    return community["prose"] or community_line(triples_of(community, triples), totals)
 
 
-def evidence_of(community: Community, triples: Mapping[str, Triple], relations: Mapping[Place, int]) -> EvidenceItem:
+def evidence_of(community: Community, triples: Mapping[str, Triple], counts: Mapping[Place, int]) -> EvidenceItem:
     """A community as evidence, with the lengths of the lists that it shows in part."""
-    shown = [triples[key] for key in triple_ids(community) if key in triples]
+    shown = triples_of(community, triples)
     totals = [
-        ListLength(entity=place[0], relation=place[1], direction=place[2], total=relations[place])
+        ListLength(entity=place[0], relation=place[1], direction=place[2], total=counts[place])
         for place, count in list_lengths(shown).items()
-        if relations.get(place, 0) > count
+        if counts.get(place, 0) > count
     ]
     return EvidenceItem(
         id=community["id"],
@@ -95,69 +92,61 @@ def evidence_of(community: Community, triples: Mapping[str, Triple], relations: 
     )
 
 
-def counted(edges: Iterable[Relation]) -> dict[Place, int]:
-    """How many triples there are at each (entity, relation, direction)."""
-    return {(edge["entity"], edge["name"], edge["direction"]): edge["count"] for edge in edges}
-
-
 def growing(chains: Iterable[Chain]) -> list[Chain]:
     """The chains that have not ended."""
     return [chain for chain in chains if not chain["ended"]]
 
 
-def outline(state: Mapping[str, Any]) -> list[TraceLine]:
+def is_final(state: FastTogState, settings: FastTogSettings) -> bool:
+    """No round follows: the depth is reached, no chain grows, or a ceiling stopped the run."""
+    return state["round"] >= settings.depth or not growing(state["chains"]) or bool(state["stopped"])
+
+
+def _outline(subjects: Sequence[Subject], chains: Sequence[Chain], texts: Mapping[str, int]) -> list[TraceLine]:
     """The chains for people."""
-    subjects: Sequence[Subject] = state.get("subjects") or []
     label = {subject["id"]: subject["label"] for subject in subjects}
     lines = [TraceLine(level=0, text=f"start: {subject['label']}") for subject in subjects]
-    for chain in state.get("chains") or []:
+    for chain in chains:
         head = ", ".join(label.get(start, start) for start in chain["starts"])
         ended = f" ({chain['ended']})" if chain["ended"] else ""
         lines.append(TraceLine(level=0, text=f"chain {chain['number']} from {head}{ended}"))
         for community in chain["communities"]:
             what = "header" if community["round"] == 0 else f"round {community['round']}"
             lines.append(TraceLine(level=1, text=f"{what}: {', '.join(community['labels'])}"))
-    texts: Mapping[str, int] = state.get("texts") or {}
     if texts:
-        told = f"{texts['asked']} communities put into prose, {texts['fell_back']} of them shown as T2T after all"
-        lines.append(TraceLine(level=0, text=told))
+        words = f"{texts['asked']} communities put into prose, {texts['fell_back']} of them shown as T2T after all"
+        lines.append(TraceLine(level=0, text=words))
     return lines
 
 
-def traced(state: Mapping[str, Any]) -> Flow[None]:
-    """Tell how the chains stand."""
-    yield from requests.emit(Traced(type="traced", round=state["round"], title=TITLE, lines=outline(state)))
+def traced(state: FastTogState, update: Update) -> Flow[None]:
+    """Report the chains as an update leaves them."""
+    lines = _outline(state["subjects"], update["chains"], state["texts"])
+    yield from reports.traced(update.get("round", state["round"]), TITLE, lines)
 
 
-def chains_trace(state: Mapping[str, Any]) -> Trace:
+def chains_trace(state: FastTogState) -> Trace:
     """The answer's trace: `data["chains"]` holds every chain with its communities, `data["start"]` the start communities."""
-    if not state.get("subjects"):
+    subjects, chains, start = state["subjects"], state["chains"], state["start"]
+    if not subjects:
         return Trace(title="", lines=[], data={})
-    start: Community | None = state.get("start")
     data = {
-        "start": [{"id": subject["id"], "label": subject["label"]} for subject in state["subjects"]],
+        "start": [{"id": subject["id"], "label": subject["label"]} for subject in subjects],
         "start_triples": start["triples"] if start else [],
         "chains": [
             {
                 "chain": chain["number"],
                 "starts": chain["starts"],
                 "ended": chain["ended"],
-                "communities": [
-                    {
-                        "id": community["id"],
-                        "what": "header" if community["round"] == 0 else "chosen",
-                        "round": community["round"],
-                        "nodes": community["nodes"],
-                        "labels": community["labels"],
-                        "triples": community["triples"],
-                        "joining": community["joining"],
-                        "prose": community["prose"],
-                    }
-                    for community in chain["communities"]
-                ],
+                "communities": [_row(community) for community in chain["communities"]],
             }
-            for chain in state.get("chains") or []
+            for chain in chains
         ],
-        "texts": state.get("texts") or {},
+        "texts": state["texts"],
     }
-    return Trace(title=TITLE, lines=outline(state), data=data)
+    return Trace(title=TITLE, lines=_outline(subjects, chains, state["texts"]), data=data)
+
+
+def _row(community: Community) -> dict[str, object]:
+    shown = {key: value for key, value in community.items() if key != "literals"}
+    return {"what": "header" if community["round"] == 0 else "chosen", **shown}

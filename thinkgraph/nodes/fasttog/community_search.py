@@ -1,20 +1,27 @@
-"""Local community search (FastToG, section "Local Community Search"): the candidate communities next to where chains stand."""
+"""Local community search (FastToG, section "Local Community Search"): the communities next to the starts, or to the chains."""
 
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.reports import pruned, retrieved
 from thinkgraph.nodes.fasttog.chains import community_of, growing
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote
-from thinkgraph.state.events import Pruned, Retrieved, Scored
-from thinkgraph.state.fasttog import Chain, Choice, Community, FastTogSettings, Offer
+from thinkgraph.state.fasttog import (
+    HEADERS,
+    CandidateCommunity,
+    Chain,
+    Choice,
+    Community,
+    FastTogSettings,
+    FastTogState,
+)
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.detectors import detect
 from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership, share_of_hop
@@ -28,24 +35,24 @@ _EVERYTHING = 10**9
 
 
 @dataclass(frozen=True)
-class Stand:
-    """Where one search starts."""
+class SearchOrigin:
+    """The community that one search looks around."""
 
     centre: tuple[str, ...]
-    """Nodes of c: a start, or the last community of a chain."""
+    """Nodes of the community c: a start, or the last community of a chain."""
     literals: frozenset[str] = frozenset()
     """Those of them that are literal values."""
     chain: frozenset[str] = frozenset()
     """Nodes of the communities before it."""
     known: frozenset[str] = frozenset()
-    """Ids of the triples that the chain states already."""
+    """Ids of the triples that the chain already states."""
     salt: str = ""
     """Tells searches of one run apart."""
 
 
 @dataclass
-class Found:
-    """What one search found."""
+class SearchResult:
+    """The candidates of one search."""
 
     cells: list[Cell] = field(default_factory=list)
     """After the coarse prune, best first."""
@@ -54,9 +61,11 @@ class Found:
     triples: Sequence[Triple] = ()
 
 
-def local_search(stands: Sequence[Stand], history: Sequence[str], settings: FastTogSettings) -> Flow[list[Found]]:
-    """The candidates around each stand: at most n+1 round trips for all of them together."""
-    locals_ = [Local(stand.centre, set(stand.literals)) for stand in stands]
+def local_search(
+    origins: Sequence[SearchOrigin], history: Sequence[str], settings: FastTogSettings
+) -> Flow[list[SearchResult]]:
+    """The candidates around each origin: at most n+1 round trips for all of them together."""
+    locals_ = [Local(origin.centre, set(origin.literals)) for origin in origins]
     every = [settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None]
     most = min((cap for cap in every if cap is not None), default=None)
     hops = settings.hops if settings.community_size > 1 else 1  # a single node is a candidate only where it is near
@@ -75,138 +84,43 @@ def local_search(stands: Sequence[Stand], history: Sequence[str], settings: Fast
             share = share_of_hop(settings.decay, hop)
             local.take(triples, share=share, most=min(caps, default=None), seed=settings.seed)
     nodes = dict.fromkeys(node for local in locals_ for node in local.nodes)
-    nodes.update(dict.fromkeys(node for stand in stands for node in sorted(stand.chain)))
+    nodes.update(dict.fromkeys(node for origin in origins for node in sorted(origin.chain)))
     if all(len(local.nodes) == len(local.centre) for local in locals_):
-        return [Found() for _ in stands]
+        return [SearchResult() for _ in origins]
     edges = yield from requests.edges_among(list(nodes), limit=MAX_EDGES)
 
-    def searched() -> list[Found]:
+    def searched() -> list[SearchResult]:
         return [
-            _searched(stand, LocalGraph(local, edges, stand.chain), history, settings)
-            for stand, local in zip(stands, locals_, strict=True)
+            _searched(origin, LocalGraph(local, edges, origin.chain), history, settings)
+            for origin, local in zip(origins, locals_, strict=True)
         ]
 
     return (yield from requests.computed(searched))
 
 
-def _searched(stand: Stand, graph: LocalGraph, history: Sequence[str], settings: FastTogSettings) -> Found:
+def _searched(
+    origin: SearchOrigin, graph: LocalGraph, history: Sequence[str], settings: FastTogSettings
+) -> SearchResult:
     cells = detect(settings.detector, graph.links, most=settings.community_size, seed=settings.seed)
     old = set(history)
-    every = [cell for cell in graph.candidates(cells, known=stand.known) if cell.id not in old]
-    kept = coarse_prune(every, settings.coarse, keep=settings.candidates, seed=settings.seed, salt=stand.salt)
+    every = [cell for cell in graph.candidates(cells, known=origin.known) if cell.id not in old]
+    kept = coarse_prune(every, settings.coarse, keep=settings.candidates, seed=settings.seed, salt=origin.salt)
     ids = {cell.id for cell in kept}
-    return Found(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)
+    return SearchResult(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)
 
 
-def _prose_of(cells: Sequence[Cell], settings: FastTogSettings) -> Flow[list[str]]:
-    """The candidates in prose, where they are to be offered so: one text for each, or none at all."""
-    if not settings.prose_candidates:
-        return [""] * len(cells)
-    return (yield from in_prose([[*cell.joining, *cell.triples] for cell in cells], settings))
-
-
-def offer_of(cell: Cell, prose: str = "") -> Offer:
-    """A candidate as state holds it while it is one."""
-    return Offer(nodes=list(cell.nodes), triples=[t["id"] for t in (*cell.joining, *cell.triples)], prose=prose)
-
-
-def start_stands(state: Mapping[str, Any]) -> list[Stand]:
-    """One search for each subject."""
-    ids = [subject["id"] for subject in state["subjects"]]
-    return [Stand((node,), chain=frozenset(ids), salt=node) for node in ids]
-
-
-def start_history(state: Mapping[str, Any]) -> list[str]:
-    """H before the first search: the start communities, of one node each."""
-    return [membership([subject["id"]]) for subject in state["subjects"]]
-
-
-def search_starts(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
-    """One search for each subject, side by side; their candidates together, and the triples among the subjects."""
-    ids = [subject["id"] for subject in state["subjects"]]
-    history = start_history(state)
-    stands = start_stands(state)
-    found = yield from local_search(stands, history, settings)
-    cells: dict[str, Cell] = {}
-    starts: dict[str, list[str]] = {}
-    # The best of each subject, then the second best …: no subject's candidates crowd out another's.
-    for cell in (cell for rank in itertools.zip_longest(*(one.cells for one in found)) for cell in rank if cell):
-        cells.setdefault(cell.id, cell)
-        ends = {end for triple in cell.joining for end in (triple["subject"], triple["object"])}
-        starts[cell.id] = [node for node in ids if node in ends and node not in cell.nodes]
-    among = {
-        triple["id"]: triple
-        for one in found
-        for triple in one.triples
-        if triple["subject"] in ids and triple["object"] in ids
-    }
-    offered = list(cells.values())[:MAX_OPTIONS]
-    prose = yield from _prose_of(offered, settings)
-    offer = [offer_of(cell, text) for cell, text in zip(offered, prose, strict=True)]
-    yield from _told(found, 0)
-    return {
-        "start": _start(ids, state, among) if among else None,
-        "history": history,
-        "_offer": offer,
-        "_starts": starts,
-        "_triples": {t["id"]: t for cell in offered for t in (*cell.joining, *cell.triples)},
-        "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
-        "pruned": _notes(found, 0),
-    }
-
-
-def _start(ids: Sequence[str], state: Mapping[str, Any], among: Mapping[str, Triple]) -> Community:
-    return Community(
-        id=membership(ids),
-        nodes=list(ids),
-        labels=[subject["label"] for subject in state["subjects"]],
-        literals=[],
-        triples=list(among),
-        joining=[],
-        round=0,
-        prose="",
-    )
-
-
-def community_search(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
-    """The candidates next to every growing chain's last community. A choice of at most one is made here, without a call."""
-    chains = growing(state["chains"])
-    number = state["round"] + 1
-    stands = stands_of(state)
-    found = yield from local_search(stands, state["history"], settings)
-    offered = [one.cells[:MAX_OPTIONS] for one in found]
-    # One pass for all chains of the round.
-    prose = yield from _prose_of([cell for cells in offered for cell in cells], settings)
-    texts = iter(prose)
-    offers: dict[str, list[Offer]] = {}
-    choices: dict[str, Choice] = {}
-    for chain, cells in zip(chains, offered, strict=True):
-        key = str(chain["number"])
-        told = [next(texts) for _ in cells]
-        if len(cells) > 1:
-            offers[key] = [offer_of(cell, text) for cell, text in zip(cells, told, strict=True)]
-            continue
-        only = community_of(cells[0].nodes, (*cells[0].joining, *cells[0].triples), number, told[0]) if cells else None
-        choices[key] = Choice(round=number, chain=chain["number"], community=only, ended="" if only else NOTHING_NEAR)
-    yield from _told(found, number)
-    return {
-        "offers": offers,
-        "choices": choices,
-        "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
-        "pruned": _notes(found, number),
-    }
-
-
-def stands_of(state: Mapping[str, Any]) -> list[Stand]:
-    """One search for each growing chain."""
+def origins_of(state: FastTogState) -> list[SearchOrigin]:
+    """One search for each growing chain, or for each subject where there is no chain yet."""
     subjects = [subject["id"] for subject in state["subjects"]]
-    return [_stand(chain, subjects, state["start"]) for chain in growing(state["chains"])]
+    if not state["chains"]:
+        return [SearchOrigin((node,), chain=frozenset(subjects), salt=node) for node in subjects]
+    return [_origin(chain, subjects, state["start"]) for chain in growing(state["chains"])]
 
 
-def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> Stand:
+def _origin(chain: Chain, subjects: Sequence[str], start: Community | None) -> SearchOrigin:
     tail = chain["communities"][-1]
     earlier = chain["communities"] if start is None else [start, *chain["communities"]]
-    return Stand(
+    return SearchOrigin(
         centre=tuple(tail["nodes"]),
         literals=frozenset(tail["literals"]),
         chain=frozenset([*subjects, *(node for community in earlier for node in community["nodes"])]),
@@ -215,37 +129,99 @@ def _stand(chain: Chain, subjects: Sequence[str], start: Community | None) -> St
     )
 
 
-def _told(found: Sequence[Found], number: int) -> Flow[None]:
-    if not any(one.nodes for one in found):
-        return
-    best = [_label(cell) for one in found for cell in one.cells[:3]]
-    yield from requests.emit(
-        Retrieved(
-            type="retrieved",
-            round=number,
-            entities=sum(one.nodes for one in found),
-            triples=sum(len(one.triples) for one in found),
-            passages=0,
-            ranked=sum(len(one.cells) + len(one.dropped) for one in found),
-            best=best,
-        )
+def history_of(state: FastTogState) -> list[str]:
+    """H as the next search sees it. Before the first it holds the start communities, of one node each."""
+    return state["history"] or [membership([subject["id"]]) for subject in state["subjects"]]
+
+
+def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
+    """Search around the subjects, or around every growing chain, side by side.
+
+    A choice of at most one candidate for a chain is made here, without a call.
+    """
+    first = not state["chains"]
+    number = 0 if first else state["round"] + 1
+    history = history_of(state)
+    found = yield from local_search(origins_of(state), history, settings)
+    if first:
+        cells = {HEADERS: _together(found)}
+    else:
+        numbers = [str(chain["number"]) for chain in growing(state["chains"])]
+        cells = {chain: one.cells[:MAX_OPTIONS] for chain, one in zip(numbers, found, strict=True)}
+    # One pass for all searches of the round.
+    every = [cell for near in cells.values() for cell in near]
+    prose = [""] * len(every)
+    if settings.prose_candidates:
+        prose = yield from in_prose([[*cell.joining, *cell.triples] for cell in every], settings)
+    texts = iter(prose)
+    candidates: dict[str, list[CandidateCommunity]] = {}
+    choices: dict[str, Choice] = {}
+    for chain, near in cells.items():
+        told = [next(texts) for _ in near]
+        if first or len(near) > 1:
+            candidates[chain] = [_candidate(cell, text) for cell, text in zip(near, told, strict=True)]
+            continue
+        only = community_of(near[0].nodes, (*near[0].joining, *near[0].triples), number, told[0]) if near else None
+        choices[chain] = Choice(round=number, chain=int(chain), community=only, ended="" if only else NOTHING_NEAR)
+    return {
+        "start": _start(found, state) if first else state["start"],
+        "history": history,
+        "candidates": candidates,
+        "choices": choices,
+        "texts": tally(state["texts"], prose if settings.prose_candidates else [], settings),
+        "pruned": (yield from _report(found, number)),
+    }
+
+
+def _candidate(cell: Cell, prose: str) -> CandidateCommunity:
+    triples = [triple["id"] for triple in (*cell.joining, *cell.triples)]
+    return CandidateCommunity(nodes=list(cell.nodes), triples=triples, prose=prose)
+
+
+def _together(found: Sequence[SearchResult]) -> list[Cell]:
+    """The candidates of all subjects, each once: the best of each, then the second best, so that no subject crowds out others."""
+    cells: dict[str, Cell] = {}
+    for cell in itertools.chain.from_iterable(itertools.zip_longest(*(one.cells for one in found))):
+        if cell:
+            cells.setdefault(cell.id, cell)
+    return list(cells.values())[:MAX_OPTIONS]
+
+
+def _start(found: Sequence[SearchResult], state: FastTogState) -> Community | None:
+    """The triples among the subjects; None where there are none."""
+    ids = [subject["id"] for subject in state["subjects"]]
+    every = (triple for one in found for triple in one.triples)
+    among = [triple["id"] for triple in every if triple["subject"] in ids and triple["object"] in ids]
+    if not among:
+        return None
+    return Community(
+        id=membership(ids),
+        nodes=ids,
+        labels=[subject["label"] for subject in state["subjects"]],
+        literals=[],
+        triples=list(dict.fromkeys(among)),
+        joining=[],
+        round=0,
+        prose="",
     )
-    dropped = [Scored(label=_label(cell), score=round(cell.modularity, 4)) for one in found for cell in one.dropped]
-    if dropped:
-        kept = [Scored(label=_label(cell), score=round(cell.modularity, 4)) for one in found for cell in one.cells]
-        why = "beyond the candidates that the coarse prune keeps"
-        yield from requests.emit(
-            Pruned(type="pruned", what="communities", round=number, kept=kept, dropped=dropped, reason=why)
-        )
 
 
-def _notes(found: Sequence[Found], number: int) -> list[PrunedNote]:
-    dropped = [cell for one in found for cell in one.dropped]
+def _report(found: Sequence[SearchResult], number: int) -> Flow[list[PrunedNote]]:
+    if not any(one.nodes for one in found):
+        return []
+    yield from retrieved(
+        number,
+        [_label(cell) for one in found for cell in one.cells[:3]],
+        entities=sum(one.nodes for one in found),
+        triples=sum(len(one.triples) for one in found),
+        ranked=sum(len(one.cells) + len(one.dropped) for one in found),
+    )
+    dropped = [(_label(cell), cell.modularity) for one in found for cell in one.dropped]
     if not dropped:
         return []
-    kept = sum(len(one.cells) for one in found)
-    examples = [_label(cell) for cell in dropped[:5]]
-    return [PrunedNote(round=number, what="communities", kept=kept, dropped=len(dropped), examples=examples)]
+    kept = [(_label(cell), cell.modularity) for one in found for cell in one.cells]
+    why = "beyond the candidates that the coarse prune keeps"
+    return (yield from pruned("communities", number, kept, dropped, why))
 
 
 def _label(cell: Cell) -> str:

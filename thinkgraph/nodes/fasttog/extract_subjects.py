@@ -2,30 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any
+from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.judging import nothing_found
+from thinkgraph.nodes.common.reports import linked
 from thinkgraph.nodes.fasttog.community_text import warm_up
-from thinkgraph.nodes.fasttog.fallback import may_remember
+from thinkgraph.nodes.fasttog.remember import may_remember
 from thinkgraph.prompts.kinds import NAMES, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.events import Linked, Scored
-from thinkgraph.state.fasttog import FastTogSettings, Subject
+from thinkgraph.state.fasttog import FastTogSettings, FastTogState, Subject
 from thinkgraph.state.knowledge import Link
 
 _SURE = frozenset({"exact", "alias"})
 _NAMED = 0.8
-"""Link score from which a match by name is to something written as a name, not to a common word that is one too."""
-_MOST_NAMES = 32
-_MOST_LINKS = 40
+"""Link score from which a match by name is written as a name, not as a common word."""
+_MAX_NAMES = 32
+_MAX_LINKS = 40
 
 
-def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flow[Update]:
-    """Ask for the names in the question. Without a readable reply the question itself is linked."""
+def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
+    """Ask for the names in the question and link them. Where none leads to an entity, link the question itself."""
     yield from warm_up(settings)
     names = yield from requests.call(
         NAMES,
@@ -35,23 +34,14 @@ def extract_subjects(state: Mapping[str, Any], settings: FastTogSettings) -> Flo
         fallback=[],
         spare=1,
     )
-    return {"_names": names[:_MOST_NAMES]}
-
-
-def link_subjects(state: Any, settings: FastTogSettings) -> Flow[Update]:
-    """Link the names to entities; where none of them leads anywhere, link the question."""
-    found: list[list[Link]] = []
-    if state["_names"]:
-        found = yield from requests.link(state["_names"], limit=_MOST_LINKS)
+    found = (yield from requests.link(names[:_MAX_NAMES], limit=_MAX_LINKS)) if names else []
     if not any(found):
-        found = yield from requests.link([state["question"]], limit=_MOST_LINKS)
-    chosen: dict[str, Link] = {}
-    for links in found:
-        for link in _meant(links, settings.namesakes):
-            chosen.setdefault(link["entity"]["id"], link)
-    kept = list(chosen.values())[: settings.subjects]
-    scores = [Scored(label=link["entity"]["label"], score=round(link["score"], 4)) for link in kept]
-    yield from requests.emit(Linked(type="linked", candidates=scores))
+        found = yield from requests.link([state["question"]], limit=_MAX_LINKS)
+    meant: dict[str, Link] = {}
+    for link in (link for links in found for link in _meant(links, settings.namesakes)):
+        meant.setdefault(link["entity"]["id"], link)
+    kept = list(meant.values())[: settings.subjects]
+    yield from linked(kept)
     subjects = [
         Subject(
             id=link["entity"]["id"],
@@ -61,10 +51,9 @@ def link_subjects(state: Any, settings: FastTogSettings) -> Flow[Update]:
         )
         for link in kept
     ]
-    update: Update = {"subjects": subjects}
     if not subjects and not may_remember(settings):
-        update["draft"] = nothing_found(state, settings)
-    return update
+        return {"subjects": subjects, "draft": nothing_found(state, settings)}
+    return {"subjects": subjects}
 
 
 def _meant(links: Sequence[Link], namesakes: int) -> list[Link]:
@@ -76,7 +65,7 @@ def _meant(links: Sequence[Link], namesakes: int) -> list[Link]:
     taken: dict[int, list[Link]] = {}
     for link in sure:
         group = taken.setdefault(link["start"], [])
-        # An alias that another thing has for its proper name means that other thing.
+        # An alias that is another entity's own name means that other entity.
         if len(group) < namesakes and link["method"] == (group or [link])[0]["method"]:
             group.append(link)
     return [link for group in taken.values() for link in group]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any
 
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchRow, ClueRow, Target
+from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchRow, ClueRow, FiskeState, Target
 
 _LISTED = 4
 """Targets of one clue that have a line, and ends named in it."""
@@ -101,9 +100,9 @@ def clue_lines(table: Sequence[ClueRow]) -> list[TraceLine]:
     return lines
 
 
-def trace(state: Mapping[str, Any]) -> Trace:
+def trace(state: FiskeState) -> Trace:
     """The record as an answer carries it; see `thinkgraph.state.fiske` for `data`."""
-    branches: list[Branch] = list(state["branches"].values())
+    branches = list(state["branches"].values())
     table = clue_table(state["clues"], branches)
     order = {"complete": 0, "live": 1, "ended": 2, "walked": 3}
     shown = sorted(branches, key=lambda b: (order[b["status"]], -len(b["explored"]), int(b["id"])))[:MAX_ROWS]

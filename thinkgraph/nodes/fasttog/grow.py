@@ -1,0 +1,34 @@
+"""The chains of a round grow by the communities that they chose (FastToG, algorithm 1)."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.fasttog.chains import traced
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
+
+
+def grow(state: FastTogState, _settings: FastTogSettings) -> Flow[Update]:
+    """Append what each chain chose. Of two that chose the same the lower-numbered keeps it; the other stands still."""
+    number = state["round"] + 1
+    taken: dict[str, Community] = {}
+    chains: list[Chain] = []
+    for chain in state["chains"]:
+        choice = state["choices"].get(str(chain["number"]))
+        if chain["ended"] or choice is None or choice["round"] != number:
+            chains.append(chain)
+        elif (community := choice["community"]) is None:
+            chains.append({**chain, "ended": choice["ended"]})
+        elif community["id"] in taken:
+            chains.append(chain)
+        else:
+            taken[community["id"]] = community
+            chains.append({**chain, "communities": [*chain["communities"], community]})
+    update: Update = {
+        "round": number,
+        "chains": chains,
+        "history": [*state["history"], *taken],
+        "candidates": {},
+    }
+    yield from traced(state, update)
+    return update

@@ -1,0 +1,54 @@
+"""Fine prune, multiple choice (FastToG, section "LLMs-based Fine-Pruning"): the header communities, one for each chain."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.fasttog.candidates import alike, candidate_lines, chosen, report
+from thinkgraph.nodes.fasttog.chains import fetch_triples, start_lines, traced
+from thinkgraph.prompts.kinds import PICK, Shape
+from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.fasttog import HEADERS, Chain, Community, FastTogSettings, FastTogState
+from thinkgraph.state.knowledge import Triple
+
+
+def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
+    """Choose up to W header communities, each of which begins a chain. There may be none."""
+    candidates = state["candidates"][HEADERS]
+    triples = yield from fetch_triples([], candidates)
+    lines = candidate_lines(candidates, triples, settings.option_tokens)
+    numbers = [1][: len(lines)]
+    if len(lines) > 1:
+        numbers = yield from requests.call(
+            PICK,
+            "fasttog.headers",
+            {
+                "question": safe_block(state["question"]),
+                "entities": start_lines(state["subjects"]),
+                "options": numbered(lines),
+                "most": str(settings.width),
+            },
+            shape=Shape(options=len(lines), explain=settings.explain),
+            fallback=lambda: alike(state["question"], lines, settings.width),
+            spare=1,
+        )
+    headers = chosen(numbers[: settings.width], candidates, triples, 0)
+    subjects = [subject["id"] for subject in state["subjects"]]
+    update: Update = {
+        "chains": [
+            Chain(number=number, starts=_next_to(header, subjects, triples), communities=[header], ended="")
+            for number, header in enumerate(headers, start=1)
+        ],
+        "candidates": {},
+        "pruned": (yield from report(headers, candidates, len(lines), triples, 0)),
+        "history": [*state["history"], *(header["id"] for header in headers)],
+    }
+    yield from traced(state, update)
+    return update
+
+
+def _next_to(header: Community, subjects: list[str], triples: dict[str, Triple]) -> list[str]:
+    """The subjects that a header community lies next to."""
+    ends = {end for key in header["joining"] for end in (triples[key]["subject"], triples[key]["object"])}
+    return [subject for subject in subjects if subject in ends and subject not in header["nodes"]]
