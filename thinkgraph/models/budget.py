@@ -29,20 +29,35 @@ class BudgetSpentError(Exception):
         super().__init__(self.reason)
 
 
+def ceilings(settings: RunSettings) -> Quota:
+    """The whole run's quota."""
+    return Quota(
+        calls=settings.max_calls, tokens=settings.max_tokens, cost=settings.max_cost, seconds=settings.max_seconds
+    )
+
+
+def _used(calls: Mapping[str, CallRecord]) -> tuple[int, int, float]:
+    """Attempts, tokens and US dollars of the recorded calls."""
+    return (
+        sum(call["attempts"] for call in calls.values()),
+        sum(call["input_tokens"] + call["output_tokens"] for call in calls.values()),
+        sum(call["cost"] for call in calls.values()),
+    )
+
+
 def remaining(settings: RunSettings, calls: Mapping[str, CallRecord], work: Mapping[str, WorkRecord]) -> Quota:
     """What is left after the recorded calls and work."""
 
     def left(limit: float | None, used: float) -> float | None:
         return None if limit is None else max(0.0, limit - used)
 
-    used_calls = sum(call["attempts"] for call in calls.values())
-    used_tokens = sum(call["input_tokens"] + call["output_tokens"] for call in calls.values())
+    used_calls, used_tokens, used_cost = _used(calls)
     count = left(settings.max_calls, used_calls)
     tokens = left(settings.max_tokens, used_tokens)
     return Quota(
         calls=None if count is None else int(count),
         tokens=None if tokens is None else int(tokens),
-        cost=left(settings.max_cost, sum(call["cost"] for call in calls.values())),
+        cost=left(settings.max_cost, used_cost),
         seconds=left(settings.max_seconds, active_seconds(work.values())),
     )
 
@@ -92,14 +107,26 @@ class Reservation:
 class Ledger:
     """Keeps one node execution within its quota. Safe under concurrent calls: room is taken before a call is made."""
 
-    def __init__(self, quota: Quota, settings: RunSettings) -> None:
+    def __init__(
+        self,
+        quota: Quota,
+        settings: RunSettings,
+        calls: Mapping[str, CallRecord] | None = None,
+        work: Mapping[str, WorkRecord] | None = None,
+    ) -> None:
+        """Start from what was used before.
+
+        Args:
+            quota: the whole run's ceilings, or a share of them.
+            settings: the run's.
+            calls: the calls that have used some of the quota.
+            work: the node executions that have.
+        """
         self._quota = quota
         self._limits = settings
         self._lock = threading.Lock()
-        self._calls = 0
-        self._tokens = 0
-        self._cost = 0.0
-        self._began = time.monotonic()
+        self._calls, self._tokens, self._cost = _used(calls or {})
+        self._began = time.monotonic() - active_seconds((work or {}).values())
 
     def reserve(self, *, characters: int, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0) -> Reservation:
         """Take room for one call before it is made.
@@ -148,6 +175,11 @@ class Ledger:
             self._calls += attempts
             self._tokens += tokens
             self._cost += cost
+
+    @property
+    def quota(self) -> Quota:
+        """What it keeps to, raised ceilings included."""
+        return self._quota
 
     @property
     def parts(self) -> int:

@@ -17,13 +17,14 @@ from dataclasses import dataclass
 from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
 
 from langchain_core.messages import AIMessage
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
 from langchain_core.runnables.config import ensure_config, merge_configs
+from langgraph.graph import StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import SettingsError
-from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
+from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
 from thinkgraph.models.calls import CallScope, ModelCall, call_model, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, Flow, Gather, Op, SendRequest, Sleep
@@ -55,6 +56,8 @@ class NodeScope(CallScope):
     """Where one node execution happens."""
 
     ceilings: Ceilings
+    in_branch: bool = False
+    """Whether the node belongs to a branch's subgraph."""
     left_out: frozenset[str] = frozenset()
     """Entities that links leave out."""
 
@@ -223,6 +226,9 @@ def _node_flow(
     if changed := scope.ceilings.changes():
         begun = update.get("manifest") or state["manifest"]
         update = {**update, "manifest": changed_manifest(begun, changed)}
+        if scope.in_branch:
+            # The branch's next node has the raised share.
+            update["quota"] = scope.ledger.quota
     records, worked = scope.records, {scope.place: work}
     if entry:
         # A new question never inherits what the thread's last one used.
@@ -252,6 +258,25 @@ class _Node(Runnable[Any, Update]):
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
         """See Runnable."""
         return await self._arun(input, ensure_config(config))
+
+
+_OUTER = "__thinkgraph_outer"
+"""Key of a run's configuration."""
+
+
+@dataclass(frozen=True)
+class _Outer:
+    """What the nodes of a subgraph take from the node that runs it."""
+
+    writer: Callable[[Event], None]
+    """LangGraph's own writer of a subgraph is silent unless the caller streams with `subgraphs=True`."""
+    within: str
+    """See `CallScope`. The subgraph's own namespace names a checkpoint: it changes where a lost one is made again."""
+
+
+def _around(config: RunnableConfig) -> str:
+    """The namespace of the graph that a node belongs to; empty for the outermost."""
+    return str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
 
 
 class NodeRunner:
@@ -307,6 +332,29 @@ class NodeRunner:
 
         return _Node(name, run, arun)
 
+    def branch(self, graph: StateGraph[Any, Any, Any, Any]) -> Runnable[Any, Update]:
+        """A LangGraph node that runs a subgraph: one branch of a fan-out, with a step for each of its nodes.
+
+        Args:
+            graph: of nodes of this runner. Its state has the channels `calls`, `work`, `stopped`, `manifest` and `quota`, and its
+                output all of them but the last.
+        """
+        self.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
+        compiled = graph.compile()
+
+        def inner(config: RunnableConfig) -> RunnableConfig:
+            outer = _Outer(get_runtime(self._schema).stream_writer, _around(config))
+            return {**config, "configurable": {**config.get("configurable", {}), _OUTER: outer}}
+
+        def run(state: Any, config: RunnableConfig) -> Update:
+            return compiled.invoke(state, inner(config))
+
+        async def arun(state: Any, config: RunnableConfig) -> Update:
+            return await compiled.ainvoke(state, inner(config))
+
+        # Not `_Node`: in a `RunnableLambda` LangGraph finds the subgraph, for Studio and `get_state(subgraphs=True)`.
+        return RunnableLambda(run, arun)
+
     def _scope(
         self,
         name: str,
@@ -330,8 +378,7 @@ class NodeRunner:
                 )
             journal = journal or self._kept
         asking = settings.ask_user in {"budget", "both"} and not manifest.get("enough")
-        around = str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
-        quota = state.get("quota") or remaining(settings, state.get("calls") or {}, state.get("work") or {})
+        outer: _Outer | None = config.get("configurable", {}).get(_OUTER)
         part = state.get("part", "")
         return NodeScope(
             models=self._deps.models,
@@ -343,9 +390,11 @@ class NodeRunner:
             node=name,
             place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
             settings=settings,
-            ledger=Ledger(quota, settings),
-            emit=writer,
-            within=around,
+            # A node of a branch has a share of the ceilings, of which earlier nodes of the branch may have used some.
+            ledger=Ledger(state.get("quota") or ceilings(settings), settings, state.get("calls"), state.get("work")),
+            emit=outer.writer if outer else writer,
+            within=outer.within if outer else _around(config),
+            in_branch=outer is not None,
             ceilings=Ceilings(settings, ask=asking),
             left_out=frozenset(manifest.get("not_meant", ())),
         )
