@@ -40,8 +40,8 @@ from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.reports.results import BenchResult, render, table
-from thinkgraph.nodes.coggrag.mind_map import plan
 from thinkgraph.nodes.coggrag.retrieve import in_words
+from thinkgraph.nodes.coggrag.tree import answer_order
 from thinkgraph.nodes.coggrag.triple_lists import TripleList, expand, sentence
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.knowledge import Step
@@ -235,7 +235,7 @@ def critical_path(knowledge: Knowledge, latency: float) -> int:
                 walls.append((_end(served) - served[0].received) / latency)
                 groups.append(waves(served))
         nodes = {node["id"]: node for node in answer["trace"]["data"]["nodes"]}
-        steps = len(plan(nodes).waves)
+        steps = len(answer_order(nodes).waves)
         split = len({node["level"] for node in nodes.values() if node["state"] == "continue"}) or 1
         predicted = split + 1 + 2 * steps
         # The best of some: other work on the machine only ever adds.

@@ -1,8 +1,8 @@
 """State and settings of CogGRAG (Human Cognition Inspired RAG with Knowledge Graph).
 
 `Answer.trace` has the title "mind map", one line for each question (its level is its depth in the map) and as data
-`{"nodes": [...], "keys": [...]}`: every node a `DrawnNode`, the root first, each followed by what it breaks down into; every
-key a `Key`. `parent` and `refers` are the map's edges.
+`{"nodes": [...], "keys": [...]}`: every node a `DrawnNode`, the root first, each followed by its sub-questions; every key an
+`MapKey`. `parent` and `refers` are the map's edges.
 """
 
 from __future__ import annotations
@@ -13,10 +13,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.base import Manifest, RunState, TaskState, first_reason
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.settings import RANKER, RunSettings
-from thinkgraph.state.usage import merge_records
+from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
 class CogGragSettings(RunSettings):
@@ -76,6 +76,11 @@ class CogGragSettings(RunSettings):
         "has no answer or that has nothing to stand on, the verification of 'I don't know' and of what no line holds.",
     )
 
+    @property
+    def needs_evidence(self) -> bool:
+        """Whether calls are skipped whose answer no evidence could support."""
+        return self.skip_settled and not self.own_knowledge
+
     @model_validator(mode="after")
     def _chunks_advance(self) -> Self:
         if self.chunk_overlap >= self.chunk_size:
@@ -108,67 +113,62 @@ class Part(TypedDict):
     """Numbers of siblings, from 1."""
 
 
-class Key(TypedDict):
+class MapKey(TypedDict):
     """Something to look up, extracted from the mind map (section 4.2)."""
 
     parts: list[str]
-    """[entity], [entity, relation] or [subject, relation, object]. "?0.2" stands for the answer to question 0.2, any other
-    text that starts with "?" for something else unknown."""
+    """[entity], [entity, relation] or [subject, relation, object]. "?0.2" stands for the answer to question 0.2. Any other
+    text that starts with "?" stands for something else unknown."""
     of: list[str]
     """Ids of the questions it belongs to."""
     level: Literal["local", "global"]
 
 
 class Attempt(TypedDict):
-    """One answer to a question and what was said of it."""
+    """One answer to a question and how it was judged."""
 
     answers: list[str]
     """Empty: "I don't know"."""
     right: bool | None
-    """None: nobody was asked."""
+    """None: it was not verified."""
     judge: Literal["", "verifier", "evidence"]
-    """Who judged: the verifier, or the evidence, where no line of it holds the answer."""
+    """`verifier`: the model. `evidence`: no line supports the answer, so it is wrong without a call."""
 
 
 class Solution(TypedDict):
-    """How a question of the mind map came out."""
+    """The outcome of a question of the mind map, as it stands after its last step."""
 
     asked: str
     """The question with the answers of its siblings put in."""
     wave: int
+    """The round that answered it."""
     answers: list[str]
     """Empty: "I don't know"."""
     attempts: list[Attempt]
     verified: bool | None
     """None: verification is off, or there is no answer."""
-    held: bool
-    """Whether the lines it stands on hold the answer."""
+    supported: bool
+    """Whether lines of evidence support the answer."""
     cited: list[str]
-    """Ids of the evidence it stands on, that of the answered questions it rests on included."""
+    """Ids of the evidence it stands on, including that of the answered questions it rests on."""
     rests: list[str]
     """Ids of the answered questions it rests on."""
     entities: dict[str, list[str]]
-    """Entity ids by answer, for the answers that are the end of a shown triple (none for a literal)."""
+    """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
     chunks: list[EvidenceItem]
     """The chunks it cites."""
     why: str
     """Why there is no answer; empty where there is one."""
 
 
-class DrawnNode(TypedDict):
-    """A node of the mind map as an answer's trace gives it."""
+class DrawnNode(MindNode):
+    """A node of the mind map in an answer's trace, with the outcome of its question."""
 
-    id: str
-    question: str
-    level: int
-    state: Literal["continue", "end"]
-    parent: str
-    refers: dict[str, str]
     asked: str
     answers: list[str]
     attempts: list[Attempt]
     verified: bool | None
-    held: bool
+    supported: bool
     rests: list[str]
     why: str
 
@@ -178,23 +178,24 @@ class CogGragState(RunState):
 
     mind_map: Annotated[dict[str, MindNode], merge_records]
     splits: Annotated[dict[str, list[Part]], merge_records]
-    """By question, what it was broken down into, before limits."""
-    keys: Annotated[dict[str, list[Key]], merge_records]
+    """By question, its sub-questions before limits."""
+    keys: Annotated[dict[str, list[MapKey]], merge_records]
     """By level."""
     linked: Annotated[dict[str, list[str]], merge_records]
     """Entity ids by name (in its normal form)."""
     solved: Annotated[dict[str, Solution], merge_records]
     unfollowed: Annotated[dict[str, int], merge_records]
-    """By question, how many of its answers were not looked up although a later question needed them."""
+    """By question, how many of its answers a later question needed and retrieval did not follow."""
 
 
 class DecomposeTask(TaskState):
     """Payload of one decomposition."""
 
-    node: MindNode
+    id: str
     asked: str
     """The question with its references spelt out."""
     most: int
+    """Most sub-questions."""
 
 
 class KeysTask(TaskState):
@@ -206,26 +207,51 @@ class KeysTask(TaskState):
     questions: list[str]
 
 
-class Known(TypedDict):
-    """A question answered before."""
+class KnownAnswer(TypedDict):
+    """A question answered before, as prompts of later questions show it."""
 
     id: str
     asked: str
     answers: list[str]
     cited: list[str]
-    held: bool
+    supported: bool
 
 
-class QuestionTask(TaskState):
-    """Payload of reasoning, verifying and re-thinking one question."""
+class Inquiry(TypedDict):
+    """What one question of the mind map is answered from."""
 
-    node: MindNode
+    id: str
     asked: str
+    """The question with the answers of its siblings put in."""
     unmet: str
-    """The question it refers to and that has no answer; empty where there is none."""
+    """A question that it refers to and that has no answer; empty where there is none."""
     leaf: bool
-    known: list[Known]
+    known: list[KnownAnswer]
     items: list[EvidenceItem]
-    """The knowledge retrieved so far, and the chunks that known answers cite."""
+    """The triples retrieved so far, and the chunks that known answers cite. `reason` replaces them by the evidence that its
+    prompt has room for, in the order of its lines."""
     about: list[str]
     """Ids of the entities it is about."""
+
+
+class QuestionTask(TaskState, Inquiry):
+    """Payload of one question: input of the subgraph that reasons, verifies and re-thinks."""
+
+
+class QuestionState(QuestionTask):
+    """Channels of that subgraph."""
+
+    solved: Annotated[dict[str, Solution], merge_records]
+    calls: Annotated[dict[str, CallRecord], merge_records]
+    work: Annotated[dict[str, WorkRecord], merge_records]
+    stopped: Annotated[str, first_reason]
+
+
+class QuestionOutput(TypedDict):
+    """What that subgraph returns to the run."""
+
+    solved: dict[str, Solution]
+    calls: dict[str, CallRecord]
+    work: dict[str, WorkRecord]
+    stopped: str
+    manifest: Manifest

@@ -9,16 +9,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.nodes.coggrag.mind_map import (
+from thinkgraph.nodes.coggrag.mind_map import acyclic, grow, plant
+from thinkgraph.nodes.coggrag.outline import draw
+from thinkgraph.nodes.coggrag.tree import (
     ROOT,
-    Plan,
-    acyclic,
-    draw,
-    grow,
+    AnswerOrder,
+    answer_order,
     in_order,
     listed,
-    plan,
-    plant,
     put_in,
     ready,
     references,
@@ -53,7 +51,7 @@ def solution(*answers: str, **more: Any) -> Solution:
         "answers": list(answers),
         "attempts": [Attempt(answers=list(answers), right=None, judge="")],
         "verified": None,
-        "held": True,
+        "supported": True,
         "cited": [],
         "rests": [],
         "entities": {},
@@ -183,7 +181,7 @@ def test_questions_are_answered_bottom_up_and_side_by_side() -> None:
         {"0": [part("A?", is_open=True), part("B?", is_open=True), part("C?")]},
         {"0.1": [part("A1?"), part("A2?")], "0.2": [part("B1?")]},
     )
-    order = plan(nodes)
+    order = answer_order(nodes)
     # C waits for the deeper level, whose answers it is to see.
     assert order.waves == [["0.1.1", "0.1.2", "0.2.1"], ["0.1", "0.2", "0.3"], ["0"]]
     assert order.sees["0.3"] == ["0.1.1", "0.1.2", "0.2.1"]
@@ -196,7 +194,7 @@ def test_references_win_over_levels_and_are_inherited() -> None:
     )
     assert references(nodes, "0.2.1") == ["0.1"]
     assert references(nodes, "0.2.2") == ["0.1", "0.2.1"]
-    order = plan(nodes)
+    order = answer_order(nodes)
     assert order.waves == [["0.1"], ["0.2.1"], ["0.2.2"], ["0.2"], ["0"]]
     assert order.sees["0.1"] == []
 
@@ -215,12 +213,12 @@ def test_families_that_would_wait_for_each_other_do_not() -> None:
         {"0.1": [part("p?")], "0.3": [part("r?")]},
     )
     assert notes == []
-    order = plan(nodes)
+    order = answer_order(nodes)
     assert order.waves == [["0.2", "0.4"], ["0.1.1", "0.3.1"], ["0.1", "0.3"], ["0"]]
     assert order.sees["0.2"] == []
 
 
-def chain_of(order: Plan) -> list[str]:
+def chain_of(order: AnswerOrder) -> list[str]:
     return [key for wave in order.waves for key in wave]
 
 
@@ -246,7 +244,7 @@ def maps(draw_: st.DrawFn) -> Any:
 
 @given(maps())
 def test_every_question_comes_once_after_all_that_it_needs(nodes: Any) -> None:
-    order = plan(nodes)
+    order = answer_order(nodes)
     flat = chain_of(order)
     assert sorted(flat) == sorted(nodes)
     assert flat[-1] == ROOT
@@ -271,15 +269,15 @@ def test_whatever_is_ready_leads_to_the_root(nodes: Any) -> None:
         assert now
         solved.update(dict.fromkeys(now, solution("x")))
         rounds += 1
-    assert rounds == len(plan(nodes).waves)
+    assert rounds == len(answer_order(nodes).waves)
 
 
 def test_waves_follow_levels_and_references_not_the_number_of_questions() -> None:
     for count in (2, 8, 14):
         flat, _ = grown({"0": [part(f"{n}?") for n in range(count)]})
-        assert len(plan(flat).waves) == 2
+        assert len(answer_order(flat).waves) == 2
         chained, _ = grown({"0": [part(f"{n}?", *([n] if n else [])) for n in range(count)]})
-        assert len(plan(chained).waves) == count + 1
+        assert len(answer_order(chained).waves) == count + 1
 
 
 def test_references_are_put_into_words() -> None:

@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from thinkgraph.nodes.coggrag.prompt_context import Seen
-from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.coggrag.prompt_context import QuestionContext
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide, nothing_found, supporting
 from thinkgraph.state.settings import RunSettings
 
@@ -20,8 +20,8 @@ CONTEXT = PromptContext([{"id": "p1"}], [LINE])  # type: ignore[typeddict-item, 
 )
 def test_yes_stands_on_a_line_only_where_it_can_be_an_answer(question: str, found: list[int]) -> None:
     assert supporting(["Yes"], [1], [LINE], question) == found
-    seen = Seen(items=[{"id": "p1", "tails": []}], lines=[LINE])  # type: ignore[typeddict-item, list-item]
-    assert seen.standing(["Yes"], [1], question) == found
+    context = QuestionContext([{"id": "p1", "tails": []}], [], [LINE], Texts({}, {}))  # type: ignore[typeddict-item, list-item]
+    assert context.supporting(["Yes"], [1], question) == found
 
 
 @pytest.mark.parametrize(("task", "status"), [("question", "unknown"), ("truth", "grounded")])

@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import Literal
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.coggrag.mind_map import plan
+from thinkgraph.nodes.coggrag.tree import Nodes, answer_order
 from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.coggrag import CogGragSettings, Key, MindNode
+from thinkgraph.state.coggrag import CogGragSettings, KeysTask, MapKey
 from thinkgraph.state.events import Stopped
 
 MOST = 96
@@ -22,8 +22,8 @@ _LONGEST = 1000
 _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 
 
-def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Update]:
-    """Keys of one level from all questions, in one call. The state is the payload of one Send."""
+def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
+    """Keys of one level from all questions, in one call."""
     level, ids, questions = state["level"], state["ids"], state["questions"]
     whole = words_of(questions) if level == "local" else []
     try:
@@ -45,7 +45,7 @@ def extract_keys(state: Mapping[str, Any], settings: CogGragSettings) -> Flow[Up
 
 
 def words_of(questions: Sequence[str]) -> list[ExtractedKey]:
-    """The keys where no model names any: every question as it stands, in which names are found by the linker."""
+    """The keys where no model extracts any: the questions themselves, in which the linker finds names."""
     return [ExtractedKey(key=[text], of=[number]) for number, text in enumerate(questions, start=1)]
 
 
@@ -54,14 +54,14 @@ def is_open(part: str) -> bool:
     return part.startswith("?")
 
 
-def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: Any) -> list[Key]:
-    """Replies as keys: numbers of questions become their ids, what names nothing goes, each key once."""
-    keys: dict[tuple[str, ...], Key] = {}
+def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: Literal["local", "global"]) -> list[MapKey]:
+    """The keys of a reply, each once, with ids in place of numbers. A key that names nothing is dropped."""
+    keys: dict[tuple[str, ...], MapKey] = {}
     for entry in found:
         parts = [_part(part, ids) for part in entry["key"]]
         if all(map(is_open, parts)):
             continue
-        key = keys.setdefault(tuple(part.casefold() for part in parts), Key(parts=parts, of=[], level=level))
+        key = keys.setdefault(tuple(part.casefold() for part in parts), MapKey(parts=parts, of=[], level=level))
         key["of"] += [ids[number - 1] for number in entry["of"] if ids[number - 1] not in key["of"]]
     return list(keys.values())[:MOST]
 
@@ -75,28 +75,26 @@ def _part(text: str, ids: Sequence[str]) -> str:
     return f"?{ids[number - 1]}" if 1 <= number <= len(ids) else "?"
 
 
-def settled(keys: Mapping[str, Sequence[Key]], nodes: Mapping[str, MindNode]) -> list[Key]:
-    """All keys, local ones first, in which every placeholder that can be is tied to a question.
+def settled(keys: Mapping[str, Sequence[MapKey]], nodes: Nodes) -> list[MapKey]:
+    """All keys, local ones first, with placeholders tied to questions where that is possible.
 
-    A placeholder without a number ("?mountain") stands for the answer to the first question, in the order of answering, that
-    a key with it belongs to.
+    A placeholder without a number ("?mountain") stands for the answer to the first question, in the order of answering, with
+    a key that has it.
+
+    Args:
+        keys: the extracted keys, by level.
+        nodes: the mind map.
     """
-    order = [key for wave in plan(nodes).waves for key in wave]
     every = [key for level in ("local", "global") for key in keys.get(level, ())]
     owner: dict[str, str] = {}
-    for at in order:
-        for key in every:
-            if at in key["of"]:
-                for part in key["parts"]:
-                    if is_open(part) and part != "?":
-                        owner.setdefault(part.casefold(), at)
-    return [
-        Key(parts=[_tied(part, nodes, owner) for part in key["parts"]], of=key["of"], level=key["level"])
-        for key in every
-    ]
+    for at in answer_order(nodes).ids:
+        for part in (part for key in every if at in key["of"] for part in key["parts"]):
+            if is_open(part) and part != "?":
+                owner.setdefault(part.casefold(), at)
 
+    def tied(part: str) -> str:
+        if part[1:] in nodes or part.casefold() not in owner:
+            return part
+        return f"?{owner[part.casefold()]}"
 
-def _tied(part: str, nodes: Mapping[str, MindNode], owner: Mapping[str, str]) -> str:
-    if not is_open(part) or part[1:] in nodes:
-        return part
-    return f"?{owner[part.casefold()]}" if part.casefold() in owner else part
+    return [{**key, "parts": [tied(part) for part in key["parts"]]} for key in every]

@@ -1,71 +1,125 @@
-"""What one question of a mind map is shown: T, passages beside it, and the questions answered before (CogGRAG section 4.3)."""
+"""The prompt context of one question: T, passages beside it, and the questions answered before (CogGRAG section 4.3)."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.coggrag.retrieve import ends_of
+from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, ready, references
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
 from thinkgraph.nodes.common.judging import supporting
-from thinkgraph.nodes.common.ranking import Rankable, rank
-from thinkgraph.prompts.lines import answer_line, passage_line
+from thinkgraph.nodes.common.ranking import cut, rank
+from thinkgraph.prompts.lines import answer_line
 from thinkgraph.runtime import requests
-from thinkgraph.state.coggrag import CogGragSettings, Known
-from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.knowledge import Passage, PassageHit
-from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.state.coggrag import CogGragSettings, CogGragState, Inquiry, KnownAnswer, QuestionState
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.linking.names import normal_name
 
 DO_NOT_KNOW = "I don't know"
+MOST_ABOUT = 40
+"""Most entities whose passages are read for one question."""
 
 
-@dataclass
-class Seen:
+def inquiries(state: CogGragState, settings: CogGragSettings) -> list[Inquiry]:
+    """The questions of the next wave: all that are ready, or only the root where a ceiling stopped the run."""
+    nodes, solved = state["mind_map"], state["solved"]
+    sees = answer_order(nodes).sees
+    wave = []
+    for key in [ROOT] if state["stopped"] else ready(nodes, solved):
+        known = [
+            KnownAnswer(
+                id=at,
+                asked=solved[at]["asked"],
+                answers=solved[at]["answers"],
+                cited=solved[at]["cited"],
+                supported=solved[at]["supported"],
+            )
+            for at in sees[key]
+            if at in solved and (solved[at]["answers"] or settings.unanswered)
+        ]
+        unmet = [at for at in references(nodes, key) if at not in solved or not solved[at]["answers"]]
+        cited = {one for answer in known for one in answer["cited"]}
+        inquiry = Inquiry(
+            id=key,
+            asked=put_in(nodes, key, solved),
+            unmet=solved[unmet[0]]["asked"] if unmet and unmet[0] in solved else "",
+            leaf=not children(nodes, key),
+            known=known,
+            items=[item for item in state["evidence"].values() if item["kind"] == "path" or item["id"] in cited],
+            about=_about(state, key),
+        )
+        wave.append(inquiry)
+    return wave
+
+
+def _about(state: CogGragState, key: str) -> list[str]:
+    """Ids of the entities that a question is about: those of its keys, and those that the answers it needs name."""
+    names = [
+        name
+        for keys in state["keys"].values()
+        for entry in keys
+        if key in entry["of"] or not entry["of"]
+        for name in ends_of(entry)
+    ]
+    ids = [one for name in names for one in state["linked"].get(normal_name(name), ())]
+    for at in references(state["mind_map"], key):
+        if solution := state["solved"].get(at):
+            for given in solution["answers"]:
+                ids += solution["entities"].get(given) or state["linked"].get(normal_name(given), [])
+    return list(dict.fromkeys(ids))[:MOST_ABOUT]
+
+
+@dataclass(frozen=True)
+class QuestionContext:
     """The numbered lines of a prompt and what stands behind them."""
 
-    items: list[EvidenceItem] = field(default_factory=list)
-    """Line n is item n-1; behind the items come the known answers."""
-    known: list[Known] = field(default_factory=list)
-    lines: list[str] = field(default_factory=list)
-    texts: Texts = field(default_factory=lambda: Texts({}, {}))
+    items: Sequence[EvidenceItem]
+    """Line n is item n-1. The known answers follow the items."""
+    known: Sequence[KnownAnswer]
+    lines: Sequence[str]
+    texts: Texts
 
-    def standing(self, answers: Sequence[str], cited: Sequence[int], question: str) -> list[int]:
-        """Numbers of the lines that hold the answers to a question, the cited ones if they do; empty where none do.
+    def supporting(self, answers: Sequence[str], cited: Sequence[int], question: str) -> list[int]:
+        """Numbers of the lines that support the answers: the cited ones if they do, else any that do; or none.
 
-        A line that tells of a question answered before holds its answers and, for conclusions drawn from them, the lines they
-        stand on; the words of that question hold nothing, and nothing does where its answer was from memory.
+        The line of a known answer supports by its answers, and by the lines they stand on, but not by the words of its
+        question. A known answer from memory supports nothing.
+
+        Args:
+            answers: what the model answered.
+            cited: the numbers it named, from 1.
+            question: what was asked; empty for a claim.
         """
         number = {item["id"]: at for at, item in enumerate(self.items, start=1)}
-        told = [answer_line("", known["answers"]) if known["held"] else "" for known in self.known]
-        behind = [
-            number[key]
-            for at in cited
-            if at > len(self.items)
-            for key in self.known[at - len(self.items) - 1]["cited"]
-            if key in number
+        bare = [
+            *self.lines[: len(self.items)],
+            *(answer_line("", one["answers"]) if one["supported"] else "" for one in self.known),
         ]
-        bare = [*self.lines[: len(self.items)], *told]
+        behind = [number[key] for known in self.rests(cited) for key in known["cited"] if key in number]
         whole = [at for at in dict.fromkeys([*cited, *behind]) if bare[at - 1]]
         return [at for at in supporting(answers, whole, bare, question) if at in cited or at not in behind]
 
     def evidence(self, numbers: Sequence[int]) -> list[str]:
-        """Ids of the evidence behind lines, that of answered questions included."""
+        """Ids of the evidence behind lines, that of known answers included."""
         found: list[str] = []
         for at in numbers:
             found += [self.items[at - 1]["id"]] if at <= len(self.items) else self._known(at)["cited"]
         return list(dict.fromkeys(found))
 
-    def rests(self, numbers: Sequence[int]) -> list[Known]:
-        """The answered questions among lines."""
+    def rests(self, numbers: Sequence[int]) -> list[KnownAnswer]:
+        """The known answers among lines."""
         return [self._known(at) for at in numbers if at > len(self.items)]
 
-    def _known(self, number: int) -> Known:
+    def _known(self, number: int) -> KnownAnswer:
         return self.known[number - len(self.items) - 1]
 
-    def named(self, answers: Sequence[str]) -> dict[str, list[str]]:
-        """Ids of the entities that answers name among the ends of the shown triples; none for a literal."""
+    def entities(self, answers: Sequence[str]) -> dict[str, list[str]]:
+        """Ids of the entities that answers name among the ends of the triples; none for a literal."""
         ends: dict[str, dict[str, bool]] = {}
         for item in self.items:
             for key in item.get("tails", ()):
@@ -80,48 +134,53 @@ class Seen:
         }
 
 
-def knowledge_of(
-    items: Sequence[EvidenceItem],
-    read: Read,
-    known: Sequence[Known],
-    about: Sequence[str],
-    settings: CogGragSettings,
-) -> Flow[Seen]:
-    """Lines for one question within `evidence_tokens`.
+def first_context(state: QuestionState, settings: CogGragSettings) -> Flow[QuestionContext]:
+    """Choose the lines of a question within `evidence_tokens`.
 
-    Room goes to answers known before, then to triples about the question's own entities, then to chunks, then to the triples
-    nearest to the keys. What has room is shown in an order that does not depend on the question, so that a provider's prompt
-    cache serves the questions of a wave from the first one's prompt.
-
-    Args:
-        items: T, and the chunks that known answers cite.
-        read: the passages read for this question.
-        known: the questions answered before.
-        about: ids of the entities that the question is about.
-        settings: the run's.
+    Room goes to known answers, then to triples about the question's own entities, then to chunks, then to the triples
+    nearest to the keys. The order of the lines does not depend on the question, so that a provider's prompt cache serves the
+    questions of a wave.
     """
-    every = {item["id"]: item for item in (*items, *read.chunks)}
-    found = yield from fetch_texts([item for item in every.values() if item.get("passage", "") not in read.passages])
-    texts = Texts(found.triples, {**read.passages, **found.passages})
-    told = [answer_line(one["asked"], one["answers"] or [DO_NOT_KNOW])[: settings.evidence_tokens] for one in known]
-    room = settings.evidence_tokens - sum(_tokens(line) for line in told)
-    own = set(about)
+    chunks, passages = (yield from _nearest_chunks(state, settings)) if state["leaf"] else ([], {})
+    every = {item["id"]: item for item in (*state["items"], *chunks)}
+    found = yield from fetch_texts([item for item in every.values() if item.get("passage", "") not in passages])
+    texts = Texts(found.triples, {**passages, **found.passages})
+    answered = _answer_lines(state, settings)
+    room = settings.evidence_tokens - sum(_tokens(line) for line in answered)
+    own = set(state["about"])
 
     def urgency(item: EvidenceItem) -> int:
         if item["kind"] == "chunk":
             return 1
         return 0 if item["path"]["start"] in own else 2
 
-    wanted = sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"]))
-    kept: list[tuple[EvidenceItem, str]] = []
-    for item in wanted:
+    kept: list[EvidenceItem] = []
+    for item in sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"])):
         line = evidence_line(item, texts)
         cost = _tokens(line)
         if line and (cost <= room or not kept):
-            kept.append((item, line[: settings.evidence_tokens * 4]))
+            kept.append(item)
             room -= cost
-    kept.sort(key=lambda pair: _place(pair[0]))
-    return Seen([item for item, _ in kept], list(known), [*(line for _, line in kept), *told], texts)
+    return _context(sorted(kept, key=_place), texts, state, settings)
+
+
+def same_context(state: QuestionState, settings: CogGragSettings) -> Flow[QuestionContext]:
+    """The lines that the question's first prompt had."""
+    texts = yield from fetch_texts(state["items"])
+    return _context(state["items"], texts, state, settings)
+
+
+def _context(
+    items: Sequence[EvidenceItem], texts: Texts, state: QuestionState, settings: CogGragSettings
+) -> QuestionContext:
+    lines = [evidence_line(item, texts)[: settings.evidence_tokens * 4] for item in items]
+    return QuestionContext(items, state["known"], [*lines, *_answer_lines(state, settings)], texts)
+
+
+def _answer_lines(state: QuestionState, settings: CogGragSettings) -> list[str]:
+    return [
+        answer_line(one["asked"], one["answers"] or [DO_NOT_KNOW])[: settings.evidence_tokens] for one in state["known"]
+    ]
 
 
 def _tokens(line: str) -> int:
@@ -134,50 +193,24 @@ def _place(item: EvidenceItem) -> tuple[bool, int, str, float, str]:
     return item["kind"] == "chunk", item["round"], start, -item["score"], item["id"]
 
 
-@dataclass
-class Read:
-    """What was read for one question."""
-
-    chunks: list[EvidenceItem] = field(default_factory=list)
-    """The nearest chunks, best first."""
-    passages: dict[str, Passage] = field(default_factory=dict)
-    """The passages they are cut from, by id: they need not be fetched again."""
-
-
-def read_passages(asked: str, about: Sequence[str], number: int, settings: CogGragSettings, *, key: str) -> Flow[Read]:
-    """The chunks nearest to a question among the passages of the entities it is about; beyond the paper."""
+def _nearest_chunks(
+    state: QuestionState, settings: CogGragSettings
+) -> Flow[tuple[list[EvidenceItem], Mapping[str, Passage]]]:
+    """The chunks nearest to a question among the passages of the entities it is about, with these passages; beyond the paper."""
+    about = state["about"]
     if not settings.passages or not about:
-        return Read()
-    hits: list[PassageHit] = yield from requests.passages_of(list(about), asked, limit=settings.read_passages)
-    drafts: list[tuple[EvidenceItem, Rankable]] = []
-    for hit in hits:
-        passage = hit["passage"]
-        owner = next((entity for entity in passage["entities"] if entity in about), "")
-        for start, end in chunk_offsets(passage["text"], settings.chunk_size, settings.chunk_overlap):
-            text = passage["text"][start:end]
-            item = EvidenceItem(
-                id=f"c{passage['id']}:{start}-{end}",
-                kind="chunk",
-                score=0.0,
-                round=number,
-                path=Path(start=owner, triples=[]),
-                passage=passage["id"],
-                start=start,
-                end=end,
-                entity=owner,
-            )
-            head = " / ".join(part for part in (passage["title"], passage["section"]) if part)
-            drafts.append((item, Rankable(f"{head}: {text}", passage_line(passage["title"], passage["section"], text))))
-    drafts = drafts[: 2 * settings.read_passages]
-    scores = yield from rank([text for _, text in drafts], asked, "", settings.ranker, settings, key=key)
-    ranked = sorted(zip(drafts, scores, strict=True), key=lambda pair: -pair[1])
-    chunks: list[EvidenceItem] = [
-        {**item, "score": round(value, 4)} for (item, _), value in ranked[: settings.passages]
-    ]
-    return Read(chunks, {hit["passage"]["id"]: hit["passage"] for hit in hits})
+        return [], {}
+    hits = yield from requests.passages_of(about, state["asked"], limit=settings.read_passages)
+    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[: 2 * settings.read_passages]
+    texts = [chunk.rankable(f"{_head(chunk.passage)}: ") for chunk in chunks]
+    scores = yield from rank(texts, state["asked"], "", settings.ranker, settings, key=state["part"])
+    best = sorted(zip(chunks, scores, strict=True), key=lambda pair: -pair[1])[: settings.passages]
+    items = []
+    for chunk, score in best:
+        owner = next((entity for entity in chunk.passage["entities"] if entity in about), "")
+        items.append(chunk.item(owner, score=score, number=state["round"]))
+    return items, {hit["passage"]["id"]: hit["passage"] for hit in hits}
 
 
-def cited_chunks(seen: Seen, cited: Sequence[str]) -> list[EvidenceItem]:
-    """The chunks among cited evidence."""
-    wanted: Mapping[str, None] = dict.fromkeys(cited)
-    return [item for item in seen.items if item["kind"] == "chunk" and item["id"] in wanted]
+def _head(passage: Passage) -> str:
+    return " / ".join(part for part in (passage["title"], passage["section"]) if part)

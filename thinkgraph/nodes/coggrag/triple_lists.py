@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,8 +10,8 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.lines import one_line, path_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings
-from thinkgraph.state.evidence import EvidenceItem, Path
-from thinkgraph.state.knowledge import Neighbours, Relation, Step, Triple
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
+from thinkgraph.state.knowledge import Relation, Step, Triple
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 
 MOST_RELATIONS = 200
@@ -34,78 +33,90 @@ class TripleList:
     @property
     def id(self) -> str:
         """Id of its evidence item."""
-        text = "\n".join([self.entity, self.triples[0]["relation"], "out" if self.outgoing else "in"])
-        return "p" + hashlib.sha256(text.encode("utf-8", "replace")).hexdigest()[:16]
+        return path_key(self.entity, self.triples[0]["relation"], "out" if self.outgoing else "in")
 
     @property
     def open_sentence(self) -> str:
-        """The triple with its far end left open ("Panama capital")."""
+        """Entity and relation in the triples' order, without the other end ("Panama capital")."""
         parts = (self.label, self.relation) if self.outgoing else (self.relation, self.label)
         return one_line(" ".join(parts))
 
 
 @dataclass
-class Found:
-    """Lists around some entities, and what was not read."""
+class CandidateTriples:
+    """The triples around some entities."""
 
-    lists: list[TripleList]
+    lists: list[TripleList] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
+    """What was not read, in words."""
     triples: int = 0
     """Triples read."""
 
+    def add(self, entity: str, triples: list[Triple], *, outgoing: bool, total: int, most: int) -> None:
+        """Add the triples of one entity, relation and direction.
+
+        Args:
+            entity: its id.
+            triples: those that were read, at least one.
+            outgoing: whether the entity is their subject.
+            total: how many there are in the graph.
+            most: how many are compared with the keys.
+        """
+        label = triples[0]["subject_label" if outgoing else "object_label"]
+        relation = triples[0]["relation_label"]
+        self.lists.append(TripleList(entity, label, relation, outgoing, triples[:most], total))
+        self.triples += len(triples)
+
 
 def sentence(triple: Triple) -> str:
-    """A triple in words. Qualifiers are left out: no key has them, and they make the near ones seem far."""
+    """A triple in words. Qualifiers are left out: no key has them, and they lower the cosine of triples that match."""
     return one_line(f"{triple['subject_label']} {triple['relation_label']} {triple['object_label']}")
 
 
-def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettings) -> Flow[Found]:
+def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettings) -> Flow[CandidateTriples]:
     """Every entity's triples, one hop, in one round trip.
 
-    A hub is sampled there, which loses what it has only once; hubs are therefore read again, relation by relation (two more
-    round trips, for all of them together).
+    That round trip samples the triples of a hub and can miss a relation with few triples. Hubs are therefore read again,
+    relation by relation, in two more round trips for all of them together.
+
+    Args:
+        entities: ids.
+        keys: in words; they choose the relations of a hub that has too many.
+        settings: the run's.
     """
+    found = CandidateTriples()
     near = yield from requests.neighbourhood(list(entities), limit=settings.hub, seed=settings.seed)
-    around = dict(zip(entities, near, strict=True))
-    hubs = [entity for entity, found in around.items() if found["total"] > len(found["triples"])]
-    found = Found([])
-    for entity in entities:
-        if entity not in hubs:
-            found.lists += _lists(entity, around[entity]["triples"], settings.tails)
-            found.triples += len(around[entity]["triples"])
+    hubs = []
+    for entity, around in zip(entities, near, strict=True):
+        if around["total"] > len(around["triples"]):
+            hubs.append(entity)
+            continue
+        groups: dict[tuple[str, bool], list[Triple]] = defaultdict(list)
+        for triple in around["triples"]:
+            groups[triple["relation"], triple["subject"] == entity].append(triple)
+        for (_, outgoing), group in groups.items():
+            found.add(entity, group, outgoing=outgoing, total=len(group), most=settings.tails)
     if hubs:
         yield from _read_hubs(hubs, keys, settings, found)
     return found
 
 
-def _read_hubs(hubs: Sequence[str], keys: Sequence[str], settings: CogGragSettings, found: Found) -> Flow[None]:
+def _read_hubs(
+    hubs: Sequence[str], keys: Sequence[str], settings: CogGragSettings, found: CandidateTriples
+) -> Flow[None]:
     every = yield from requests.relations(hubs)
-    steps: list[Relation] = []
-    for edges in every:
-        best = _by_words([edge["label"] for edge in edges], keys, MOST_RELATIONS)
-        steps += [edges[at] for at in best]
-        if len(best) < len(edges):
-            found.notes.append(f"{len(edges) - len(best)} of {len(edges)} relations of a hub were not read")
-    wanted = [Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"]) for edge in steps]
-    near: list[Neighbours] = yield from requests.neighbours(wanted, limit=settings.tails, seed=settings.seed)
-    for edge, ends in zip(steps, near, strict=True):
+    chosen: list[Relation] = []
+    for relations in every:
+        best = _by_words([relation["label"] for relation in relations], keys, MOST_RELATIONS)
+        chosen += [relations[at] for at in best]
+        if len(best) < len(relations):
+            found.notes.append(f"{len(relations) - len(best)} of {len(relations)} relations of a hub were not read")
+    steps = [Step(entity=one["entity"], relation=one["name"], direction=one["direction"]) for one in chosen]
+    near = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
+    for step, ends in zip(steps, near, strict=True):
         if ends["triples"]:
-            outgoing = edge["direction"] == "out"
-            found.lists.append(_list(edge["entity"], ends["triples"], outgoing=outgoing, total=ends["total"]))
-            found.triples += len(ends["triples"])
-
-
-def _lists(entity: str, triples: Sequence[Triple], most: int) -> list[TripleList]:
-    groups: dict[tuple[str, bool], list[Triple]] = defaultdict(list)
-    for triple in triples:
-        groups[triple["relation"], triple["subject"] == entity].append(triple)
-    return [_list(entity, group[:most], outgoing=outgoing, total=len(group)) for (_, outgoing), group in groups.items()]
-
-
-def _list(entity: str, triples: list[Triple], *, outgoing: bool, total: int) -> TripleList:
-    lead = triples[0]
-    label = lead["subject_label"] if outgoing else lead["object_label"]
-    return TripleList(entity, label, lead["relation_label"], outgoing, triples, total)
+            outgoing = step["direction"] == "out"
+            found.add(step["entity"], ends["triples"], outgoing=outgoing, total=ends["total"], most=settings.tails)
 
 
 def _words(text: str) -> frozenset[str]:
@@ -123,8 +134,8 @@ def _by_words(texts: Sequence[str], keys: Sequence[str], most: int) -> list[int]
 
 
 @dataclass
-class Kept:
-    """A list, or what is kept of it, with the cosine of its best sentence."""
+class KeptList:
+    """The kept triples of a list, with the cosine of its best sentence."""
 
     of: TripleList
     triples: list[Triple]
@@ -132,15 +143,9 @@ class Kept:
 
     def item(self, number: int) -> EvidenceItem:
         """Its evidence item, found in round `number`."""
-        return EvidenceItem(
-            id=self.of.id,
-            kind="path",
-            score=round(self.score, 4),
-            round=number,
-            path=Path(start=self.of.entity, triples=[]),
-            tails=[triple["id"] for triple in self.triples],
-            total=self.of.total,
-        )
+        path = Path(start=self.of.entity, triples=[])
+        tails = [triple["id"] for triple in self.triples]
+        return path_item(self.of.id, path, tails, total=self.of.total, score=self.score, number=number)
 
     @property
     def line(self) -> str:
@@ -150,50 +155,49 @@ class Kept:
 
 @dataclass
 class Pruning:
-    """What similarity left of the candidates."""
+    """What similarity kept and dropped of the candidates."""
 
-    kept: list[Kept]
+    kept: list[KeptList] = field(default_factory=list)
     """Best first."""
-    dropped: list[tuple[str, float]]
+    dropped: list[tuple[str, float]] = field(default_factory=list)
     """Open sentence and best cosine of the lists that were not kept, best first."""
-    compared: int
-    notes: list[str]
+    compared: int = 0
+    """Sentences compared with the keys."""
 
 
-def prune(lists: Sequence[TripleList], keys: Sequence[str], settings: CogGragSettings) -> Flow[Pruning]:
-    """Keep what has a cosine above epsilon with some key; the `least` best of every key whatever their cosine.
+def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSettings) -> Flow[Pruning]:
+    """Keep what has a cosine above epsilon with some key, and the `least` best of every key whatever their cosine.
 
-    Sentences and keys are encoded in one batch, whose size is bounded: a cheap comparison of words comes before it. With
-    `whole_lists` a list is compared as one open sentence ("Panama capital" against the key "Panama capital ?"). Measured with
-    the bundled encoder over the 242 gold hops of 120 generated factbook questions (benchmarks/coggrag.py --epsilon), at the
-    paper's epsilon of 0.7: such sentences keep 100 % of the gold lists where keys use the graph's words and 97.0 % where they
-    paraphrase them (98.7 % with least = 3), beside 5 others a key, from 33 texts an entity; single triples 99.1 % and 78.9 %,
-    from 139 texts.
+    Sentences and keys are encoded in one batch. A comparison of words bounds its size first. With `whole_lists` a list is
+    compared as one open sentence ("Panama capital" against the key "Panama capital ?"). Measured with the bundled encoder over
+    the 242 gold hops of 120 generated factbook questions (benchmarks/coggrag.py --epsilon), at the paper's epsilon of 0.7:
+    open sentences keep 100 % of the gold lists where keys use the graph's words and 97.0 % where they paraphrase them (98.7 %
+    with least = 3), beside 5 others a key, from 33 texts an entity. Single triples keep 99.1 % and 78.9 %, from 139 texts.
+
+    Args:
+        found: the candidates. What is not compared is added to their notes.
+        keys: in words.
+        settings: the run's.
     """
-    notes: list[str] = []
-    whole = settings.whole_lists
+    lists, whole = found.lists, settings.whole_lists
     places = [(at, -1) for at in range(len(lists))]
     if not whole:
-        places = [(at, tail) for at, found in enumerate(lists) for tail in range(len(found.triples))]
+        places = [(at, tail) for at, one in enumerate(lists) for tail in range(len(one.triples))]
     texts = [lists[at].open_sentence if tail < 0 else sentence(lists[at].triples[tail]) for at, tail in places]
     chosen = _by_words(texts, keys, settings.encode_texts)
     if len(chosen) < len(texts):
-        notes.append(f"{len(texts) - len(chosen)} of {len(texts)} sentences were not compared (encode_texts)")
+        found.notes.append(f"{len(texts) - len(chosen)} of {len(texts)} sentences were not compared (encode_texts)")
     rows = yield from requests.cosines([texts[at] for at in chosen], list(keys))
     score = {at: max(row) for at, row in zip(chosen, rows, strict=True) if row}
     taken = {at for at, value in score.items() if value > settings.epsilon}
     for column in range(len(keys)):
         best = sorted(zip(chosen, rows, strict=True), key=lambda pair: (-pair[1][column], pair[0]))
         taken |= {at for at, _ in best[: settings.least]}
-    return _sorted_out(lists, places, score, taken, notes)
+    return _pruning(lists, places, score, taken)
 
 
-def _sorted_out(
-    lists: Sequence[TripleList],
-    places: Sequence[tuple[int, int]],
-    score: Mapping[int, float],
-    taken: Iterable[int],
-    notes: list[str],
+def _pruning(
+    lists: Sequence[TripleList], places: Sequence[tuple[int, int]], score: Mapping[int, float], taken: Iterable[int]
 ) -> Pruning:
     near: dict[int, float] = {}
     for at, value in score.items():
@@ -204,13 +208,13 @@ def _sorted_out(
         owner, tail = places[at]
         tails[owner] += lists[owner].triples if tail < 0 else [lists[owner].triples[tail]]
         best[owner] = max(best.get(owner, -1.0), score[at])
-    kept: list[Kept] = []
+    kept: list[KeptList] = []
     shown: list[set[str]] = []
     for owner in sorted(tails, key=lambda owner: (-best[owner], -len(tails[owner]), owner)):
         ids = {triple["id"] for triple in tails[owner]}
-        # The same statements read from their other end tell nothing new.
+        # The same triples may be another list's, read from their other end.
         if not any(ids <= other for other in shown):
             shown.append(ids)
-            kept.append(Kept(lists[owner], tails[owner], best[owner]))
+            kept.append(KeptList(lists[owner], tails[owner], best[owner]))
     dropped = [(lists[owner].open_sentence, value) for owner, value in near.items() if owner not in tails]
-    return Pruning(kept, sorted(dropped, key=lambda pair: -pair[1]), len(score), notes)
+    return Pruning(kept, sorted(dropped, key=lambda pair: -pair[1]), len(score))

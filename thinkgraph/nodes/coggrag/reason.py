@@ -1,0 +1,107 @@
+"""Reasoning (CogGRAG section 4.3): answer one question of the mind map from T and the answers known before."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
+from thinkgraph.nodes.coggrag.tree import ROOT
+from thinkgraph.nodes.common.judging import judge
+from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.prompts.tasks import TASK_LABELS, task_words
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
+from thinkgraph.state.events import Stopped
+
+
+def reason(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
+    """The first answer to a question."""
+    key = state["id"]
+    if state["unmet"] and key != ROOT and settings.needs_evidence:
+        return {"solved": {key: unanswered(state, f'it needs the answer to "{state["unmet"]}"')}}
+    try:
+        context = yield from first_context(state, settings)
+        if not context.lines and settings.needs_evidence:
+            return {"solved": {key: unanswered(state, "nothing in the knowledge base was found for it")}}
+        solution = yield from think("coggrag.reason", state, context, settings)
+    except BudgetSpentError as spent:
+        return (yield from cut_short(state, spent))
+    return {"items": list(context.items), "solved": {key: solution}}
+
+
+def think(
+    role: str, state: QuestionState, context: QuestionContext, settings: CogGragSettings, before: Sequence[Attempt] = ()
+) -> Flow[Solution]:
+    """One answer: the question's outcome unless it is judged wrong. Not sufficient evidence means "I don't know".
+
+    Args:
+        role: whose prompt is used.
+        state: the question's.
+        context: the lines of the prompt.
+        settings: the run's.
+        before: the attempts so far.
+
+    Raises:
+        BudgetSpentError: a ceiling leaves no room.
+        ModelError: the model cannot be reached or refuses.
+    """
+    own = settings if state["id"] == ROOT else settings.model_copy(update={"task": "question"})
+    inputs = {
+        "question": safe_block(state["asked"]),
+        "evidence": numbered(context.lines),
+        "task": task_words(own.task, own=own.own_knowledge),
+    }
+    judgement = yield from judge(role, inputs, own, evidence=len(context.lines))
+    answers = judgement["answers"] if judgement["sufficient"] else []
+    attempts = [*before, Attempt(answers=answers, right=None, judge="")]
+    # A claim is no question, and its answers are labels.
+    asked = "" if TASK_LABELS[own.task] else state["asked"]
+    lines = context.supporting(answers, judgement["evidence"], asked) if answers else []
+    if not answers:
+        return unanswered(state, "the evidence found does not hold the answer", attempts)
+    if not lines and not settings.own_knowledge:
+        why = "the model's answer does not stand in the evidence, and own_knowledge is off"
+        return unanswered(state, why, attempts)
+    cited = context.evidence(lines)
+    return {
+        **unanswered(state, "", attempts),
+        "answers": answers,
+        "verified": False if settings.verify else None,
+        "supported": bool(lines),
+        "cited": cited,
+        "rests": [known["id"] for known in context.rests(lines)],
+        "entities": context.entities(answers),
+        "chunks": [item for item in context.items if item["kind"] == "chunk" and item["id"] in cited],
+    }
+
+
+def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ()) -> Solution:
+    """The outcome of a question without an answer.
+
+    Args:
+        state: the question's.
+        why: there is none.
+        attempts: those made.
+    """
+    return Solution(
+        asked=state["asked"],
+        wave=state["round"],
+        answers=[],
+        attempts=list(attempts),
+        verified=None,
+        supported=False,
+        cited=[],
+        rests=[],
+        entities={},
+        chunks=[],
+        why=why,
+    )
+
+
+def cut_short(state: QuestionState, spent: BudgetSpentError, attempts: Sequence[Attempt] = ()) -> Flow[Update]:
+    """No answer, because a ceiling leaves no room for the call that gives one."""
+    yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
+    return {"solved": {state["id"]: unanswered(state, spent.reason, attempts)}, "stopped": spent.reason}

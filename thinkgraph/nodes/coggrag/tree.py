@@ -1,0 +1,179 @@
+"""The mind map as a tree of questions: who needs whose answer, the order of answering, and each question in words."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import TypeVar
+
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.coggrag import MindNode, Solution
+
+T = TypeVar("T")
+
+ROOT = "0"
+LONGEST = 500
+"""Most characters of a sub-question."""
+MOST_NAMED = 30
+"""Most answers put in for one reference."""
+REFERENCE = re.compile(r"#(\d{1,3})\b")
+
+Nodes = Mapping[str, MindNode]
+
+
+def reachable(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> set[T]:
+    """Everything that can be reached from some things, themselves included.
+
+    Args:
+        start: where to begin.
+        following: what one thing leads to.
+    """
+    found = set(start)
+    queue = list(found)
+    while queue:
+        new = set(following(queue.pop())) - found
+        found |= new
+        queue += new
+    return found
+
+
+def in_order(ids: Iterable[str]) -> list[str]:
+    """Ids as an outline lists them: a question, then its sub-questions."""
+    return sorted(ids, key=lambda key: [int(part) for part in key.split(".")])
+
+
+def children(nodes: Nodes, key: str) -> list[str]:
+    """Ids of the sub-questions of a question."""
+    return in_order(node["id"] for node in nodes.values() if node["parent"] == key)
+
+
+def waiting(nodes: Nodes) -> list[str]:
+    """Ids of the questions that are still to be broken down."""
+    parents = {node["parent"] for node in nodes.values()}
+    return in_order(key for key, node in nodes.items() if node["state"] == "continue" and key not in parents)
+
+
+def ancestors(nodes: Nodes, key: str) -> list[str]:
+    """Ids of the questions above one, nearest first."""
+    found = []
+    while key := nodes[key]["parent"]:
+        found.append(key)
+    return found
+
+
+def references(nodes: Nodes, key: str) -> list[str]:
+    """Ids of the questions whose answers one needs: its own references and those it inherits from the questions above."""
+    return in_order({target for at in (key, *ancestors(nodes, key)) for target in nodes[at]["refers"].values()})
+
+
+# --- order ----------------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class AnswerOrder:
+    """The order in which the questions of a mind map can be answered."""
+
+    waves: list[list[str]]
+    """Questions that can be answered side by side, in order."""
+    sees: dict[str, list[str]]
+    """By question, the earlier ones whose answers it is shown."""
+
+    @property
+    def ids(self) -> list[str]:
+        """All questions, wave after wave."""
+        return [key for wave in self.waves for key in wave]
+
+
+def answer_order(nodes: Nodes) -> AnswerOrder:
+    """Bottom-up by level, where references allow.
+
+    A question waits for its sub-questions and for its references, inherited ones included. It also waits for every other
+    question of a deeper level, because it is shown their answers (section 4.3), unless such a question waits for it: then
+    references win. Waits for deeper questions can form a circle over several families. The deepest question that has all
+    answers it needs then goes first.
+    """
+    needs = {key: {*children(nodes, key), *references(nodes, key)} for key in nodes}
+    later: dict[str, set[str]] = {key: set() for key in nodes}
+    for key in nodes:
+        for needed in reachable(needs[key], needs.__getitem__):
+            later[needed].add(key)
+    deeper = {
+        key: {other for other in nodes if nodes[other]["level"] > nodes[key]["level"] and other not in later[key]}
+        for key in nodes
+    }
+    waves: list[list[str]] = []
+    sees: dict[str, list[str]] = {}
+    done: set[str] = set()
+    while len(done) < len(nodes):
+        possible = [key for key in in_order(nodes) if key not in done and needs[key] <= done]
+        wave = [key for key in possible if deeper[key] <= done]
+        if not wave:
+            lowest = max(nodes[key]["level"] for key in possible)
+            wave = [key for key in possible if nodes[key]["level"] == lowest]
+        for key in wave:
+            sees[key] = in_order(needs[key] | (deeper[key] & done))
+        waves.append(wave)
+        done.update(wave)
+    return AnswerOrder(waves, sees)
+
+
+def ready(nodes: Nodes, solved: Mapping[str, Solution]) -> list[str]:
+    """Ids of the questions that can be answered now."""
+    sees = answer_order(nodes).sees
+    return [key for key in in_order(nodes) if key not in solved and set(sees[key]) <= solved.keys()]
+
+
+# --- words ----------------------------------------------------------------------------------------------------------
+
+
+def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
+    """The question with texts put in for its references, own and inherited ones.
+
+    Args:
+        nodes: the mind map.
+        key: the question's id.
+        by: texts by the id that a reference names. A reference without a text stays as it is.
+    """
+    node = nodes[key]
+    text = REFERENCE.sub(lambda found: by.get(node["refers"].get(found[1], ""), found[0]), node["question"])
+    for target in references(nodes, key):
+        if target in by:
+            text = text.replace(_in_words(nodes, target), by[target])
+    return text
+
+
+def _in_words(nodes: Nodes, target: str) -> str:
+    return f'[the answer to "{spelt_out(nodes, target)}"]'
+
+
+def spelt_out(nodes: Nodes, key: str) -> str:
+    """The question for its decomposition. References are put in words, because `#k` there means a sub-question."""
+    node = nodes[key]
+    said = {number: _in_words(nodes, target) for number, target in node["refers"].items()}
+    return REFERENCE.sub(lambda found: said.get(found[1], found[0]), node["question"])[: 2 * LONGEST]
+
+
+def listed(nodes: Nodes) -> tuple[list[str], list[str]]:
+    """All questions for the extraction of keys: ids, and texts in which `?n` stands for the answer to question n."""
+    ids = in_order(nodes)
+    number = {key: f"?{at}" for at, key in enumerate(ids, start=1)}
+    return ids, [_replaced(nodes, key, number) for key in ids]
+
+
+def put_in(nodes: Nodes, key: str, solved: Mapping[str, Solution]) -> str:
+    """The question with the answers to its references put in; where there is none, `#k` stays."""
+    said = {
+        target: joined(solved[target]["answers"])
+        for target in references(nodes, key)
+        if target in solved and solved[target]["answers"]
+    }
+    return _replaced(nodes, key, said)
+
+
+def joined(answers: Sequence[str]) -> str:
+    """`A, B and C`. A long list is cut and ends with the number of answers left out."""
+    names = [one_line(answer) for answer in answers]
+    if len(names) > MOST_NAMED:
+        names = [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"]
+    return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"

@@ -1,0 +1,35 @@
+"""Self-verification (CogGRAG section 4.3): is the answer to a question right?"""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.coggrag.prompt_context import DO_NOT_KNOW, same_context
+from thinkgraph.prompts.kinds import VERDICT, Shape, Verdict
+from thinkgraph.prompts.lines import numbered, safe_block
+from thinkgraph.runtime import requests
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState
+
+
+def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
+    """Judge the last answer. One that no line supports is wrong without a call, unless memory counts."""
+    solution = state["solved"][state["id"]]
+    *before, last = solution["attempts"]
+    if last["answers"] and not solution["supported"] and settings.needs_evidence:
+        judged = Attempt(answers=last["answers"], right=False, judge="evidence")
+    else:
+        context = yield from same_context(state, settings)
+        verdict = yield from requests.call(
+            VERDICT,
+            "coggrag.verify",
+            {
+                "question": safe_block(state["asked"]),
+                "answer": safe_block("; ".join(last["answers"]) or DO_NOT_KNOW),
+                "evidence": numbered(context.lines),
+            },
+            shape=Shape(explain=settings.explain),
+            fallback=Verdict(right=False),
+        )
+        judged = Attempt(answers=last["answers"], right=verdict["right"], judge="verifier")
+    verified = judged["right"] if solution["answers"] else None
+    return {"solved": {state["id"]: {**solution, "attempts": [*before, judged], "verified": verified}}}
