@@ -28,7 +28,7 @@ from cli.conftest import Done  # noqa: E402 - the path comes first
 from neo4j_server import Neo4jServer, ServerError  # noqa: E402 - as above
 
 from thinkgraph.cli.main import main  # noqa: E402 - as above
-from thinkgraph.tools.neo4j.address import Address, parse_address  # noqa: E402 - as above
+from thinkgraph.tools.neo4j.connection import Address, parse_address  # noqa: E402 - as above
 
 HERE = Path(__file__).parent
 PASSWORD = "it's a s3cret/@:?#"  # noqa: S105 - made up, and odd on purpose

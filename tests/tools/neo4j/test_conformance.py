@@ -75,13 +75,13 @@ class TestNative(Written, GraphStoreConformance):
             Neo4jGraphStore.open(neo4j_server.spec) as store,
         ):
             every = neo4j_server.run("MATCH (n:Place) RETURN elementId(n), n.name")
-            self.keys = {name: store.ids.node(element, ["Place"], {}) for element, name in every}
+            self.keys = {name: store.reader.node_id(element, ["Place"], {}) for element, name in every}
             # Of the two Springfields one is in Illinois.
             for element, place in neo4j_server.run(
                 "MATCH (n:Place {name: 'Springfield'})-[:part_of]->(m) RETURN elementId(n), m.name"
             ):
                 number = 1 if place == "Illinois" else 2
-                self.keys[f"springfield-{number}"] = store.ids.node(element, ["Place"], {})
+                self.keys[f"springfield-{number}"] = store.reader.node_id(element, ["Place"], {})
             self.keys["ada"] = self.keys["Ada Lovelace"]
             yield store
 

@@ -12,12 +12,11 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import cypher
-from thinkgraph.tools.neo4j.address import SCHEMES, parse_address
-from thinkgraph.tools.neo4j.ids import Fact, fact_id, read_fact, value_id
+from thinkgraph.tools.neo4j.connection import SCHEMES, parse_address
 from thinkgraph.tools.neo4j.plan import in_words
 from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles, guess, is_generic, plain_words
+from thinkgraph.tools.neo4j.rows import Fact, elements, fact_id, read_fact, render, value_id
 from thinkgraph.tools.neo4j.text import _id, _read_id
-from thinkgraph.tools.neo4j.values import elements, render
 from thinkgraph.tools.openers import OPENERS
 
 

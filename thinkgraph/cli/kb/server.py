@@ -159,7 +159,7 @@ def export(args: argparse.Namespace, progress: Progress) -> int:
 
 def _to_server(folder: Path, to: str, progress: Progress) -> str:
     from thinkgraph.ingest.neo4j.export import export_neo4j
-    from thinkgraph.tools.neo4j.address import SCHEMES, parse_address
+    from thinkgraph.tools.neo4j.connection import SCHEMES, parse_address
 
     scheme = to.partition("://")[0]
     if scheme.lower() not in SCHEMES:

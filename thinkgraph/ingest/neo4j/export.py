@@ -17,8 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, cast
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.ingest.neo4j import form
 from thinkgraph.ingest.neo4j.kb_rows import KbRows
-from thinkgraph.tools.neo4j.address import Address, parse_address
-from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.connection import Address, Connection, parse_address
 from thinkgraph.tools.neo4j.plan import UNFINISHED
 from thinkgraph.tools.progress import Progress, no_progress
 

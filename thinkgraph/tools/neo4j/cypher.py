@@ -75,7 +75,17 @@ def edges(node: str, *, hidden: str = "false") -> str:
     return f"({side(f'({node})-[r]->(m)', 'true')} + {side(f'({node})<-[r]-(m)', 'false')})[..3]"
 
 
-def degree(node: str, hidden_types: Sequence[str]) -> str:
+def described(node: str, hidden_labels: Iterable[str]) -> str:
+    """What an entity is made from: head, facts and a few relationships; needs `$heads`, `$data`, `$hidden`."""
+    return f"{head(node)}, {facts(node, most='1')}, {edges(node, hidden=any_label('m', hidden_labels))}"
+
+
+def edge(relationship: str, *more: str) -> str:
+    """A relationship as [element id, type, [[qualifier, value], …], …]."""
+    return f"[{', '.join([f'elementId({relationship})', f'type({relationship})', qualifiers(relationship), *more])}]"
+
+
+def degree(node: str, hidden_types: Sequence[str] = ()) -> str:
     """How many relationships a node has, counted without reading them."""
     hidden = f" - COUNT {{ ({node})-[{types(hidden_types)}]-() }}" if hidden_types else ""
     return f"COUNT {{ ({node})--() }}{hidden}"

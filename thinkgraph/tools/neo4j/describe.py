@@ -1,23 +1,78 @@
-"""Says what was recognised in a database, and what its owner could do to make it faster."""
+"""How much a database holds, what was recognised in it, and what its owner could do to make it faster."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from thinkgraph.tools.neo4j import roles
-from thinkgraph.tools.neo4j.address import NONE
-from thinkgraph.tools.neo4j.text import Neo4jTextStore
+from thinkgraph.state.knowledge import GraphInfo
+from thinkgraph.tools.neo4j import cypher, roles
+from thinkgraph.tools.neo4j.connection import NONE, Connection
+from thinkgraph.tools.neo4j.names import Ways
+from thinkgraph.tools.neo4j.plan import Neo4jPlan
+from thinkgraph.tools.neo4j.search import TextFinder
 
-if TYPE_CHECKING:
-    from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
-    from thinkgraph.tools.neo4j.plan import Plan
+
+def graph_info(connection: Connection, plan: Neo4jPlan, name: str) -> GraphInfo:
+    """What a database holds: counted where that is cheap, else estimated from the samples (`plan.exact`).
+
+    Raises:
+        StoreError: it cannot be read.
+    """
+    catalogue = plan.catalogue
+    edges = catalogue.relationships - sum(plan.touching.values())
+    literal_nodes = sum(catalogue.labels[label] for label in plan.literal_labels - plan.hidden_labels)
+    values = _counted_values(connection, plan) if plan.exact else _estimated_values(plan)
+    facts = sum(values.values())
+    counts = sorted([*pair, number] for pair, number in values.items()) if plan.exact else None
+    return {
+        "name": name,
+        "fingerprint": plan.fingerprint(connection.store_id, counts),
+        "entities": max(catalogue.nodes - plan.hidden_nodes, 0),
+        "literals": literal_nodes + facts,
+        "triples": max(edges, 0) + facts,
+        "relations": len(plan.types) + len({key for _, key in values}),
+    }
 
 
-def describe(graph: Neo4jGraphStore, text: object = None) -> dict[str, Any]:
-    """What was recognised in a database, as plain JSON; `text` is its text store, where that is ours."""
-    text = text if isinstance(text, Neo4jTextStore) else None
-    plan, counts = graph.plan, graph.counts
-    ways = graph.finder.ways
+def _counted_values(connection: Connection, plan: Neo4jPlan) -> dict[tuple[str, str], int]:
+    """Values by labels and property, counted."""
+    query = (
+        f"MATCH (n) WHERE NOT {cypher.any_label('n', plan.hidden_labels)} "
+        f"WITH labels(n) AS labels, {cypher.facts('n', most='1', cut='1')} AS facts UNWIND facts AS f "
+        "WITH labels, f[0] AS key, CASE WHEN f[1] > $most THEN $most ELSE f[1] END AS size, f[1] AS all, f[2][0] AS first "
+        "WHERE all > 0 AND NOT (all > 50 AND coalesce(first <> toStringOrNull(first), true)) RETURN labels, key, sum(size)"
+    )
+    found: dict[tuple[str, str], int] = {}
+    for labels, key, size in connection.rows(query, {"data": plan.data, "most": cypher.MOST_ELEMENTS}):
+        if key not in plan.silent(labels):
+            pair = ("\0".join(sorted(labels)), str(key))
+            found[pair] = found.get(pair, 0) + int(size)
+    return found
+
+
+def _estimated_values(plan: Neo4jPlan) -> dict[tuple[str, str], int]:
+    """Values by label and property, as the samples let expect."""
+    shown = {label: one for label, one in plan.catalogue.samples.items() if label not in plan.hidden_labels}
+    labelled = sum(one.count for one in shown.values())
+    scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
+    found: dict[tuple[str, str], int] = {}
+    for label, one in shown.items():
+        silent = plan.silent([label])
+        for key, facts in one.properties.items():
+            if key not in silent and one.sampled:
+                found[label, key] = round(one.count * scale * facts.present / one.sampled)
+    return found
+
+
+def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFinder | None) -> dict[str, Any]:
+    """What was recognised in a database, as plain JSON.
+
+    Args:
+        connection: the database.
+        plan: how it is read.
+        ways: how names are found.
+        texts: how texts are found, where there are any.
+    """
     keys = {key.label: key.key for key in (*plan.keys, *plan.literal_keys, *plan.passage_keys)}
     labels = []
     for label, count in sorted(plan.catalogue.labels.items(), key=lambda pair: (-pair[1], pair[0])):
@@ -38,16 +93,9 @@ def describe(graph: Neo4jGraphStore, text: object = None) -> dict[str, Any]:
             }
         )
     return {
-        "name": graph.info()["name"],
-        "address": str(graph.connection.address),
-        "server": f"Neo4j {'.'.join(map(str, graph.connection.version))} {graph.connection.edition}",
-        "fingerprint": graph.info()["fingerprint"],
-        "entities": counts.entities,
-        "literals": counts.literals,
-        "triples": counts.triples,
-        "exact": counts.exact,
-        "passages": text.info()["passages"] if text else 0,
-        "with_text": text.info()["entities"] if text else 0,
+        "address": str(connection.address),
+        "server": f"Neo4j {'.'.join(map(str, connection.version))} {connection.edition}",
+        "exact": plan.exact,
         "labels": labels,
         "relations": [
             {"name": kind, "label": plan.relation_label(kind), "triples": count, "hidden": kind in plan.hidden_types}
@@ -57,16 +105,16 @@ def describe(graph: Neo4jGraphStore, text: object = None) -> dict[str, Any]:
             "fulltext": [index.name for index in ways.fulltext],
             "exact": [f"{label}.{key}" for label, key in ways.exact],
             "vector": [index.name for index in plan.catalogue.indexes if index.kind == "VECTOR"]
-            if graph.connection.address.vectors != NONE
+            if connection.address.vectors != NONE
             else [],
             "scanned": [[label or "(no label)" for label in group.labels] for group in ways.scanned],
-            "text": sorted(text.finder.indexes) if text else [],
+            "text": sorted(texts.indexes) if texts else [],
         },
-        "missing": advice(graph, text),
+        "missing": _advice(plan, ways, texts),
     }
 
 
-def _kind(plan: Plan, label: str) -> str:
+def _kind(plan: Neo4jPlan, label: str) -> str:
     if label in plan.passages:
         return "passages"
     if label in plan.hidden_labels:
@@ -74,9 +122,9 @@ def _kind(plan: Plan, label: str) -> str:
     return "values" if label in plan.literal_labels else "entities"
 
 
-def advice(graph: Neo4jGraphStore, text: Neo4jTextStore | None) -> list[str]:
+def _advice(plan: Neo4jPlan, ways: Ways, texts: TextFinder | None) -> list[str]:
     """What is slow for want of an index, one line each with the statement that would help; we never run it."""
-    notes = [*graph.finder.ways.notes, *(text.finder.notes if text else ())]
-    if not graph.plan.catalogue.indexes_known:
+    notes = [*ways.notes, *(texts.notes if texts else ())]
+    if not plan.catalogue.indexes_known:
         notes.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
     return notes

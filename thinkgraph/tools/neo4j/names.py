@@ -14,11 +14,10 @@ from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.linking.names import folded, normal_name, trigrams, well_formed
 from thinkgraph.tools.linking.names import words as words_of
 from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.connection import Connection, Row, TimedOutError
-from thinkgraph.tools.neo4j.ids import Ids
-from thinkgraph.tools.neo4j.plan import Plan
+from thinkgraph.tools.neo4j.connection import Row, TimedOutError
+from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Roles, Template
-from thinkgraph.tools.neo4j.values import elements
+from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
 
 SCANNED = 50_000
 """Entities up to which every name is read, which finds it however it is written; beyond that indexes are used."""
@@ -81,7 +80,7 @@ class Ways:
     """What is slow, and the statement that would help; one line each."""
 
 
-def find_ways(plan: Plan, seconds: float) -> Ways:
+def find_ways(plan: Neo4jPlan, seconds: float) -> Ways:
     """Choose the labels to be scanned, the smallest first, and the indexes to be used for the others.
 
     Args:
@@ -119,7 +118,7 @@ def find_ways(plan: Plan, seconds: float) -> Ways:
     )
 
 
-def _groups(plan: Plan) -> list[Group]:
+def _groups(plan: Neo4jPlan) -> list[Group]:
     """The labels that have named things, by how their names are made."""
     groups: dict[tuple[tuple[Template, ...], tuple[str, ...]], list[str]] = {}
     counts = {**plan.catalogue.labels}
@@ -136,7 +135,7 @@ def _groups(plan: Plan) -> list[Group]:
     ]
 
 
-def _covered(group: Group, plan: Plan, used: dict[str, set[str]]) -> set[str]:
+def _covered(group: Group, plan: Neo4jPlan, used: dict[str, set[str]]) -> set[str]:
     """The naming properties that full-text indexes cover for every label of a group; notes those indexes in `used`."""
     covered: set[str] | None = None
     for label in group.labels:
@@ -168,7 +167,7 @@ def _advice(group: Group, keys: set[str], seconds: float) -> str:
 class _Found:
     """A candidate with all its names."""
 
-    node: rows.Node
+    node: rows.Neo4jNode
     aliases: tuple[str, ...]
     details: Sequence[Any]
     edges: Sequence[Any]
@@ -181,15 +180,15 @@ class _Found:
             yield name, "alias"
 
 
-class NameFinder:
+class Neo4jNames:
     """Looks names up in one database. Safe from several threads."""
 
-    def __init__(self, connection: Connection, plan: Plan, ids: Ids) -> None:
-        """Find the entities of `plan`."""
-        self._connection = connection
-        self._plan = plan
-        self._ids = ids
-        self.ways = find_ways(plan, connection.address.scan)
+    def __init__(self, reader: Neo4jReader) -> None:
+        """Find the entities of the reader's plan."""
+        self._reader = reader
+        self._plan = reader.plan
+        self._scan_seconds = reader.connection.address.scan
+        self.ways = find_ways(reader.plan, self._scan_seconds)
         self._gave_up = False
 
     def lookup(self, names: Sequence[str], limit: int) -> list[list[Match]]:
@@ -278,10 +277,12 @@ class NameFinder:
             if not branches:
                 return []
             try:
-                found = self._connection.rows(
+                found = self._reader.rows(
                     self._query(branches),
-                    {**parameters, "most": most, **self._constants()},
-                    seconds=self._connection.address.scan if scan else None,
+                    seconds=self._scan_seconds if scan else None,
+                    most=most,
+                    aliases=sorted({key for one in self._plan.roles.values() for key in one.aliases}),
+                    **parameters,
                 )
             except TimedOutError:
                 if not scan:
@@ -293,22 +294,16 @@ class NameFinder:
                 continue
             return [one for row in found if (one := self._found(row)) is not None]
 
-    def _constants(self) -> dict[str, Any]:
-        plan = self._plan
-        aliases = sorted({key for one in plan.roles.values() for key in one.aliases})
-        return {"heads": plan.heads, "data": plan.data, "hidden": sorted(plan.hidden_types), "aliases": aliases}
-
     def _query(self, branches: Sequence[str]) -> str:
         plan = self._plan
         unwanted = plan.hidden_labels | plan.literal_labels
-        hidden = cypher.any_label("m", plan.hidden_labels)
         listed = f"[k IN keys(n) WHERE k IN $aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
         return (
             f"CALL {{ {' UNION '.join(branches)} }} WITH n, max(rank) AS rank "
             f"WHERE NOT {cypher.any_label('n', unwanted)} "
             f"WITH n, rank, {cypher.degree('n', sorted(plan.hidden_types))} AS degree "
             "ORDER BY rank DESC, degree DESC LIMIT toInteger($most) "
-            f"RETURN {cypher.head('n')}, {listed}, {cypher.facts('n', most='1')}, {cypher.edges('n', hidden=hidden)}, degree"
+            f"RETURN {cypher.described('n', plan.hidden_labels)}, {listed}, degree"
         )
 
     def _by_name(self, given: Mapping[str, set[str]], scan: bool) -> Branches:  # noqa: FBT001 - called by position
@@ -375,7 +370,7 @@ class NameFinder:
         """Cypher that binds `n` to a group's nodes and `names` to their names in the form in which they are compared."""
         normal = (
             "toLower(normalize(left(x, {}), NFKC))"
-            if self._connection.version >= _NORMALISES
+            if self._reader.connection.version >= _NORMALISES
             else "toLower(left(x, {}))"
         )
         made = ", ".join(map(_template, group.names))
@@ -398,8 +393,8 @@ class NameFinder:
         return branches
 
     def _found(self, row: Row) -> _Found | None:
-        head, aliases, details, edges, degree = row
-        node = rows.node(self._plan, self._ids, head)
+        head, details, edges, aliases, degree = row
+        node = self._reader.node(head)
         own = node.roles.aliases
         names = tuple(text for key, value in aliases if key in own for text in elements(value))
         triples = int(degree) + sum(count for _, count, _ in rows.facts(node, details))

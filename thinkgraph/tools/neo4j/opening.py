@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.neo4j.address import Address, parse_address
+from thinkgraph.tools.neo4j.connection import Address, parse_address
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.search import Neo4jEntityIndex, vector_indexes
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
-from thinkgraph.tools.neo4j.vectors import Neo4jEntityIndex, vector_indexes
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
@@ -34,11 +34,11 @@ def open_neo4j(spec: Address | str, *, embedder: Embedder | None = None) -> Know
         text = Neo4jTextStore(graph, chosen) if Neo4jTextStore.recognised(graph) else None
         plan = graph.plan
         things = [label for label in plan.catalogue.labels if label not in plan.hidden_labels | plan.literal_labels]
-        indexes = vector_indexes(graph, things)
+        indexes = vector_indexes(graph.reader, things)
         linker = StandardLinker(
             graph,
             embedder=chosen if text is not None else None,
-            entity_index=Neo4jEntityIndex(graph, chosen, indexes[0]) if indexes else None,
+            entity_index=Neo4jEntityIndex(graph.reader, chosen, indexes[0]) if indexes else None,
         )
         return Knowledge(graph=graph, text=text, linker=linker, embedder=chosen, close_stores=True)
     except BaseException:

@@ -12,8 +12,7 @@ from typing import Any, NamedTuple
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, roles
-from thinkgraph.tools.neo4j.address import Mapping
-from thinkgraph.tools.neo4j.connection import Connection
+from thinkgraph.tools.neo4j.connection import Connection, GraphMapping
 from thinkgraph.tools.neo4j.roles import Roles, Template
 from thinkgraph.tools.neo4j.schema import Catalogue, count_types, counted, look, merged_roles
 
@@ -29,7 +28,7 @@ _FEW_TYPES = 50
 _LOOKED_AT = 200_000
 
 
-class Key(NamedTuple):
+class NodeKey(NamedTuple):
     """The property that identifies a label's nodes."""
 
     label: str
@@ -37,11 +36,11 @@ class Key(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False)
-class Plan:
+class Neo4jPlan:
     """The reading of one database. Made once, when it is opened."""
 
     catalogue: Catalogue
-    mapping: Mapping
+    mapping: GraphMapping
     roles: dict[str, Roles]
     literal_labels: frozenset[str]
     passages: dict[str, Roles]
@@ -52,9 +51,9 @@ class Plan:
     """Types of relationships that only touch hidden nodes, or that the owner hides."""
     mixed_types: frozenset[str]
     """Types of relationships some of which touch hidden nodes."""
-    keys: tuple[Key, ...]
-    literal_keys: tuple[Key, ...]
-    passage_keys: tuple[Key, ...]
+    keys: tuple[NodeKey, ...]
+    literal_keys: tuple[NodeKey, ...]
+    passage_keys: tuple[NodeKey, ...]
     node_prefix: str
     """What all element ids of nodes begin with."""
     edge_prefix: str
@@ -62,6 +61,11 @@ class Plan:
     """Nodes that are no entities: hidden ones and values."""
     touching: dict[str, int] = field(default_factory=dict)
     """About how many relationships of a type touch hidden nodes, or are hidden."""
+
+    @property
+    def exact(self) -> bool:
+        """Whether values and texts are counted rather than estimated."""
+        return self.catalogue.nodes <= EXACT_COUNTS
 
     @functools.cached_property
     def heads(self) -> list[str]:
@@ -169,7 +173,7 @@ def in_words(kind: str) -> str:
     return label.lower() if shouted else label
 
 
-def make_plan(connection: Connection, mapping: Mapping) -> Plan:
+def make_plan(connection: Connection, mapping: GraphMapping) -> Neo4jPlan:
     """Look at the database and decide how to read it.
 
     Raises:
@@ -207,7 +211,7 @@ def make_plan(connection: Connection, mapping: Mapping) -> Plan:
         "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 } AS n, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 } AS r"
     )
     things = [label for label in found if label and label not in hidden | literal]
-    return Plan(
+    return Neo4jPlan(
         catalogue=catalogue,
         mapping=mapping,
         roles=found,
@@ -275,10 +279,10 @@ def _types(
     return only, mixed, touching
 
 
-def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[Key, ...]:
+def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[NodeKey, ...]:
     """What identifies nodes: what the owner says, else a property that a constraint keeps unique."""
     if wanted is None:
-        return tuple(Key(label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
+        return tuple(NodeKey(label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
     found = []
     for entry in wanted:
         for label, key in _resolved(entry, catalogue):
@@ -290,17 +294,17 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
                     f"id={label}.{key}: every step would read all {count:,} nodes of {label}; its owner can run "
                     f"CREATE INDEX FOR (n:{cypher.quoted(label)}) ON (n.{cypher.quoted(key)})"
                 )
-            found.append(Key(label, key))
+            found.append(NodeKey(label, key))
     return tuple(sorted(set(found)))
 
 
-def _literal_labels(catalogue: Catalogue, mapping: Mapping) -> set[str]:
+def _literal_labels(catalogue: Catalogue, mapping: GraphMapping) -> set[str]:
     if mapping.literal is not None:
         return set(mapping.literal)
     return {label for label, facts in catalogue.samples.items() if label and roles.is_literal(facts)}
 
 
-def _overridden(one: Roles, mapping: Mapping, present: set[str]) -> Roles:
+def _overridden(one: Roles, mapping: GraphMapping, present: set[str]) -> Roles:
     """The roles of a label as the owner wants them."""
 
     def chosen(entries: Sequence[str]) -> list[str]:
@@ -343,7 +347,7 @@ def _known(key: str, catalogue: Catalogue) -> bool:
     return key in catalogue.keys or all(part in catalogue.keys for part in key.split("+"))
 
 
-def _check(mapping: Mapping, catalogue: Catalogue) -> None:
+def _check(mapping: GraphMapping, catalogue: Catalogue) -> None:
     """Refuse a mapping that names what the database does not have: it would be left out in silence."""
     for role in ("id", "name", "alias", "description", "text", "passage"):
         for entry in getattr(mapping, role) or ():

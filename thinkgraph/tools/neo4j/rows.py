@@ -1,32 +1,164 @@
-"""Turns rows of our queries into entities, relations and triples."""
+"""Reads one database as its plan says: identifiers to parameters of queries, and rows to entities, values and triples.
+
+An entity is identified by the property that a constraint of the owner keeps unique ("Product:11", or just "11" where only
+one label has such a property): it survives a dump, a re-import and another server, and may be the key of an outside text
+store. Nodes without one have only their element id, which Neo4j may give to another node once they are deleted. The id of
+a triple or a value carries a hash of the statement: after a change the old id finds nothing rather than something else.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import hashlib
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import Any, NamedTuple
+from urllib.parse import unquote
 
 from thinkgraph.state.knowledge import Entity, Triple
-from thinkgraph.tools.linking.names import relation_label
-from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS
-from thinkgraph.tools.neo4j.ids import Fact, Ids, edge_id, fact_id, value_id
-from thinkgraph.tools.neo4j.plan import Plan
+from thinkgraph.tools.linking.names import relation_label, well_formed
+from thinkgraph.tools.neo4j import cypher
+from thinkgraph.tools.neo4j.connection import Connection, Row
+from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS, VALUE_CUT
+from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Roles
-from thinkgraph.tools.neo4j.values import digest, elements, render
+from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.values import value_kind
 
+_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN = "node:", "element:", "literal:", "value:", "key:"
+_RESERVED = (_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN)
+_INTEGER = re.compile(r"-?(?:0|[1-9]\d{0,17})")
+_LONGEST_ID = 20_000
+_AT_ONCE = 5_000
+"""Ids that one query looks up."""
+_HASH_BYTES = 4
 _FACTS = 3
 _DESCRIPTION_LENGTH = 160
 _MOST_QUALIFIERS = 50
+_LONGEST_LIST = 50
+"""Elements of a list of numbers from which it is data (a vector, bytes) rather than facts."""
+
+
+class Fact(NamedTuple):
+    """A value of a node: one element of one of its properties."""
+
+    node: str
+    key: str
+    place: int
+    hash: str
+
+
+class Neo4jReader:
+    """Queries one database as its plan says; writes and reads the identifiers of its nodes. Safe from several threads."""
+
+    def __init__(self, connection: Connection, plan: Neo4jPlan, *, passages: bool = False) -> None:
+        """Identify the entities and values of `plan`, or with `passages` its passages."""
+        self.connection = connection
+        self.plan = plan
+        self._keys = plan.passage_keys if passages else plan.keys
+        self._literal_keys = () if passages else plan.literal_keys
+
+    def node_id(self, element: str, labels: Sequence[str], values: Mapping[str, Any]) -> str:
+        """The id of a node.
+
+        Args:
+            element: its element id.
+            labels: its labels.
+            values: at least those of its properties that identify nodes.
+        """
+        for keys, prefix in ((self._literal_keys, _LITERAL), (self._keys, "")):
+            for label, key in keys:
+                if label in labels and (text := _text(values.get(key))):
+                    plain = text if len(keys) == 1 else f"{label}:{text}"
+                    return _PLAIN + plain if not prefix and plain.startswith(_RESERVED) else prefix + plain
+        start = self.plan.node_prefix
+        return _NODE + element.removeprefix(start) if start and element.startswith(start) else _ELEMENT + element
+
+    def node(self, row: Sequence[Any]) -> Neo4jNode:
+        """The node of a row [element id, labels, [[key, value], …]], which `cypher.head` gives."""
+        element, labels, values = row
+        return Neo4jNode(self, str(element), tuple(labels), {str(key): value for key, value in values})
+
+    @property
+    def find(self) -> str:
+        """Cypher that binds `n` to the nodes of each of the targets, `a`."""
+        # A target has an element id or the values of one key; the others are null, which finds nothing.
+        parts = ["WITH a MATCH (n) WHERE elementId(n) = a.element RETURN n"]
+        parts += [
+            f"WITH a MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IN a.key{at} RETURN n"
+            for at, (label, key) in enumerate((*self._keys, *self._literal_keys))
+        ]
+        return f"UNWIND $targets AS a CALL {{ {' UNION ALL '.join(parts)} }}"
+
+    def targets(self, ids: Iterable[str], extras: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
+        """The parameter `$targets` of a query that begins with `find`: a row for each place where the node of an id may be.
+
+        Args:
+            ids: what is looked up; an id that cannot be one has no row.
+            extras: more columns, one mapping an id.
+        """
+        return [
+            {"i": number, **place, **(extras[number] if extras else {})}
+            for number, id_ in enumerate(ids)
+            for place in self._places(id_)
+        ]
+
+    def rows(
+        self, query: str, targets: Sequence[Any] | None = None, *, seconds: float | None = None, **parameters: Any
+    ) -> list[Row]:
+        """The rows of one query.
+
+        Args:
+            query: what may use `$targets`, `$heads`, `$data` and `$hidden`, which the functions of `cypher` need.
+            targets: what is looked up; an empty list has no rows and costs no round trip.
+            seconds: how long it may take; by default the address's `timeout`.
+            parameters: further ones, or others for those of the plan.
+
+        Raises:
+            TimedOutError: it took longer.
+            StoreError: the database cannot be read.
+        """
+        if targets is not None and not targets:
+            return []
+        plan = self.plan
+        constants = {"heads": plan.heads, "data": plan.data, "hidden": sorted(plan.hidden_types)}
+        return self.connection.rows(query, {"targets": targets, **constants, **parameters}, seconds=seconds)
+
+    def found(
+        self, ids: Sequence[str], query: str, extras: Sequence[Mapping[str, Any]] = (), **parameters: Any
+    ) -> Iterator[Row]:
+        """The rows that `query`, which goes on from `find`, has for the nodes of ids; a query for each 5,000 of them.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        for part in chunks(self.targets(ids, extras), _AT_ONCE):
+            yield from self.rows(f"{self.find} {query}", part, **parameters)
+
+    def _places(self, id_: str) -> list[dict[str, Any]]:
+        if not id_ or len(id_) > _LONGEST_ID or not _encodable(id_) or id_.startswith(_VALUE):
+            return []
+        if id_.startswith(_NODE):
+            return [{"element": self.plan.node_prefix + id_.removeprefix(_NODE)}]
+        if id_.startswith(_ELEMENT):
+            return [{"element": id_.removeprefix(_ELEMENT)}]
+        literal = id_.startswith(_LITERAL)
+        keys, first = (self._literal_keys, len(self._keys)) if literal else (self._keys, 0)
+        text = id_.removeprefix(_LITERAL if literal else _PLAIN)
+        starts = [""] if len(keys) == 1 else [f"{label}:" for label, _ in keys]
+        return [
+            {f"key{first + at}": _values(text.removeprefix(start))}
+            for at, start in enumerate(starts)
+            if text.startswith(start) and len(text) > len(start)
+        ]
 
 
 @dataclass(frozen=True)
-class Node:
+class Neo4jNode:
     """A node as `cypher.head` reads it."""
 
-    plan: Plan
-    ids: Ids
+    reader: Neo4jReader
     element: str
     labels: tuple[str, ...]
     values: dict[str, Any]
@@ -34,7 +166,12 @@ class Node:
     @cached_property
     def id(self) -> str:
         """Its public id."""
-        return self.ids.node(self.element, self.labels, self.values)
+        return self.reader.node_id(self.element, self.labels, self.values)
+
+    @property
+    def plan(self) -> Neo4jPlan:
+        """How its database is read."""
+        return self.reader.plan
 
     @cached_property
     def roles(self) -> Roles:
@@ -74,10 +211,10 @@ class Node:
 
 
 @dataclass(frozen=True)
-class Value:
+class PropertyValue:
     """A literal value of a node."""
 
-    node: Node
+    node: Neo4jNode
     key: str
     index: int
     text: str
@@ -117,13 +254,7 @@ class Value:
         }
 
 
-def node(plan: Plan, ids: Ids, row: Sequence[Any]) -> Node:
-    """A node of a row [element id, labels, [[key, value], …]]."""
-    element, labels, values = row
-    return Node(plan, ids, str(element), tuple(labels), {str(key): value for key, value in values})
-
-
-def facts(owner: Node, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int, list[Value]]]:
+def facts(owner: Neo4jNode, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
     """Key, number of values and the values fetched of each property that is a fact, by key."""
     silent = owner.plan.silent(owner.labels)
     for key, size, values in sorted(rows, key=lambda row: str(row[0])):
@@ -133,18 +264,18 @@ def facts(owner: Node, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int
         # What has no text (a nested byte) is no value; a list of such is no fact.
         if texts:
             count = min(int(size), MOST_ELEMENTS)
-            yield key, count, [Value(owner, key, at, text) for at, text in enumerate(texts[:MOST_ELEMENTS])]
+            yield key, count, [PropertyValue(owner, key, at, text) for at, text in enumerate(texts[:MOST_ELEMENTS])]
 
 
 def is_data(size: int, values: Sequence[Any]) -> bool:
     """Whether a list of so many elements is data (a vector, bytes) rather than facts."""
-    many = 50
-    return size > many and any(isinstance(value, int | float) for value in values[:1])
+    return size > _LONGEST_LIST and any(isinstance(value, int | float) for value in values[:1])
 
 
-def triple(plan: Plan, subject: Node, edge: Sequence[Any], end: Node) -> Triple:
+def triple(subject: Neo4jNode, edge: Sequence[Any], end: Neo4jNode) -> Triple:
     """The statement of a relationship, from [element id, type, [[key, value], …]]."""
     element, kind, properties = edge
+    plan = subject.plan
     pairs = [
         [str(key), text] for key, value in sorted(properties, key=lambda pair: str(pair[0])) for text in elements(value)
     ][:_MOST_QUALIFIERS]
@@ -162,7 +293,7 @@ def triple(plan: Plan, subject: Node, edge: Sequence[Any], end: Node) -> Triple:
     }
 
 
-def entity(owner: Node, details: Sequence[Sequence[Any]] = (), edges: Sequence[Sequence[Any]] = ()) -> Entity:
+def entity(owner: Neo4jNode, details: Sequence[Sequence[Any]] = (), edges: Sequence[Sequence[Any]] = ()) -> Entity:
     """An entity with a line that tells it from its namesakes: its description, else at most three facts about it.
 
     Args:
@@ -183,7 +314,7 @@ def entity(owner: Node, details: Sequence[Sequence[Any]] = (), edges: Sequence[S
             if len(values[0].text) <= _DESCRIPTION_LENGTH // 2
         ][: _FACTS - 1]
         for kind, outgoing, other in edges[: _FACTS - len(said)]:
-            end = node(plan, owner.ids, other).label
+            end = owner.reader.node(other).label
             word = plan.relation_label(str(kind))
             said.append(f"{word}: {end}" if outgoing else f"{word} of {end}")
         line = "; ".join(said)
@@ -200,3 +331,109 @@ def shortened(text: str) -> str:
     """One line of bounded length."""
     line = " ".join(text.split())
     return line if len(line) <= _DESCRIPTION_LENGTH else line[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
+
+
+def value_id(fact: Fact) -> str:
+    """The id of a literal value."""
+    return _VALUE + _joined(fact)
+
+
+def fact_id(fact: Fact) -> str:
+    """The id of the triple that leads to a literal value."""
+    return "fact:" + _joined(fact)
+
+
+def read_fact(id_: str) -> Fact | None:
+    """The fact of a value's or a fact's id; None for what is neither."""
+    head, colon, rest = id_.partition(":")
+    parts = rest.split("@")
+    if not colon or head not in {"value", "fact"} or len(parts) != 4 or not _INTEGER.fullmatch(parts[2]):  # noqa: PLR2004
+        return None
+    try:
+        return Fact(unquote(parts[0], errors="strict"), unquote(parts[1], errors="strict"), int(parts[2]), parts[3])
+    except UnicodeDecodeError:
+        return None
+
+
+def edge_id(plan: Neo4jPlan, element: str, hash_: str) -> str:
+    """The id of the triple of a relationship."""
+    prefix = plan.edge_prefix
+    number = element.removeprefix(prefix) if prefix and element.startswith(prefix) else f":{element}"
+    return f"r{number}.{hash_}"
+
+
+def read_edge(plan: Neo4jPlan, id_: str) -> str | None:
+    """The element id of a triple's relationship; None for what is no such triple."""
+    number, dot, _ = id_.removeprefix("r").rpartition(".")
+    if not id_.startswith("r") or not dot or not number or len(id_) > _LONGEST_ID or not _encodable(id_):
+        return None
+    return number[1:] if number.startswith(":") else plan.edge_prefix + number
+
+
+def _joined(fact: Fact) -> str:
+    return "@".join((escaped(fact.node), escaped(fact.key), str(fact.place), fact.hash))
+
+
+def escaped(text: str) -> str:
+    """A part of an id, without the character that joins the parts."""
+    return text.replace("%", "%25").replace("@", "%40")
+
+
+def _values(text: str) -> list[Any]:
+    """What a property may hold that is written so: the string, or the number."""
+    return [text, int(text)] if _INTEGER.fullmatch(text) and abs(int(text)) < 1 << 63 else [text]
+
+
+def _text(value: Any) -> str:
+    return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
+
+
+def _encodable(text: str) -> bool:
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
+
+
+def render(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
+    """A value as text; "" for what has none (nothing, bytes, lists).
+
+    Numbers without a needless fraction, booleans as Cypher writes them, dates and times in ISO 8601, points by their
+    coordinates, long strings cut.
+    """
+    if isinstance(value, str):
+        return value if len(value) < VALUE_CUT else value[: VALUE_CUT - 1].rstrip() + "…"
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, float):
+        return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)  # noqa: PLR2004 - then exact
+    if value is None or isinstance(value, list | bytes | bytearray):
+        return ""
+    if hasattr(value, "srid"):
+        return _point(value)
+    iso = getattr(value, "iso_format", None)
+    return str(iso()) if callable(iso) else well_formed(str(value))
+
+
+def _point(value: Any) -> str:
+    names = ("longitude", "latitude", "height") if hasattr(value, "longitude") else ("x", "y", "z")
+    pairs = [(name, number) for name, number in zip(names, value, strict=False)]
+    if hasattr(value, "longitude"):
+        # As people say it, not as the coordinates are stored.
+        pairs[0], pairs[1] = pairs[1], pairs[0]
+    return ", ".join(f"{name} {render(float(number))}" for name, number in pairs)
+
+
+def elements(value: Any) -> list[str]:
+    """The texts of a value: several for a list, none for what has no text."""
+    parts = value if isinstance(value, list) else [value]
+    return [text for part in parts if (text := render(part))]
+
+
+def digest(*parts: str) -> str:
+    """A short hash by which a changed statement is told from the one that was cited."""
+    joined = "\0".join(parts).encode("utf-8", "surrogatepass")
+    return hashlib.blake2b(joined, digest_size=_HASH_BYTES).hexdigest()

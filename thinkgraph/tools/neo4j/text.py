@@ -11,32 +11,29 @@ from __future__ import annotations
 import hashlib
 import re
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 import numpy as np
 
-from thinkgraph.closing import Closing
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
 from thinkgraph.tools.encoders.rankers import Bm25Ranker
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import relation_label, well_formed
-from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.ids import Ids, escaped
-from thinkgraph.tools.neo4j.plan import EXACT_COUNTS
+from thinkgraph.tools.neo4j import cypher
+from thinkgraph.tools.neo4j.connection import Row
+from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.roles import plain_words
-from thinkgraph.tools.neo4j.rows import Node
+from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader, escaped, render
 from thinkgraph.tools.neo4j.schema import Index
-from thinkgraph.tools.neo4j.text_search import TextFinder
-from thinkgraph.tools.neo4j.values import render
-from thinkgraph.tools.neo4j.vectors import cosine, fits, sampled, vector_indexes
+from thinkgraph.tools.neo4j.search import TextFinder, cosine, fits, sampled, vector_indexes
 from thinkgraph.tools.sqlite.file import chunks
 
 if TYPE_CHECKING:
-    from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
     from thinkgraph.tools.protocols import Embedder
 
 PART, OVERLAP = 16_000, 400
@@ -76,7 +73,7 @@ class _Part:
         return 1 + len(self.passage["text"]) // _STRETCH
 
 
-class Neo4jTextStore(Closing):
+class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
     """The texts of one database. Shares its connection with the graph store, which closes it."""
 
     def __init__(self, store: Neo4jGraphStore, embedder: Embedder) -> None:
@@ -85,21 +82,25 @@ class Neo4jTextStore(Closing):
         Raises:
             KnowledgeError: the address names a vector index that is not there.
         """
-        self._store = store
         self._plan = store.plan
+        self._graph = store.info()
+        self._entities = store.reader
+        self._nodes = Neo4jReader(store.connection, store.plan, passages=True)
         self._embedder = embedder
-        self._ids = Ids(store.plan, passages=True)
         self._lock = threading.Lock()
         self._vectors: dict[str, bool] = {}
-        self._indexes = vector_indexes(store, list(self._plan.passages))
+        self._indexes = vector_indexes(self._entities, list(self._plan.passages))
         self.keys = sorted({key for label in self._things() for key in self._plan.roles[label].texts})
         """Properties of entities that are text."""
         self._own_keys = sorted({one.passage for one in self._plan.passages.values()})
-        self.finder = TextFinder(store, self.keys)
+        self.finder = TextFinder(self._entities, self.keys)
         self._info = self._counted()
 
-    def close(self) -> None:
+    def __exit__(self, *_error: object) -> None:
         """Nothing: the graph store closes the connection."""
+
+    def close(self) -> None:
+        """Nothing, as above."""
 
     @staticmethod
     def recognised(store: Neo4jGraphStore) -> bool:
@@ -115,27 +116,17 @@ class Neo4jTextStore(Closing):
 
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """See `TextStore.passages`."""
-        found: dict[str, Passage] = {}
-        wanted = {one: place for one in dict.fromkeys(ids) if (place := _read_id(one))}
-        own = [one for one, (_, key, _) in wanted.items() if not key]
-        of_entities = [one for one, (_, key, _) in wanted.items() if key]
-        for part in chunks(own, _CHUNK) if self._plan.passages else ():
-            asked = self._ids.asked([wanted[one][0] for one in part])
-            asked = [{**row, "at": wanted[part[row["i"]]][2]} for row in asked]
-            query = f"UNWIND $asked AS a {self._ids.find} RETURN {cypher.head('n')}, {self._linked('n')}, {self._text_of('n', 'a.at')}"
-            for one in self._own_parts(self._rows(query, asked)):
-                found[one["id"]] = one
-        for part in chunks(of_entities, _CHUNK) if self.keys else ():
-            asked = self._store.ids.asked([wanted[one][0] for one in part])
-            asked = [{**row, "key": wanted[part[row["i"]]][1], "at": wanted[part[row["i"]]][2]} for row in asked]
-            value = "n[a.key]"
-            text = f"[[a.key, a.at, {_piece(value, 'a.at')}]]"
-            query = (
-                f"UNWIND $asked AS a {self._store.ids.find} WITH a, n WHERE {value} = toStringOrNull({value}) "
-                f"RETURN {cypher.head('n')}, {text}"
-            )
-            for one in self._entity_parts(self._rows(query, asked)):
-                found[one["id"]] = one
+        places = [place for one in dict.fromkeys(ids) if (place := _read_id(one))]
+        own = [(owner, {"at": at}) for owner, key, at in places if not key and self._plan.passages]
+        of_entities = [(owner, {"key": key, "at": at}) for owner, key, at in places if key and self.keys]
+        query = f"RETURN {self._columns('n', 'a.at')}"
+        made = self._own_parts(self._found(self._nodes, own, query))
+        query = (
+            "WITH a, n WHERE n[a.key] = toStringOrNull(n[a.key]) "
+            f"RETURN {cypher.head('n')}, [[a.key, a.at, {_piece('n[a.key]', 'a.at')}]]"
+        )
+        made += self._entity_parts(self._found(self._entities, of_entities, query))
+        found = {one["id"]: one for one in made}
         return [None if (passage := found.get(one)) is None else _own(passage) for one in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
@@ -146,13 +137,10 @@ class Neo4jTextStore(Closing):
         if not wanted or limit < 1:
             return []
         parts: dict[str, _Part] = {}
-        for some in chunks(wanted, _CHUNK):
-            asked = self._store.ids.asked(some)
-            if self.keys:
-                found = self._entity_parts(self._rows(self._of_entities(), asked, most=_MOST_TEXTS))
-                parts.update((one["id"], _Part(one)) for one in found)
+        for targets in chunks(self._entities.targets(wanted), _CHUNK):
+            parts.update((one["id"], _Part(one)) for one in self._of_entities(targets))
             if self._plan.passages:
-                parts.update((one.passage["id"], one) for one in self._linked_parts(asked, query, limit))
+                parts.update((one.passage["id"], one) for one in self._linked_parts(targets, query, limit))
         return self._ranked(list(parts.values()), query, limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
@@ -220,13 +208,12 @@ class Neo4jTextStore(Closing):
             with self._lock:
                 if index.name not in self._vectors:
                     texts: dict[str, list[str]] = {}
-                    for head, details in sampled(self._store, label, index.properties[0], key):
-                        node = rows.node(self._plan, self._ids, head)
-                        said = {name: str(values[0]) for name, _, values in details if values}
-                        if text := said.get(key):
+                    for head, details in sampled(self._entities, label, index.properties[0], key):
+                        node = self._nodes.node(head)
+                        if text := next((str(values[0]) for name, _, values in details if name == key and values), ""):
                             title = _title(node)
                             texts[node.element] = [text, f"{title}: {text}", f"{title}\n{text}", f"{title} {text}"]
-                    self._vectors[index.name] = fits(self._store, index, self._embedder, texts)
+                    self._vectors[index.name] = fits(self._entities, index, self._embedder, texts)
                 if self._vectors[index.name]:
                     return index
         return None
@@ -239,13 +226,16 @@ class Neo4jTextStore(Closing):
 
     # Reading
 
-    def _rows(self, query: str, asked: Sequence[Any], **more: Any) -> list[list[Any]]:
-        if not asked:
-            return []
-        plan = self._plan
-        hidden = sorted(plan.mapping.hide or ())
-        constants = {"heads": plan.heads, "keys": self.keys, "own": self._own_keys, "hidden": hidden}
-        return self._store.connection.rows(query, {"asked": list(asked), **constants, **more})
+    def _parameters(self) -> dict[str, Any]:
+        return {"keys": self.keys, "own": self._own_keys, "hidden": sorted(self._plan.mapping.hide or ())}
+
+    def _rows(self, query: str, targets: Sequence[Any] | None = None, **more: Any) -> list[Row]:
+        return self._entities.rows(query, targets, **self._parameters(), **more)
+
+    def _found(self, reader: Neo4jReader, pairs: Sequence[tuple[str, dict[str, Any]]], query: str) -> Iterator[Row]:
+        """The rows of a query for the nodes of ids, each with more columns."""
+        extras = [extra for _, extra in pairs]
+        return reader.found([one for one, _ in pairs], query, extras, **self._parameters())
 
     def _things(self) -> list[str]:
         plan = self._plan
@@ -267,22 +257,30 @@ class Neo4jTextStore(Closing):
             f"WITH DISTINCT e LIMIT {_MOST_ENTITIES} RETURN {cypher.head('e')} }}"
         )
 
-    def _of_entities(self) -> str:
+    def _columns(self, node: str, at: str = "null") -> str:
+        """Cypher for a passage's node: its head, the heads of its entities, and its text as `_text_of` gives it."""
+        return f"{cypher.head(node)}, {self._linked(node)}, {self._text_of(node, at)}"
+
+    def _of_entities(self, targets: Sequence[Any], most: int = _MOST_TEXTS) -> list[Passage]:
+        """The texts that are properties of entities."""
+        if not self.keys:
+            return []
         pieces = f"[p IN range(0, {_last('n[k]')}) | [k, p, {_piece('n[k]', 'p')}]]"
         texts = f"reduce(all = [], one IN [k IN keys(n) WHERE k IN $keys AND n[k] = toStringOrNull(n[k]) | {pieces}] | all + one)"
-        return f"UNWIND $asked AS a {self._store.ids.find} WITH DISTINCT n LIMIT toInteger($most) RETURN {cypher.head('n')}, {texts}"
+        query = f"{self._entities.find} WITH DISTINCT n LIMIT toInteger($most) RETURN {cypher.head('n')}, {texts}"
+        return self._entity_parts(self._rows(query, targets, most=most))
 
-    def _linked_parts(self, asked: Sequence[Any], query: str, limit: int) -> list[_Part]:
+    def _linked_parts(self, targets: Sequence[Any], query: str, limit: int) -> list[_Part]:
         """The passages' nodes that are linked to entities: scored by the database where its vectors fit, else all."""
         labels = [label for label in self._plan.passages if label not in (self._plan.mapping.hide or ())]
         index = {label: found for label in labels if (found := self._index_for(label))}
         walk = (
-            f"UNWIND $asked AS a {self._store.ids.find} MATCH (n)-[r]-(c) "
+            f"{self._entities.find} MATCH (n)-[r]-(c) "
             f"WHERE {cypher.any_label('c', labels)} AND NOT type(r) IN $hidden WITH DISTINCT c "
         )
-        give = f"RETURN {cypher.head('c')}, {self._linked('c')}, {self._text_of('c', 'null')}, score"
+        give = f"RETURN {self._columns('c')}, score"
         if not index:
-            return list(self._scored(self._rows(f"{walk} WITH c, null AS score LIMIT {_MOST_TEXTS} {give}", asked)))
+            return self._scored(self._rows(f"{walk} WITH c, null AS score LIMIT {_MOST_TEXTS} {give}", targets))
         near = " ".join(
             f"WHEN c:{cypher.quoted(label)} AND size(c.{cypher.quoted(one.properties[0])}) = {one.dimensions} "
             f"THEN vector.similarity.cosine(c.{cypher.quoted(one.properties[0])}, $vector)"
@@ -298,7 +296,7 @@ class Neo4jTextStore(Closing):
             f"RETURN one[0] AS c, one[1] AS score }} {give}"
         )
         vector = embed_array(self._embedder, [query])[0].tolist()
-        return list(self._scored(self._rows(text, asked, vector=vector, limit=limit)))
+        return self._scored(self._rows(text, targets, vector=vector, limit=limit))
 
     def _by_vector(self, queries: Sequence[str], limit: int) -> list[list[_Part]]:
         """What vector indexes that fit find for each query."""
@@ -307,13 +305,13 @@ class Neo4jTextStore(Closing):
         if not indexes:
             return found
         vectors = embed_array(self._embedder, queries)
-        asked = [{"i": at, "v": vector.tolist()} for at, vector in enumerate(vectors)]
+        places = [{"i": at, "v": vector.tolist()} for at, vector in enumerate(vectors)]
+        query = (
+            "UNWIND $targets AS a CALL db.index.vector.queryNodes($index, toInteger($limit), a.v) YIELD node AS c, score "
+            f"RETURN a.i, {self._columns('c')}, score"
+        )
         for name in sorted(indexes):
-            query = (
-                "UNWIND $asked AS a CALL db.index.vector.queryNodes($index, toInteger($limit), a.v) YIELD node AS c, score "
-                f"RETURN a.i, {cypher.head('c')}, {self._linked('c')}, {self._text_of('c', 'null')}, score"
-            )
-            for at, *row in self._rows(query, asked, index=name, limit=limit):
+            for at, *row in self._rows(query, places, index=name, limit=limit):
                 found[at] += self._scored([row])
         return found
 
@@ -325,47 +323,43 @@ class Neo4jTextStore(Closing):
         return self._of_elements(self.finder.find(words, max(_CANDIDATES, 2 * limit)))
 
     def _of_elements(self, elements: Sequence[str]) -> list[Passage]:
-        asked = [{"element": element} for element in elements]
-        own = "UNWIND $asked AS a MATCH (n) WHERE elementId(n) = a.element "
+        targets = [{"element": element} for element in elements]
         found: list[Passage] = []
         if self._plan.passages:
             labels = cypher.any_label("n", self._plan.passages)
-            query = f"{own} AND {labels} RETURN {cypher.head('n')}, {self._linked('n')}, {self._text_of('n', 'null')}"
-            found += self._own_parts(self._rows(query, asked))
-        if self.keys:
-            found += self._entity_parts(self._rows(self._of_entities(), asked, most=_MOST_TEXTS))
-        return found
+            query = f"UNWIND $targets AS a MATCH (n) WHERE elementId(n) = a.element AND {labels} RETURN {self._columns('n')}"
+            found += self._own_parts(self._rows(query, targets))
+        return found + self._of_entities(targets)
 
     def _every(self, most: int = ENCODED) -> list[Passage]:
         """The first texts of the store."""
         found: list[Passage] = []
         for label in sorted(self._plan.passages):
-            query = (
-                f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($most) "
-                f"RETURN {cypher.head('n')}, {self._linked('n')}, {self._text_of('n', 'null')}"
-            )
-            found += self._own_parts(self._rows(query, [0], most=most))
-        for label in sorted(self._things()) if self.keys else ():
+            query = f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($most) RETURN {self._columns('n')}"
+            found += self._own_parts(self._rows(query, most=most))
+        for label in sorted(self._things()):
             wanted = self._plan.roles[label].texts
-            if not wanted or not label:
-                continue
-            has = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in wanted)
-            query = f"MATCH (n:{cypher.quoted(label)}) WHERE {has} RETURN elementId(n) LIMIT toInteger($most)"
-            asked = [{"element": str(row[0])} for row in self._rows(query, [0], most=most)]
-            found += self._entity_parts(self._rows(self._of_entities(), asked, most=most))
+            if wanted and label:
+                has = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in wanted)
+                query = f"MATCH (n:{cypher.quoted(label)}) WHERE {has} RETURN elementId(n) LIMIT toInteger($most)"
+                targets = [{"element": str(row[0])} for row in self._rows(query, most=most)]
+                found += self._of_entities(targets, most)
         return list({one["id"]: one for one in found}.values())
 
-    def _scored(self, found: Iterable[Sequence[Any]]) -> Iterable[_Part]:
-        for head, linked, texts, score in found:
-            for passage in self._own_parts([(head, linked, texts)]):
-                yield _Part(passage, None if score is None else cosine(score))
+    def _scored(self, found: Iterable[Row]) -> list[_Part]:
+        """Passages from rows as for `_own_parts`, with the score that the database gave them."""
+        return [
+            _Part(passage, None if score is None else cosine(score))
+            for *row, score in found
+            for passage in self._own_parts([row])
+        ]
 
     def _own_parts(self, found: Iterable[Sequence[Any]]) -> list[Passage]:
         """Passages from rows of passages' nodes: head, heads of linked entities, [[property, part, text], …]."""
         made: list[Passage] = []
         for head, linked, texts in found:
-            node = rows.node(self._plan, self._ids, head)
-            entities = sorted({rows.node(self._plan, self._store.ids, one).id for one in linked})
+            node = self._nodes.node(head)
+            entities = sorted({self._entities.node(one).id for one in linked})
             section = render(node.values.get(node.roles.section)) if node.roles.section else ""
             for key, at, text in texts or ():
                 if key == node.roles.passage and text:
@@ -384,7 +378,7 @@ class Neo4jTextStore(Closing):
         """Passages from rows of entities: head, [[property, part, text], …]."""
         made: list[Passage] = []
         for head, texts in found:
-            node = rows.node(self._plan, self._store.ids, head)
+            node = self._entities.node(head)
             for key, at, text in sorted(texts, key=lambda one: (str(one[0]), int(one[1]))):
                 if key in node.roles.texts and text and not node.hidden and not node.literal:
                     made.append(
@@ -398,29 +392,28 @@ class Neo4jTextStore(Closing):
                     )
         return made
 
-    # Counts
+    # Neo4jCounts
 
     def _counted(self) -> TextInfo:
-        plan, graph = self._plan, self._store.info()
-        exact = plan.catalogue.nodes <= EXACT_COUNTS
+        plan, graph = self._plan, self._graph
         passages = entities = 0
         for label, one in sorted(plan.passages.items()):
             count = plan.catalogue.labels.get(label, 0)
-            if exact:
+            if plan.exact:
                 size = f"1 + {_last(f'n.{cypher.quoted(one.passage)}')}"
                 query = (
                     f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(one.passage)} <> '' "
                     f"RETURN sum(CASE WHEN n.{cypher.quoted(one.passage)} = toStringOrNull(n.{cypher.quoted(one.passage)}) THEN {size} END)"
                 )
-                ((count,),) = self._rows(query, [0])
+                ((count,),) = self._rows(query)
             passages += int(count or 0)
-        if exact and plan.passages:
+        if plan.exact and plan.passages:
             hidden = cypher.any_label("e", plan.hidden_labels | plan.literal_labels)
             query = (
                 f"MATCH (c)-[r]-(e) WHERE {cypher.any_label('c', plan.passages)} AND NOT {hidden} AND NOT type(r) IN $hidden "
                 "RETURN count(DISTINCT e)"
             )
-            ((linked,),) = self._rows(query, [0])
+            ((linked,),) = self._rows(query)
             entities += int(linked)
         elif plan.passages:
             entities += min(passages, graph["entities"])
@@ -440,7 +433,7 @@ class Neo4jTextStore(Closing):
         }
 
 
-def _title(node: Node) -> str:
+def _title(node: Neo4jNode) -> str:
     for name in node.roles.names:
         if plain_words(name.keys[0])[-1:] and plain_words(name.keys[0])[-1] in _TITLES:
             return name.render({key: render(value) for key, value in node.values.items()})
