@@ -16,7 +16,6 @@ from typing import TYPE_CHECKING, Any, Literal
 
 from typing_extensions import TypedDict
 
-from thinkgraph.closing import Closing
 from thinkgraph.config import load_config
 from thinkgraph.errors import RunError
 from thinkgraph.tools.addresses import redacted
@@ -88,7 +87,7 @@ def _held(descriptor: int, path: Path) -> bool:
         return False
 
 
-class RunStore(Closing):
+class RunStore(contextlib.AbstractContextManager["RunStore"]):
     """The runs of one user on one machine."""
 
     def __init__(self, folder: Path | None = None) -> None:
@@ -131,6 +130,9 @@ class RunStore(Closing):
     def _connect(self, name: str, *, isolation_level: Literal["DEFERRED"] | None = None) -> sqlite3.Connection:
         db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=isolation_level, check_same_thread=False)
         return self._closing.enter_context(contextlib.closing(db))
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close every file."""

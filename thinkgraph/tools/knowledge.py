@@ -12,7 +12,6 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
-from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.openers import BUNDLED, OPENERS
@@ -27,7 +26,7 @@ T = TypeVar("T")
 _SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+)://")
 
 
-class Knowledge(Closing):
+class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
     """A knowledge base, opened. Parts are made when they are first asked for; none can be exchanged afterwards.
 
     Safe to share between threads. Close it, or use it as a context manager.
@@ -120,6 +119,9 @@ class Knowledge(Closing):
             self.name, self.fingerprint, folder=self.folder, linker=make, **shared
         )
         return other
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close what was opened here; what the caller put in stays open. Closing twice is no error."""

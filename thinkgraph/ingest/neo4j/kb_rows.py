@@ -5,12 +5,12 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 
-from thinkgraph.closing import Closing
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.sqlite.file import ReadOnlyFile
@@ -61,7 +61,7 @@ class PassageRow(NamedTuple):
     vector: list[float] | None
 
 
-class KbRows(Closing):
+class KbRows(AbstractContextManager["KbRows"]):
     """The rows of a knowledge base folder. Close it, or use it as a context manager.
 
     Raises:
@@ -73,6 +73,9 @@ class KbRows(Closing):
         self.manifest = kb_files.read_manifest(folder)
         self._graph = ReadOnlyFile(folder / kb_files.GRAPH)
         self._text = ReadOnlyFile(folder / kb_files.TEXT) if kb_files.TEXT in self.manifest["files"] else None
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the files."""

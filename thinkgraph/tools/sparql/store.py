@@ -6,10 +6,10 @@ import hashlib
 import json
 import threading
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import partial
 from typing import NamedTuple
 
-from thinkgraph.closing import Closing
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
@@ -52,7 +52,7 @@ class _Step(NamedTuple):
         return self.node.strict and strict_iri(self.relation)
 
 
-class SparqlGraphStore(Closing):
+class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     """Reads a SPARQL endpoint, and nothing but SELECT queries ever goes there.
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
@@ -142,6 +142,9 @@ class SparqlGraphStore(Closing):
             search=found.search if search is None else search,
             max_names=max_names,
         )
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """End the connections; later calls raise `StoreError`."""

@@ -7,10 +7,10 @@ import random
 import sqlite3
 from bisect import bisect_right
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.linking.names import key_label
@@ -118,7 +118,7 @@ class _Span(NamedTuple):
 _NO_SPAN = _Span(range(0), range(0), [])
 
 
-class SqliteGraphStore(Closing):
+class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
     """A graph built by `thinkgraph kb build`, as a `GraphStore`. Nothing is written, not even beside the file.
 
     Safe to use from several threads at once. Close it, or use it as a context manager.
@@ -156,6 +156,9 @@ class SqliteGraphStore(Closing):
             self.close()
             verb = "update thinkgraph" if version > schema.GRAPH_FORMAT else "build it again with `thinkgraph kb build`"
             raise KnowledgeError(f"{path} has graph format {version}, not {schema.GRAPH_FORMAT}; {verb}")
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file; using the store afterwards raises `StoreError`."""

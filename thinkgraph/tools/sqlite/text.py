@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import logging
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.progress import no_progress
@@ -33,7 +33,7 @@ _CHUNK = 512
 _log = logging.getLogger(__name__)
 
 
-class SqliteTextStore(Closing):
+class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     """Reads the file that `thinkgraph.ingest.passages.build_text` wrote. Implements `TextStore`.
 
     Never writes, so the folder may be read-only. Safe from several threads. Close it, or use it as a context manager.
@@ -84,6 +84,9 @@ class SqliteTextStore(Closing):
         self.vector_count = int(meta["vectors"])
         """How many vectors are stored, all windows of all passages."""
         self._index = TextIndex(self._info, self.vector_count, self.vectors)
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the file and the index; later calls raise `StoreError`."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.closing import Closing
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import embed_array, one_line
 
@@ -26,7 +26,7 @@ _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
 
 
-class ChromaTextStore(Closing):
+class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
     """Reads a Chroma collection whose metadata say which entity each document is about. Implements `TextStore`.
 
     Chroma's filtered search is approximate and its recall falls with large filters; to keep the promise of
@@ -84,6 +84,9 @@ class ChromaTextStore(Closing):
         except self._errors as error:
             self.close()
             raise KnowledgeError(f"cannot open the Chroma collection {collection!r}: {one_line(error)}") from error
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Close the client, if this store opened it."""
