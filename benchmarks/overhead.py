@@ -34,7 +34,7 @@ from langgraph.graph import END, START, StateGraph
 from typing_extensions import TypedDict
 
 import thinkgraph as tg
-from thinkgraph.cli.runstore import RunStore
+from thinkgraph.cli.runs import RunStore
 from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.questions import Question
 from thinkgraph.models.client import ChatClient

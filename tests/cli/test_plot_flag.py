@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import ANSWER, QUESTION, Run, use_server
 
-from thinkgraph.cli.runstore import RunStore
+from thinkgraph.cli.runs import RunStore
 from thinkgraph.testing.replies import Fault
 from thinkgraph.testing.server import ModelServer
 

@@ -10,7 +10,7 @@ import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
 from graphs.cases import ROWS
 
-from thinkgraph.cli.runstore import RunOptions, RunStore
+from thinkgraph.cli.runs import RunOptions, RunStore
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.testing.replies import Fault, Hang
 from thinkgraph.testing.server import ModelServer

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
 
-from thinkgraph.cli.runstore import RunStore
+from thinkgraph.cli.runs import RunStore
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.testing.replies import Answer, Fault, Hang, Reply, server_error
 from thinkgraph.testing.server import ModelServer, ServedCall

@@ -9,10 +9,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import OFFLINE, add_kb, add_method, add_model, add_plot, configured, parse_settings
-from thinkgraph.cli.runstore import RunOptions, RunStore, new_thread
-from thinkgraph.cli.show import question_lines, render_answer, show_progress, write_json, write_line
+from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured, parse_settings
+from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
+from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
 from thinkgraph.config import model_words
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
@@ -32,9 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
     )
     parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
-    add_plot(parser)
-    parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_output(parser)
 
 
 def read_question(text: str) -> str:
@@ -122,6 +119,8 @@ def _nothing(_: str) -> None:
 
 def announce(options: RunOptions, say: Callable[[str], None]) -> None:
     """Say which model answers; for the offline one, how to use another."""
+    from thinkgraph.models.roles import OFFLINE
+
     if options["model"] == OFFLINE:
         say("model offline: no key, no network, modest skill; for a real one: --model openai:NAME or THINKGRAPH_MODEL")
     else:
@@ -176,10 +175,10 @@ def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) 
             answer: Answer | None = state.values.get("answer")
     except ThinkGraphError as error:
         raise type(error)(f"{error}; {kept}") from error
-    asked = waiting(state)
-    if asked:
+    questions = waiting(state)
+    if questions:
         # Without progress too: without the question there is nothing to reply to.
-        for line in dict.fromkeys(line for question in asked.values() for line in question_lines(question)):
+        for line in dict.fromkeys(line for question in questions.values() for line in question_lines(question)):
             speaker(quiet=False)(line)
         raise RunError(f"run {thread} waits for a reply: thinkgraph resume {thread} --answer VALUE")
     if answer is None:

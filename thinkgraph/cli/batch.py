@@ -10,17 +10,18 @@ import warnings
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import (
-    MAX_WORKERS,
     add_kb,
     add_method,
     add_model,
     add_workers,
+    check_concurrency,
     configured,
     model_name,
+    open_models,
     parse_settings,
 )
+from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.config import model_words
 from thinkgraph.errors import UsageError
 from thinkgraph.tools.addresses import redacted
@@ -64,10 +65,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no file {source}")
     if source.resolve() == out.resolve():
         raise UsageError("--out must be another file than the questions'")
-    if not 1 <= args.concurrency <= _MAX_CONCURRENCY:
-        raise UsageError(f"--concurrency must be from 1 to {_MAX_CONCURRENCY}")
-    if not 1 <= args.workers <= MAX_WORKERS:
-        raise UsageError(f"--workers must be from 1 to {MAX_WORKERS}")
+    check_concurrency(args, _MAX_CONCURRENCY)
     if args.url is not None and not args.url.startswith(("http://", "https://")):
         raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
     if args.url and args.workers > 1:
@@ -111,21 +109,13 @@ def _on_server(
 
 def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import local_asker
-    from thinkgraph.graphs.build import build, offline_model
-    from thinkgraph.models.client import rate_limiter
-    from thinkgraph.models.prices import load_prices
-    from thinkgraph.models.roles import Models
+    from thinkgraph.graphs.build import build
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.workers > 1:
         return asyncio.run(_with_workers(args, file, source, settings))
     with Knowledge.open(args.kb, text=args.text) as knowledge:
-        models = Models(
-            args.model,
-            offline=offline_model(knowledge),
-            prices=load_prices(args.prices) if args.prices else None,
-            rate_limiter=rate_limiter(args.rate),
-        )
+        models = open_models(args, knowledge, args.rate)
         graph = build(args.method, knowledge=knowledge, model=models, settings=settings, prompts=args.prompts)
 
         async def work() -> tuple[int, int, int]:

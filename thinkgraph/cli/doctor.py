@@ -98,7 +98,7 @@ def _sqlite() -> str:
 
 
 def _runs() -> str:
-    from thinkgraph.cli.runstore import RunStore
+    from thinkgraph.cli.runs import RunStore
 
     with RunStore() as runs:
         return f"{len(runs.rows())} kept in {runs.folder}"

@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from thinkgraph.cli.interrupt import INTERRUPTED
+from thinkgraph.cli.show import INTERRUPTED
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.version import VERSION
 

@@ -6,8 +6,8 @@ import argparse
 import logging
 import sys
 
-from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
+from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models, parse_settings
+from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.graphs.registry import NAMES
 
 
@@ -18,13 +18,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="NAME[,NAME]",
         help=f"methods that may be asked for, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
     )
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting that clients cannot change (ceilings: only lower), of all methods that have it or of one "
-        "(tog2.width=5); may be repeated",
+    add_set(
+        parser,
+        "a setting that clients cannot change (ceilings: only lower), of all methods that have it or of one (tog2.width=5)",
     )
     add_model(parser)
     add_kb(parser)
@@ -37,26 +33,19 @@ def run(args: argparse.Namespace) -> int:
     check_installed()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph mcp: %(levelname)s %(message)s")
 
-    from thinkgraph.graphs.build import offline_model
     from thinkgraph.integrations.mcp.tools import Tools, shared_out
-    from thinkgraph.models.prices import load_prices
-    from thinkgraph.models.roles import Models
     from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    asked = args.method
+    given = args.method
     config = configured(args)
-    chosen = methods(asked, config.get("method"))
+    chosen = methods(given, config.get("method"))
     flags = shared_out(chosen, parse_settings(args.set))
     fixed = {name: {**config.settings(name), **flags[name]} for name in chosen}
     PromptLibrary(args.prompts)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
-        models = Models(
-            args.model,
-            offline=offline_model(knowledge),
-            prices=load_prices(args.prices) if args.prices else None,
-        )
+        models = open_models(args, knowledge)
         # A server that can answer nothing is better refused to whoever starts it than to a client's model.
         models.check()
         with leaving_at_once("interrupted"):

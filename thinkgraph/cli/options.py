@@ -11,9 +11,10 @@ from thinkgraph.graphs.registry import NAMES
 
 if TYPE_CHECKING:
     from thinkgraph.config import Config
+    from thinkgraph.models.roles import Models
+    from thinkgraph.tools.knowledge import Knowledge
 
-OFFLINE = "offline"
-
+MAX_WORKERS = 64
 
 _CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model"
 
@@ -25,9 +26,6 @@ def add_model(parser: argparse._ActionsContainer, *, default: str = _CONFIGURED)
         "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
     )
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
-
-
-MAX_WORKERS = 64
 
 
 def add_bench_model(parser: argparse.ArgumentParser) -> None:
@@ -67,12 +65,21 @@ def add_method(parser: argparse.ArgumentParser) -> None:
         metavar="NAME",
         help=f"one of: {', '.join(NAMES)} ; default THINKGRAPH_METHOD, thinkgraph.toml, else tog2",
     )
+    add_set(parser, "a setting of the method, for example width=5")
+
+
+def add_methods(parser: argparse.ArgumentParser, default: Sequence[str], *, shown: str = "") -> None:
+    """--methods and --set for several methods; `shown` describes the default."""
     parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the method, for example width=5; may be repeated",
+        "--methods", metavar="NAME[,NAME]", default=",".join(default), help=f"default {shown or ','.join(default)}"
+    )
+    add_set(parser, "a setting of all methods that have it (width=5), or of one (tog2.width=5)")
+
+
+def add_set(parser: argparse._ActionsContainer, description: str) -> None:
+    """--set."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="NAME=VALUE", help=f"{description}; may be repeated"
     )
 
 
@@ -87,9 +94,11 @@ def add_workers(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def add_plot(parser: argparse.ArgumentParser) -> None:
-    """--plot."""
+def add_output(parser: argparse.ArgumentParser) -> None:
+    """--plot, --json and --quiet."""
     parser.add_argument("--plot", metavar="FILE", help="draw what led to the answer, as .svg or .html")
+    parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
+    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def configured(args: argparse.Namespace) -> Config:
@@ -140,17 +149,39 @@ def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
     return settings
 
 
-__all__ = [
-    "MAX_WORKERS",
-    "OFFLINE",
-    "add_bench_model",
-    "add_kb",
-    "add_method",
-    "add_model",
-    "add_plot",
-    "add_text",
-    "add_workers",
-    "configured",
-    "model_name",
-    "parse_settings",
-]
+def method_names(given: str) -> list[str]:
+    """The names of --methods.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    if not names:
+        raise UsageError("--methods names no method")
+    return names
+
+
+def check_concurrency(args: argparse.Namespace, most: int) -> None:
+    """Refuse a --concurrency above `most` and a --workers above 64.
+
+    Raises:
+        UsageError: one of them is out of range.
+    """
+    for name, limit in (("concurrency", most), ("workers", MAX_WORKERS)):
+        if not 1 <= getattr(args, name) <= limit:
+            raise UsageError(f"--{name} must be from 1 to {limit}")
+
+
+def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | None = None) -> Models:
+    """The models of --model and --prices, called at most `rate` times a second; the offline one uses the knowledge's encoder.
+
+    Raises:
+        UsageError: a malformed model name or price table.
+    """
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.models.client import rate_limiter
+    from thinkgraph.models.prices import load_prices
+    from thinkgraph.models.roles import Models
+
+    prices = load_prices(args.prices) if args.prices else None
+    return Models(args.model, offline=offline_model(knowledge), prices=prices, rate_limiter=rate_limiter(rate))

@@ -17,8 +17,8 @@ from thinkgraph.cli.ask import (
     waiting,
     work,
 )
-from thinkgraph.cli.options import add_model, add_plot, add_text
-from thinkgraph.cli.runstore import RunOptions, RunRow, RunStore
+from thinkgraph.cli.options import add_model, add_output, add_text
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
 from thinkgraph.config import model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
@@ -34,9 +34,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
     add_text(parser)
     parser.add_argument("--answer", metavar="VALUE", help="the reply to what the run asks (ask_user)")
-    add_plot(parser)
-    parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+    add_output(parser)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -109,10 +107,10 @@ def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Name
         return work(graph, {"question": row["question"]}, thread, runs, quiet=quiet)
     answer: Answer | None = state.values.get("answer")
     if state.next or answer is None:
-        asked = waiting(state)
-        if asked and args.answer is not None:
+        questions = waiting(state)
+        if questions and args.answer is not None:
             # Tasks side by side ask the same thing: one reply is for all of them.
-            return work(graph, Command(resume=dict.fromkeys(asked, args.answer)), thread, runs, quiet=quiet)
+            return work(graph, Command(resume=dict.fromkeys(questions, args.answer)), thread, runs, quiet=quiet)
         _nobody_waits(args)
         return work(graph, None, thread, runs, quiet=quiet)
     # Killed between the answer and the note that it is there.

@@ -1,20 +1,256 @@
-"""`thinkgraph runs`: what was asked, how it ended, and what is kept of it."""
+"""`thinkgraph runs`, and where the command line keeps its runs: checkpoints, journal, options and locks."""
 
 from __future__ import annotations
 
 import argparse
+import contextlib
+import fcntl
 import json
+import os
+import re
+import sqlite3
 import time
+import uuid
+from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal
 
-from thinkgraph.cli.runstore import RunBusyError, RunRow, RunStore
+from typing_extensions import TypedDict
+
 from thinkgraph.cli.show import write_json, write_line
-from thinkgraph.config import model_words
-from thinkgraph.errors import UsageError
+from thinkgraph.config import load_config, model_words
+from thinkgraph.errors import RunError, UsageError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.addresses import redacted
+
+if TYPE_CHECKING:
+    from langgraph.checkpoint.sqlite import SqliteSaver
+
+    from thinkgraph.models.journal import SqliteJournal
+
+
+class RunBusyError(RunError):
+    """Another process works on the run."""
+
+
+class RunOptions(TypedDict):
+    """What a run was started with, as given on the command line; enough to build its graph again."""
+
+    method: str
+    model: str | dict[str, str]
+    """One, or by role."""
+    kb: str
+    text: str | None
+    """Passages from elsewhere, None for the knowledge base's own."""
+    settings: dict[str, Any]
+    prompts: str | None
+    prices: str | None
+
+
+class RunRow(TypedDict):
+    """One thread of the command line."""
+
+    thread: str
+    question: str
+    status: str
+    """`running` until the answer is there, then the answer's status."""
+    options: RunOptions
+    after: str
+    """Id of the thread's last checkpoint before the question, "" where it had none: what came later belongs to it."""
+    created: float
+    updated: float
+
+
+def state_folder() -> Path:
+    """The folder of runs: THINKGRAPH_HOME, else the file's `runs`, else the user's state directory."""
+    own = load_config().get("runs")
+    if own:
+        return Path(own).expanduser()
+    import platformdirs
+
+    return Path(platformdirs.user_state_dir("thinkgraph"))
+
+
+def new_thread() -> str:
+    """A short id for a new run."""
+    return time.strftime("%y%m%d-", time.gmtime()) + uuid.uuid4().hex[:8]
+
 
 DAY = 86_400
+_THREAD = re.compile(r"\w[\w.@:+-]*")
+_LONGEST_THREAD = 200
+"""In bytes: a thread's lock is a file of its name."""
+
+
+def _locked(descriptor: int, path: Path) -> bool:
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        # Whoever removed the run may have taken the file away since it was opened: that lock holds nobody off.
+        return os.path.samestat(path.stat(), os.fstat(descriptor))
+    except (BlockingIOError, FileNotFoundError):
+        return False
+
+
+class RunStore(contextlib.AbstractContextManager["RunStore"]):
+    """The runs of one user on one machine."""
+
+    def __init__(self, folder: Path | None = None) -> None:
+        """Open or create the store.
+
+        Raises:
+            RunError: the folder cannot be used.
+        """
+        self.folder = folder or state_folder()
+        self._closing = contextlib.ExitStack()
+        try:
+            (self.folder / "locks").mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise RunError(
+                f"cannot keep runs in {self.folder}: {error}; set THINKGRAPH_HOME to a folder that can be written"
+            ) from None
+        try:
+            with self.using("runs.sqlite"):
+                self._db = self._connect("runs.sqlite")
+                self._db.execute(
+                    "CREATE TABLE IF NOT EXISTS asked (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
+                    " options TEXT, after TEXT, created REAL, updated REAL)"
+                )
+        except RunError:
+            self.close()
+            raise
+
+    @contextlib.contextmanager
+    def using(self, name: str = "checkpoints.sqlite") -> Iterator[None]:
+        """Turn what SQLite says about one of the store's files into a RunError that says what to do."""
+        try:
+            yield
+        except (sqlite3.Error, OSError) as error:
+            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+                advice = "it is damaged: move it away, or set THINKGRAPH_HOME to another folder"
+            else:
+                advice = "check free space and permissions, or set THINKGRAPH_HOME to another folder"
+            raise RunError(f"cannot use {self.folder / name} ({error}): {advice}") from None
+
+    def _connect(self, name: str, *, isolation_level: Literal["DEFERRED"] | None = None) -> sqlite3.Connection:
+        db = sqlite3.connect(self.folder / name, timeout=30, isolation_level=isolation_level, check_same_thread=False)
+        return self._closing.enter_context(contextlib.closing(db))
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Close every file."""
+        self._closing.close()
+
+    def keep(self, opened: Any) -> Any:
+        """Close something together with the store."""
+        return self._closing.enter_context(contextlib.closing(opened))
+
+    def checkpointer(self) -> SqliteSaver:
+        """LangGraph's SQLite checkpointer over this store."""
+        from langgraph.checkpoint.sqlite import SqliteSaver
+
+        with self.using("checkpoints.sqlite"):
+            # A step's writes are one transaction: with autocommit every one of them would be forced to disk by itself.
+            db = self._connect("checkpoints.sqlite", isolation_level="DEFERRED")
+            saver = SqliteSaver(db)
+            saver.setup()
+            # As the journal: in WAL mode a killed process loses nothing, only a power cut could take the last steps.
+            db.execute("PRAGMA synchronous=NORMAL")
+        return saver
+
+    def journal(self) -> SqliteJournal:
+        """The journal of replies beside the checkpoints."""
+        from thinkgraph.models.journal import SqliteJournal
+
+        return self._closing.enter_context(contextlib.closing(SqliteJournal(self.folder / "journal.sqlite")))
+
+    @contextlib.contextmanager
+    def lock(self, thread: str) -> Iterator[None]:
+        """Hold a thread: no other process can work on it meanwhile; freed even if this process is killed.
+
+        Raises:
+            RunBusyError: another process holds it.
+            RunError: it cannot be a thread id, or the folder cannot be used.
+        """
+        if not _THREAD.fullmatch(thread) or len(thread.encode()) > _LONGEST_THREAD:
+            raise RunError(f"'{thread[:80]}' cannot be a thread id: use letters, digits, '-' and '_'")
+        name = f"locks/{thread}.lock"
+        path = self.folder / name
+        with self.using(name):
+            file = path.open("w", encoding="utf-8")
+        with file:
+            with self.using(name):
+                locked = _locked(file.fileno(), path)
+            if not locked:
+                raise RunBusyError(f"run {thread} is being worked on by another process: wait for it, or stop it")
+            yield
+
+    def start(self, thread: str, question: str, options: RunOptions) -> None:
+        """Note that a question is being answered on a thread; passwords are not noted."""
+        now = time.time()
+        with self.using():
+            last = self.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
+        after = str(last.checkpoint["id"]) if last else ""
+        with self.using("runs.sqlite"):
+            self._db.execute(
+                "INSERT INTO asked VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
+                " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
+                " updated = excluded.updated",
+                (thread, question, json.dumps({**options, "kb": redacted(options["kb"])}), after, now, now),
+            )
+
+    def finish(self, thread: str, status: str) -> None:
+        """Note how a run ended."""
+        with self.using("runs.sqlite"):
+            self._db.execute("UPDATE asked SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
+
+    def get(self, thread: str) -> RunRow | None:
+        """The run of a thread."""
+        return next(iter(self._select("WHERE thread = ?", (thread,))), None)
+
+    def known(self, thread: str) -> RunRow:
+        """The run of a thread. Raises RunError where there is none."""
+        row = self.get(thread)
+        if row is None:
+            raise RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
+        return row
+
+    def rows(self) -> list[RunRow]:
+        """All runs, newest first."""
+        return self._select("ORDER BY updated DESC", ())
+
+    def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
+        columns = "thread, question, status, options, after, created, updated"
+        with self.using("runs.sqlite"):
+            found = self._db.execute(f"SELECT {columns} FROM asked {clause}", values).fetchall()
+        return [
+            RunRow(
+                thread=row[0],
+                question=row[1],
+                status=row[2],
+                options=json.loads(row[3]),
+                after=row[4],
+                created=row[5],
+                updated=row[6],
+            )
+            for row in found
+        ]
+
+    def remove(self, thread: str) -> None:
+        """Remove a run with its checkpoints and journal.
+
+        Raises:
+            RunError: there is no such run, or another process works on it.
+        """
+        self.known(thread)
+        with self.lock(thread):
+            with self.using():
+                self.checkpointer().delete_thread(thread)
+            self.journal().forget(thread)
+            with self.using("runs.sqlite"):
+                self._db.execute("DELETE FROM asked WHERE thread = ?", (thread,))
+            (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

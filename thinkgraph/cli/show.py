@@ -1,18 +1,25 @@
-"""Progress and answers for a terminal. Labels and passages are other people's text: control characters never get through."""
+"""The terminal: progress, answers, Ctrl-C. Labels and passages are other people's text: control characters are escaped."""
 
 from __future__ import annotations
 
+import contextlib
 import json
+import os
 import re
 import shutil
+import signal
 import sys
 import textwrap
-from collections.abc import Callable, Sequence
+import threading
+from collections.abc import Callable, Iterator, Sequence
+from types import FrameType
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, TraceLine
 from thinkgraph.state.events import Event, Scored, UserQuestion
 
+INTERRUPTED = 130
+"""Exit status after Ctrl-C, as shells have it."""
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters that JSON leaves as they are. They stand inside strings only."""
 
@@ -156,3 +163,29 @@ def render_answer(answer: Answer) -> str:
         f"answered  by {one_line(answer['model'])} with {answer['method']} in {_count(answer['rounds'], 'round')}"
     )
     return "\n".join(out)
+
+
+@contextlib.contextmanager
+def leaving_at_once(words: str) -> Iterator[None]:
+    """Within the block Ctrl-C ends the process now, whatever its threads wait for.
+
+    Python would first join the threads that wait for a model's reply, for minutes perhaps. Nothing is lost by not waiting:
+    steps and replies are on disk as soon as they exist, and a killed run resumes.
+
+    Args:
+        words: the error on stderr.
+    """
+
+    def leave(_signal: int, _frame: FrameType | None) -> None:
+        with contextlib.suppress(OSError):
+            os.write(2, f"thinkgraph: error: {words}\n".encode())
+        os._exit(INTERRUPTED)
+
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    before = signal.signal(signal.SIGINT, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)

@@ -8,17 +8,18 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.interrupt import leaving_at_once
 from thinkgraph.cli.options import (
-    MAX_WORKERS,
     add_bench_model,
     add_kb,
+    add_methods,
     add_workers,
+    check_concurrency,
     configured,
+    method_names,
     model_name,
     parse_settings,
 )
-from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -38,17 +39,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--data list names them all and says where to get each",
     )
     add_kb(parser)
-    parser.add_argument("--methods", default="tog2", metavar="NAME[,NAME]", help="default tog2")
+    add_methods(parser, ["tog2"])
     add_bench_model(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
     parser.add_argument("--type", action="append", metavar="TYPE", help="only questions of this type; may be repeated")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated",
-    )
     parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
     add_workers(parser)
     parser.add_argument(
@@ -93,9 +87,7 @@ def run(args: argparse.Namespace) -> int:
     if args.data == "list":
         return _list()
     _check_numbers(args)
-    methods = list(dict.fromkeys(name.strip() for name in args.methods.split(",") if name.strip()))
-    if not methods:
-        raise UsageError("--methods names no method")
+    methods = method_names(args.methods)
     chosen = {name: find_method(name) for name in methods}
     dataset, questions = read_dataset(args.data)
     config = configured(args)
@@ -192,10 +184,7 @@ def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Questi
 def _check_numbers(args: argparse.Namespace) -> None:
     if args.limit is not None and args.limit < 1:
         raise UsageError("--limit must be at least 1")
-    if not 1 <= args.concurrency <= MAX_CONCURRENCY:
-        raise UsageError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}")
-    if not 1 <= args.workers <= MAX_WORKERS:
-        raise UsageError(f"--workers must be from 1 to {MAX_WORKERS}")
+    check_concurrency(args, MAX_CONCURRENCY)
     if args.rate is not None and not 0 < args.rate < float("inf"):
         raise UsageError("--rate must be a number of requests a second above 0")
     if args.out and args.report:

@@ -9,9 +9,9 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import add_kb, add_model, configured, parse_settings
+from thinkgraph.cli.options import add_kb, add_methods, add_model, configured, method_names, open_models, parse_settings
 from thinkgraph.cli.show import write_json, write_line
-from thinkgraph.errors import ThinkGraphError, UsageError
+from thinkgraph.errors import ThinkGraphError
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.lines import one_line
 
@@ -26,18 +26,9 @@ _PATHS = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `compare`."""
     parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
-    parser.add_argument(
-        "--methods", metavar="NAME[,NAME]", help=f"default: all of them ({', '.join(NAMES)})", default=",".join(NAMES)
-    )
+    add_methods(parser, NAMES, shown=f"all of them ({', '.join(NAMES)})")
     add_model(parser)
     add_kb(parser)
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated",
-    )
     parser.add_argument("--json", action="store_true", help='print {"method": answer or {"error": …}} instead')
 
 
@@ -45,17 +36,12 @@ def run(args: argparse.Namespace) -> int:
     """Ask every method."""
     from thinkgraph.cli.ask import read_question
     from thinkgraph.eval.bench_setup import settings_by_method
-    from thinkgraph.graphs.build import offline_model
     from thinkgraph.graphs.registry import find_method
-    from thinkgraph.models.prices import load_prices
-    from thinkgraph.models.roles import Models
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
     question = read_question(args.question)
-    methods = list(dict.fromkeys(name.strip() for name in args.methods.split(",") if name.strip()))
-    if not methods:
-        raise UsageError("--methods names no method")
+    methods = method_names(args.methods)
     chosen = {name: find_method(name) for name in methods}
     config = configured(args)
     flags = settings_by_method(methods, parse_settings(args.set))
@@ -63,11 +49,7 @@ def run(args: argparse.Namespace) -> int:
     for name, found in chosen.items():
         resolve_settings(found.settings, settings[name])
     with Knowledge.open(args.kb, text=args.text) as knowledge:
-        models = Models(
-            args.model,
-            offline=offline_model(knowledge),
-            prices=load_prices(args.prices) if args.prices else None,
-        )
+        models = open_models(args, knowledge)
         sys.stderr.write(f"{len(methods)} methods with model {models.default} over {knowledge.name}\n")
         answers = asyncio.run(_all(question, methods, settings, knowledge, models, args.prompts))
     if args.json:

@@ -7,19 +7,18 @@ import json
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, TextIO
 
 from thinkgraph.cli.kb import documents
 from thinkgraph.cli.options import add_text
+from thinkgraph.cli.show import INTERRUPTED
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
     from thinkgraph.tools.kb_files import DocumentCounts, KbManifest
-
-INTERRUPTED = 130
-"""Exit status after Ctrl-C, as shells have it."""
 
 _SHOWN_REJECTS = 20
 _SHOWN_RELATIONS = 40
@@ -114,12 +113,9 @@ def run(args: argparse.Namespace) -> int:
         documents.check(args)
         if not args.documents:
             return _build(args)
-    progress = LineProgress(sys.stderr)
     change = {"build": documents.build, "update": documents.update, "remove": documents.remove}[args.kb_command]
-    try:
+    with LineProgress(sys.stderr) as progress:
         report = change(args, progress)
-    finally:
-        progress.close()
     _print_rejects(report.build, sys.stderr)
     _print_notes(report.build)
     _print([*_summary(report.build), *documents.summary(report)])
@@ -129,41 +125,35 @@ def run(args: argparse.Namespace) -> int:
 def _export(args: argparse.Namespace) -> int:
     from thinkgraph.cli.kb.server import export
 
-    progress = LineProgress(sys.stderr)
-    try:
+    with LineProgress(sys.stderr) as progress:
         return export(args, progress)
-    finally:
-        progress.close()
 
 
 def _build(args: argparse.Namespace) -> int:
     from thinkgraph.ingest.build import build_kb
 
-    progress = LineProgress(sys.stderr)
     try:
-        report = build_kb(
-            args.folder,
-            triples=args.triples,
-            wikidata=args.wikidata,
-            languages=args.language,
-            passages=args.passages,
-            aliases=args.aliases,
-            entities=args.entities,
-            name=args.name,
-            embedder=args.embedder,
-            literal_relations=args.literal,
-            detect_literals=not args.no_literals,
-            index=not args.no_index,
-            strict=args.strict,
-            replace=args.replace,
-            progress=progress,
-        )
+        with LineProgress(sys.stderr) as progress:
+            report = build_kb(
+                args.folder,
+                triples=args.triples,
+                wikidata=args.wikidata,
+                languages=args.language,
+                passages=args.passages,
+                aliases=args.aliases,
+                entities=args.entities,
+                name=args.name,
+                embedder=args.embedder,
+                literal_relations=args.literal,
+                detect_literals=not args.no_literals,
+                index=not args.no_index,
+                strict=args.strict,
+                replace=args.replace,
+                progress=progress,
+            )
     except KeyboardInterrupt:
-        progress.close()
         print("thinkgraph: error: interrupted; the same command goes on where it stopped", file=sys.stderr)  # noqa: T201
         return INTERRUPTED
-    finally:
-        progress.close()
     _print_rejects(report, sys.stderr)
     _print_notes(report)
     _print(_summary(report))
@@ -202,24 +192,19 @@ def _print_rejects(report: BuildReport, out: TextIO) -> None:
 
 
 def _info(args: argparse.Namespace) -> int:
-    from thinkgraph.cli.kb.server import info, is_server
+    from thinkgraph.cli.kb.server import info, is_server, show_store
 
     if is_server(args.folder) and not args.text:
         return info(args.folder, as_json=args.json)
     if "://" in args.folder or args.text:
-        from thinkgraph.cli.kb.store import show_store
-
         return show_store(args.folder, args.text, as_json=args.json)
     from thinkgraph.ingest.world import WORLD, world_folder
     from thinkgraph.tools import kb_files
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
     if args.folder == WORLD:
-        progress = LineProgress(sys.stderr)
-        try:
+        with LineProgress(sys.stderr) as progress:
             folder = world_folder(progress)
-        finally:
-            progress.close()
     else:
         folder = Path(args.folder).expanduser()
     manifest = kb_files.read_manifest(folder)
@@ -330,7 +315,7 @@ def _shown(text: str) -> str:
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
-class LineProgress:
+class LineProgress(AbstractContextManager["LineProgress"]):
     """Shows progress: one line that changes on a terminal, a line now and then elsewhere. See `Progress`."""
 
     def __init__(self, out: TextIO) -> None:
@@ -347,8 +332,8 @@ class LineProgress:
         now = time.monotonic()
         finished = total is not None and done >= total
         pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
-        told = self._terminal and (finished or stage != self._stage)
-        if not told and now - self._last < pause:
+        at_once = self._terminal and (finished or stage != self._stage)
+        if not at_once and now - self._last < pause:
             return
         self._stage, self._last = stage, now
         line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")
@@ -358,6 +343,9 @@ class LineProgress:
         else:
             self._out.write(f"{line}\n")
         self._out.flush()
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
 
     def close(self) -> None:
         """Clear the changing line."""

@@ -8,8 +8,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.interrupt import leaving_at_once
-from thinkgraph.cli.options import add_model, model_name, parse_settings
+from thinkgraph.cli.options import add_model, add_set, model_name, parse_settings
+from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def add_build_arguments(build: argparse.ArgumentParser) -> None:
         choices=("cooccurrence", "llm", "both"),
         help="where relations come from: names that stand together (the default), a model's reading, or both",
     )
-    _add_asking(group)
+    _add_model(group)
     group.add_argument("--relations", metavar="FILE", type=Path, help="the only relations to extract, one a line")
     group.add_argument("--entity-types", metavar="T[,T]", help="types of entities to tell, parted by commas")
     group.add_argument("--passage-size", metavar="N", type=int, help="characters of a passage at most (default 1000)")
@@ -56,7 +56,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     )
     update.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
     _add_documents(update)
-    _add_asking(update)
+    _add_model(update)
     remove = commands.add_parser(
         "remove",
         help="take documents out",
@@ -85,15 +85,9 @@ def _add_documents(group: argparse._ActionsContainer) -> None:
     )
 
 
-def _add_asking(group: argparse._ActionsContainer) -> None:
+def _add_model(group: argparse._ActionsContainer) -> None:
     add_model(group)
-    group.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of the extraction: concurrency, max_calls, max_cost, max_tokens …; may be repeated",
-    )
+    add_set(group, "a setting of the extraction: concurrency, max_calls, max_cost, max_tokens …")
 
 
 def check(args: argparse.Namespace) -> None:

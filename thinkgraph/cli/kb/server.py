@@ -8,8 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.interrupt import INTERRUPTED
-from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.cli.show import INTERRUPTED, write_json, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
 
@@ -37,6 +36,30 @@ def info(spec: str, *, as_json: bool) -> int:
     else:
         for line in _lines(facts):
             write_line(line)
+    return 0
+
+
+def show_store(spec: str, text: str | None, *, as_json: bool) -> int:
+    """Print what the graph (and the passages beside it) say; gives the exit status."""
+    from thinkgraph.tools.knowledge import Knowledge
+
+    with Knowledge.open(spec, text=text) as knowledge:
+        graph = knowledge.graph.info()
+        passages = knowledge.text.info() if knowledge.text else None
+        notes = list(getattr(knowledge.graph, "notes", ()))
+        name, fingerprint = knowledge.name, knowledge.fingerprint
+    if as_json:
+        write_json({"name": name, "fingerprint": fingerprint, "graph": graph, "text": passages, "notes": notes})
+        return 0
+    lines = [("name", name), ("fingerprint", fingerprint)]
+    lines += [(kind, _counted(graph[kind])) for kind in ("triples", "entities", "literals", "relations")]
+    if passages:
+        lines.append(("passages", f"{_counted(passages['passages'])} ({passages['name']})"))
+        lines.append(("with text", _counted(passages["entities"])))
+    else:
+        lines.append(("passages", "none"))
+    lines += [("note", note) for note in notes]
+    write_line("\n".join(f"{title:<12} {one_line(value)}" for title, value in lines))
     return 0
 
 
@@ -89,7 +112,7 @@ def _number(count: int) -> str:
 
 def _label_lines(label: dict[str, Any]) -> list[str]:
     head = f"  {label['nodes']:>12,}  {one_line(label['label'])}: {label['kind']}"
-    said = [
+    parts = [
         f"{word} {', '.join(map(one_line, names))}"
         for word, names in (
             ("id", [label["id"]] if label["id"] else []),
@@ -101,7 +124,7 @@ def _label_lines(label: dict[str, Any]) -> list[str]:
         )
         if names
     ]
-    return [head] + [f"{'':>16}{part}" for part in said]
+    return [head] + [f"{'':>16}{part}" for part in parts]
 
 
 def _names(indexes: dict[str, Any]) -> str:
@@ -179,3 +202,7 @@ def _to_files(folder: Path, to: str, progress: Progress) -> str:
     target = Path(to).expanduser()
     files = export_csv(folder, target, progress=progress)
     return f"{one_line(str(target))}: {len(files)} files; load them with sh {one_line(str(target))}/import.sh DATABASE"
+
+
+def _counted(number: int) -> str:
+    return f"{number:,}" if number >= 0 else "unknown"
