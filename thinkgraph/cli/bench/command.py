@@ -25,6 +25,7 @@ from thinkgraph.errors import UsageError
 if TYPE_CHECKING:
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
+    from thinkgraph.eval.workers import Workers
 
 MAX_CONCURRENCY = 512
 
@@ -77,28 +78,18 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.record import RecordFile
-    from thinkgraph.eval.workers import Work, Workers
-    from thinkgraph.graphs.registry import find_method
     from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.prices import load_prices
-    from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.data == "list":
         return _list()
     _check_numbers(args)
-    methods = method_names(args.methods)
-    chosen = {name: find_method(name) for name in methods}
     dataset, questions = read_dataset(args.data)
-    config = configured(args)
-    flags = bench_setup.settings_by_method(methods, parse_settings(args.set), style=dataset.style)
-    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
-    for name, found in chosen.items():
-        if args.seed and "seed" in found.settings.model_fields:
-            settings[name].setdefault("seed", args.seed)
-        resolve_settings(found.settings, settings[name])
+    settings = _settings(args, dataset.style)
     questions = bench_setup.spread(_of_type(questions, args), args.limit)
     name = model_name(args.model)
+    gold = args.gold_entities == "yes"
     folder = Path(args.report).expanduser() if args.report else None
     out = _results_path(args.out, folder)
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
@@ -106,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
         questions = named(questions, knowledge.graph)
         plan = bench.BenchPlan(
             questions=questions,
-            knowledge=bench_setup.gold_knowledge(knowledge, questions) if args.gold_entities == "yes" else knowledge,
+            knowledge=bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge,
             methods=settings,
             model=bench_setup.bench_model(name, questions, knowledge, seed=args.seed),
             prices=load_prices(args.prices) if args.prices else None,
@@ -118,7 +109,7 @@ def run(args: argparse.Namespace) -> int:
             plan,
             model=name,
             seed=args.seed,
-            gold_entities=args.gold_entities == "yes",
+            gold_entities=gold,
             data=bench_setup.data_name(args.data),
         )
         if folder:
@@ -127,26 +118,56 @@ def run(args: argparse.Namespace) -> int:
             done = bench.kept_results(file) if file else []
             again = f", {len(done)} answered before" if done else ""
             sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{again}\n")
-            work = Work(
-                kb=args.kb,
-                text=args.text,
-                methods=settings,
-                model=name,
-                prices=plan.prices,
-                rate=args.rate,
-                seed=args.seed,
-                gold_entities=args.gold_entities == "yes",
-                questions=questions if name.startswith(bench_setup.PERFECT) or args.gold_entities == "yes" else (),
-            )
             results = bench.run_bench(
                 plan,
                 progress=_progress,
                 keep=file.keep if file else None,
                 done=done,
-                workers=Workers(work, args.workers) if args.workers > 1 else None,
+                workers=_workers(args, settings, name, questions) if args.workers > 1 else None,
             )
     _print(results, record, folder, args)
     return 0
+
+
+def _settings(args: argparse.Namespace, style: Any) -> dict[str, dict[str, Any]]:
+    """The settings of each method: the configuration's, then those of the flags."""
+    from thinkgraph.eval.bench_setup import settings_by_method
+    from thinkgraph.graphs.registry import find_method
+    from thinkgraph.state.settings import resolve_settings
+
+    methods = method_names(args.methods)
+    schemas = {name: find_method(name).settings for name in methods}
+    config = configured(args)
+    flags = settings_by_method(methods, parse_settings(args.set), style=style)
+    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
+    for name, schema in schemas.items():
+        if args.seed and "seed" in schema.model_fields:
+            settings[name].setdefault("seed", args.seed)
+        resolve_settings(schema, settings[name])
+    return settings
+
+
+def _workers(
+    args: argparse.Namespace, settings: dict[str, dict[str, Any]], model: str, questions: list[Question]
+) -> Workers:
+    """The processes that share the questions; perfect choosers and gold entities need the questions themselves."""
+    from thinkgraph.eval.bench_setup import PERFECT
+    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.models.prices import load_prices
+
+    gold = args.gold_entities == "yes"
+    work = Work(
+        kb=args.kb,
+        text=args.text,
+        methods=settings,
+        model=model,
+        prices=load_prices(args.prices) if args.prices else None,
+        rate=args.rate,
+        seed=args.seed,
+        gold_entities=gold,
+        questions=questions if model.startswith(PERFECT) or gold else (),
+    )
+    return Workers(work, args.workers)
 
 
 def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:

@@ -9,7 +9,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import TYPE_CHECKING, TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from thinkgraph.cli.kb import documents
 from thinkgraph.cli.options import add_text
@@ -31,20 +31,29 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     from thinkgraph.cli.kb.server import add_export
 
     commands = parser.add_subparsers(dest="kb_command", metavar="COMMAND", required=True)
+    _add_build(commands)
+    documents.add_commands(commands)
+    info = commands.add_parser("info", help="show what a knowledge base holds")
+    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
+    add_text(info)
+    info.add_argument("--documents", action="store_true", help="list the documents it was built from")
+    info.add_argument("--json", action="store_true", help="print JSON")
+    add_export(commands)
+
+
+_FILES: dict[str, Any] = {"metavar": "FILE", "type": Path, "action": "extend", "nargs": "+", "default": []}
+_BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
+
+
+def _add_build(commands: Any) -> None:
     build = commands.add_parser("build", help="build a knowledge base from files", description=_BUILD)
     build.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder; made by the build")
     build.add_argument(
         "--triples",
-        metavar="FILE",
-        type=Path,
-        action="extend",
-        nargs="+",
-        default=[],
+        **_FILES,
         help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl, .rdf, .nq …), plain, .gz or .bz2; may be repeated",
     )
-    build.add_argument(
-        "--wikidata", metavar="FILE", type=Path, action="extend", nargs="+", default=[], help="a JSON dump of Wikidata"
-    )
+    build.add_argument("--wikidata", **_FILES, help="a JSON dump of Wikidata")
     build.add_argument(
         "--language",
         metavar="CODE[,CODE]",
@@ -52,15 +61,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         default=[],
         help="of names and texts in RDF and dumps, the best first (default en; if given, RDF values in others are left out)",
     )
-    build.add_argument(
-        "--passages",
-        metavar="FILE",
-        type=Path,
-        action="extend",
-        nargs="+",
-        default=[],
-        help="JSON Lines: id, text, title…",
-    )
+    build.add_argument("--passages", **_FILES, help="JSON Lines: id, text, title…")
     build.add_argument("--aliases", metavar="FILE", type=Path, help="JSON: {entity: [alias, …]}")
     build.add_argument("--entities", metavar="FILE", type=Path, help="TSV or JSON Lines: id, label, type, description")
     build.add_argument("--name", metavar="NAME", help="name of the knowledge base (by default the folder's)")
@@ -84,16 +85,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
     documents.add_build_arguments(build)
-    documents.add_commands(commands)
-    info = commands.add_parser("info", help="show what a knowledge base holds")
-    info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
-    add_text(info)
-    info.add_argument("--documents", action="store_true", help="list the documents it was built from")
-    info.add_argument("--json", action="store_true", help="print JSON")
-    add_export(commands)
-
-
-_BUILD = "Build a knowledge base. A build that was stopped goes on when the same command is given again."
 
 
 def _languages(text: str) -> list[str]:

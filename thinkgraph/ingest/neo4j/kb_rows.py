@@ -49,7 +49,7 @@ class TripleRow(NamedTuple):
     qualifiers: list[list[str]]
 
 
-class PassageRow(NamedTuple):
+class EncodedPassage(NamedTuple):
     """One passage, with its vector if it has exactly one."""
 
     number: int
@@ -121,7 +121,7 @@ class KbRows(AbstractContextManager["KbRows"]):
                 qualifiers = json.loads(pairs) if pairs else []
                 yield TripleRow((relation, number), subject, name, obj, bool(literal), qualifiers)
 
-    def passages(self, *, after: int = 0) -> Iterator[PassageRow]:
+    def passages(self, *, after: int = 0) -> Iterator[EncodedPassage]:
         """All passages, in the order of their numbers."""
         if self._text is None:
             return
@@ -134,7 +134,7 @@ class KbRows(AbstractContextManager["KbRows"]):
             for no, id_, title, section, text, entities, blob in db.execute(sql, (after,)):
                 single = blob is not None and len(blob) == size
                 vector = np.frombuffer(blob, VECTOR_TYPE).astype(np.float32).tolist() if single else None
-                yield PassageRow(no, id_, title, section, text, json.loads(entities), vector)
+                yield EncodedPassage(no, id_, title, section, text, json.loads(entities), vector)
 
     def dimensions(self) -> int:
         """Length of the passages' vectors; 0 where there are none."""

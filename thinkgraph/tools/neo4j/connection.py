@@ -191,7 +191,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
         Args:
             address: where it is.
-            writes: whether it may be written to (`kb export`), and asked for by whoever wants to read his own writes.
+            writes: whether it may be written to (`kb export`); queries then read what this connection wrote.
 
         Raises:
             KnowledgeError: it cannot be reached or entered, is not there, or is of a release that is too old.
@@ -322,23 +322,23 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
     def _failed(self, error: Neo4jError | DriverError | OSError, seconds: float) -> StoreError:
         place = self.address.place
         code = str(getattr(error, "code", "") or "")
-        said = one_line(Exception(getattr(error, "message", "") or str(error)))
+        message = one_line(Exception(getattr(error, "message", "") or str(error)))
         if "TransactionTimedOut" in code:
             return TimedOutError(
                 f"a query took Neo4j at {place} more than {seconds:g} seconds; allow more with ?timeout=SECONDS"
             )
         if ".Security." in code:
-            return StoreError(self._security(code, said))
+            return StoreError(self._security(code, message))
         if "DatabaseNotFound" in code or "DatabaseUnavailable" in code:
             name = self.database or "(the default)"
             return StoreError(
                 f"Neo4j at {place} has no database '{name}' that is online; name another: …:7687/DATABASE"
             )
         if code:
-            return StoreError(f"Neo4j at {place} failed ({code.rpartition('.')[2]}): {said}")
+            return StoreError(f"Neo4j at {place} failed ({code.rpartition('.')[2]}): {message}")
         return StoreError(f"Neo4j at {place} cannot be reached: {self._unreachable(error)}")
 
-    def _security(self, code: str, said: str) -> str:
+    def _security(self, code: str, message: str) -> str:
         place, user = self.address.place, self.address.user
         if "AuthenticationRateLimit" in code:
             return f"Neo4j at {place} refuses '{user}' for a while, after too many wrong passwords: wait and try again"
@@ -346,24 +346,26 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
             if not user:
                 return f"Neo4j at {place} wants a user and a password: neo4j://user@host, NEO4J_USERNAME and NEO4J_PASSWORD"
             return f"Neo4j at {place} does not let '{user}' in: check user and password (neo4j://user:password@…, or NEO4J_PASSWORD)"
-        return f"Neo4j at {place} forbids '{user}' to read this: {said}"
+        return f"Neo4j at {place} forbids '{user}' to read this: {message}"
 
     def _unreachable(self, error: BaseException) -> str:
         causes = list(_causes(error))
-        said = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
+        message = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
         tls = "+s" in self.address.scheme
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return f"its certificate is not trusted ({said}); {self.address.scheme.split('+')[0]}+ssc:// takes one that nobody signed"
+            return f"its certificate is not trusted ({message}); {self.address.scheme.split('+')[0]}+ssc:// takes one that nobody signed"
         if tls and any(isinstance(cause, ssl.SSLError | ConnectionResetError | EOFError) for cause in causes):
-            return f"it does not speak TLS ({said}); try {self.address.scheme.split('+')[0]}:// without +s"
+            return f"it does not speak TLS ({message}); try {self.address.scheme.split('+')[0]}:// without +s"
         text = " ".join(map(str, causes))
         if tls and "encrypted" in text:
-            return f"no TLS connection came about ({said}); is it there, and does it speak TLS?"
+            return f"no TLS connection came about ({message}); is it there, and does it speak TLS?"
         if "HTTP" in text:
             return "what answers there is a web server, not Bolt; the port of Bolt is 7687 by default"
         if "handshake" in text.lower() or "protocol" in text.lower():
-            return f"what answers there speaks no plain Bolt ({said}); if it wants TLS, use {self.address.scheme}+s://"
-        return f"{said}; is the server running, and is this its address?"
+            return (
+                f"what answers there speaks no plain Bolt ({message}); if it wants TLS, use {self.address.scheme}+s://"
+            )
+        return f"{message}; is the server running, and is this its address?"
 
 
 def _cleaned(value: Any) -> Any:

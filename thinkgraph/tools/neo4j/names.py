@@ -193,12 +193,12 @@ class Neo4jNames:
 
     def lookup(self, names: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities called exactly so; see `GraphStore.lookup`."""
-        asked = [normal_name(name) if len(name) <= _LONGEST else "" for name in names]
-        wanted = sorted({name for name in asked if name and "\ufffd" not in well_formed(name)})
+        norms = [normal_name(name) if len(name) <= _LONGEST else "" for name in names]
+        wanted = sorted({name for name in norms if name and "\ufffd" not in well_formed(name)})
         if not wanted or limit < 1:
             return [[] for _ in names]
         given: dict[str, set[str]] = {name: set() for name in wanted}
-        for name, norm in zip(names, asked, strict=True):
+        for name, norm in zip(names, norms, strict=True):
             if norm in given:
                 given[norm].add(" ".join(name.split()))
         found: dict[str, list[tuple[_Found, str, LinkMethod]]] = {}
@@ -211,18 +211,18 @@ class Neo4jNames:
                     found.setdefault(norm, []).append((one, name, method))
         for matches in found.values():
             matches.sort(key=lambda hit: (hit[2] != "exact", -hit[0].degree, hit[0].node.id))
-        return [[self._match(*hit, 1.0) for hit in found.get(norm, [])[:limit]] for norm in asked]
+        return [[self._match(*hit, 1.0) for hit in found.get(norm, [])[:limit]] for norm in norms]
 
     def search(self, texts: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities whose names share words; see `GraphStore.search`."""
-        asked = [list(dict.fromkeys(_all_words(text)[: 2 * _LONGEST])) for text in texts]
-        telling = [[word for word in one if word not in STOP_WORDS] or one for one in asked]
+        queries = [list(dict.fromkeys(_all_words(text)[: 2 * _LONGEST])) for text in texts]
+        telling = [[word for word in one if word not in STOP_WORDS] or one for one in queries]
         if not any(telling) or limit < 1:
             return [[] for _ in texts]
         found = self._candidates(self._by_words, telling, _MOST_ROWS)
         parts = [(one, name, words_of(name)) for one in found for name, _ in one.names()]
         results = []
-        for one in asked:
+        for one in queries:
             inside = set(one)
             whole = sum(map(_weight, one))
             scored = []
@@ -239,13 +239,13 @@ class Neo4jNames:
         """Entities with names spelt like the texts; see `GraphStore.search`."""
         from rapidfuzz import fuzz
 
-        asked = [folded(well_formed(text[:_LONGEST]).replace("\0", " ")) for text in texts]
-        if not any(asked) or limit < 1:
+        queries = [folded(well_formed(text[:_LONGEST]).replace("\0", " ")) for text in texts]
+        if not any(queries) or limit < 1:
             return [[] for _ in texts]
-        found = self._candidates(self._by_spelling, asked, _CANDIDATES * len(asked))
+        found = self._candidates(self._by_spelling, queries, _CANDIDATES * len(queries))
         names = [(one, name, folded(name)) for one in found for name, _ in one.names()]
         results = []
-        for whole in asked:
+        for whole in queries:
             scored = [(fuzz.ratio(whole, spelt) / 100, one, name) for one, name, spelt in names if whole]
             results.append(self._best([hit for hit in scored if hit[0] >= _LEAST_SIMILAR], "fuzzy", limit))
         return results
@@ -269,11 +269,11 @@ class Neo4jNames:
             "score": score,
         }
 
-    def _candidates(self, make: Callable[[Any, bool], Branches], asked: Any, most: int) -> list[_Found]:
+    def _candidates(self, make: Callable[[Any, bool], Branches], queries: Any, most: int) -> list[_Found]:
         """Run the branches that `make` gives; where scanning takes too long, what the indexes alone find."""
         scan = bool(self.ways.scanned) and not self._gave_up
         while True:
-            branches, parameters = make(asked, scan)
+            branches, parameters = make(queries, scan)
             if not branches:
                 return []
             try:
@@ -326,8 +326,8 @@ class Neo4jNames:
             ]
         return branches, parameters
 
-    def _by_words(self, asked: Sequence[Sequence[str]], scan: bool) -> Branches:  # noqa: FBT001 - called by position
-        parameters: dict[str, Any] = {"words": sorted({word for one in asked for word in one})}
+    def _by_words(self, queries: Sequence[Sequence[str]], scan: bool) -> Branches:  # noqa: FBT001 - called by position
+        parameters: dict[str, Any] = {"words": sorted({word for one in queries for word in one})}
         whole = "size([w IN $words WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
         part = "size([w IN $words WHERE any(x IN names WHERE x CONTAINS w)])"
         branches = [
@@ -335,11 +335,11 @@ class Neo4jNames:
             f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)"
             for group in (self.ways.scanned if scan else ())
         ]
-        texts = [" OR ".join(literally(word) for word in one[:_CANDIDATES]) for one in asked if one]
+        texts = [" OR ".join(literally(word) for word in one[:_CANDIDATES]) for one in queries if one]
         branches += self._indexed(parameters, _CANDIDATES, lambda keys: [_fields(keys, f"({text})") for text in texts])
         return branches, parameters
 
-    def _by_spelling(self, asked: Sequence[str], scan: bool) -> Branches:  # noqa: FBT001 - called by position
+    def _by_spelling(self, queries: Sequence[str], scan: bool) -> Branches:  # noqa: FBT001 - called by position
         texts = [
             {
                 "grams": (grams := trigrams(text)),
@@ -347,7 +347,7 @@ class Neo4jNames:
                 "size": len(text) + 2,
                 "slack": len(text) * (1 - _LEAST_SIMILAR) * 2,
             }
-            for text in asked
+            for text in queries
             if text
         ]
         parameters: dict[str, Any] = {"texts": texts}
@@ -361,7 +361,7 @@ class Neo4jNames:
             "RETURN n, max(best * 1.0 / size(t.grams)) AS rank ORDER BY rank DESC LIMIT toInteger($most)"
             for group in (self.ways.scanned if scan else ())
         ]
-        fuzzy = [" OR ".join(map(_fuzzy, words_of(text)[:12])) for text in asked]
+        fuzzy = [" OR ".join(map(_fuzzy, words_of(text)[:12])) for text in queries]
         lines = [text for text in fuzzy if text]
         branches += self._indexed(parameters, _CANDIDATES, lambda keys: [_fields(keys, f"({text})") for text in lines])
         return branches, parameters
@@ -382,7 +382,7 @@ class Neo4jNames:
         return f"{group.match} WITH n, [x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}] AS names"
 
     def _indexed(self, parameters: dict[str, Any], limit: int, make: Callable[[Sequence[str]], list[str]]) -> list[str]:
-        """A branch for each full-text index, asked with the lines that `make` gives for its properties."""
+        """A branch for each full-text index; `make` gives the Lucene queries for its properties."""
         branches = []
         for at, index in enumerate(self.ways.fulltext):
             parameters[f"lines{at}"], parameters[f"index{at}"] = make(index.keys), index.name

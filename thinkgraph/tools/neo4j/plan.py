@@ -24,7 +24,7 @@ UNFINISHED = "_ThinkGraphExport"
 """The label of the node by which an export knows how far it is; it goes when the export is finished."""
 _ROLES_CACHE = 4_096
 _FEW_TYPES = 50
-"""Types of relationships up to which each is asked whether it touches hidden nodes; of more, those that are met there."""
+"""Types of relationships up to which each is checked for hidden ends; of more, only those found at hidden nodes."""
 _LOOKED_AT = 200_000
 
 

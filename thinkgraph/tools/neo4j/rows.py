@@ -308,16 +308,16 @@ def entity(owner: Neo4jNode, details: Sequence[Sequence[Any]] = (), edges: Seque
     elif described:
         line = described[0]
     else:
-        said = [
+        parts = [
             f"{relation_label(key)}: {values[0].text}" + (" …" if count > 1 else "")
             for key, count, values in facts(owner, details)
             if len(values[0].text) <= _DESCRIPTION_LENGTH // 2
         ][: _FACTS - 1]
-        for kind, outgoing, other in edges[: _FACTS - len(said)]:
+        for kind, outgoing, other in edges[: _FACTS - len(parts)]:
             end = owner.reader.node(other).label
             word = plan.relation_label(str(kind))
-            said.append(f"{word}: {end}" if outgoing else f"{word} of {end}")
-        line = "; ".join(said)
+            parts.append(f"{word}: {end}" if outgoing else f"{word} of {end}")
+        line = "; ".join(parts)
     return {
         "id": owner.id,
         "label": owner.label,
@@ -434,6 +434,6 @@ def elements(value: Any) -> list[str]:
 
 
 def digest(*parts: str) -> str:
-    """A short hash by which a changed statement is told from the one that was cited."""
+    """A short hash that tells a changed statement from the one that was cited."""
     joined = "\0".join(parts).encode("utf-8", "surrogatepass")
     return hashlib.blake2b(joined, digest_size=_HASH_BYTES).hexdigest()
