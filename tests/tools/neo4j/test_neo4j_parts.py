@@ -203,8 +203,8 @@ def test_texts_vectors_and_data() -> None:
     assert found.texts == ("plot",)
     assert found.data == {"poster", "embedding"}
     assert not found.passage
-    assert not found.silent & {"tagline", "genres"}
-    assert found.silent == {"title", "plot", "poster", "embedding"}
+    assert not found.non_facts & {"tagline", "genres"}
+    assert found.non_facts == {"title", "plot", "poster", "embedding"}
 
 
 def test_one_long_name_is_no_text() -> None:
@@ -235,8 +235,8 @@ def test_labels_of_passages(label: str, properties: dict[str, list[object]], tex
 
 def test_generic_labels_have_their_type_in_a_property() -> None:
     own = {"name": numbered("x"), "type": ["city"] * 20, "description": numbered("d")}
-    assert guess(facts("__Entity__", **own)).silent == {"name", "type", "description"}
-    assert guess(facts("City", **own)).silent == {"name"}
+    assert guess(facts("__Entity__", **own)).non_facts == {"name", "type", "description"}
+    assert guess(facts("City", **own)).non_facts == {"name"}
     assert is_generic("Entity")
     assert not is_generic("LegalEntity")
 
@@ -300,4 +300,4 @@ def test_quoted_names_hold_no_open_backtick_or_escape(name: str) -> None:
 
 def test_no_labels_no_match() -> None:
     assert cypher.any_label("n", []) == "false"
-    assert Roles("X").silent == frozenset()
+    assert Roles("X").non_facts == frozenset()

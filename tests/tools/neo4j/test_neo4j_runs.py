@@ -231,7 +231,7 @@ def test_a_database_that_refuses_every_write_will_do(tmp_path: Path) -> None:
 
 @pytest.fixture
 def behind_tls(filled: Database, tmp_path: Path) -> Iterator[str]:
-    """The server behind TLS with a certificate that nobody signed; gives host and port."""
+    """The server behind TLS with a self-signed certificate; gives host and port."""
     if shutil.which("openssl") is None:
         pytest.skip("there is no openssl to make a certificate with")
     made = ["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-days", "2", "-subj", "/CN=localhost"]
@@ -277,7 +277,7 @@ def test_certificates(filled: Database, behind_tls: str) -> None:
     done = cli_run("kb", "info", spec.replace("bolt:", "bolt+s:"))
     assert done.code == 3
     assert "its certificate is not trusted" in done.line
-    assert "bolt+ssc:// takes one that nobody signed" in done.line
+    assert "bolt+ssc:// accepts a self-signed one" in done.line
     plain = cli_run("kb", "info", spec)
     assert plain.code == 3
     assert "if it wants TLS, use bolt+s://" in plain.line

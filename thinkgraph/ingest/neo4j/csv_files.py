@@ -1,4 +1,4 @@
-"""Writes a knowledge base folder as the files that `neo4j-admin database import` reads: for graphs too big to be sent."""
+"""Writes a knowledge base folder as the files that `neo4j-admin database import` reads: for graphs too big for an export over Bolt."""
 
 from __future__ import annotations
 

@@ -54,7 +54,7 @@ def export_neo4j(
         folder: of a knowledge base.
         to: `neo4j://user:password@host/database`; the user must be allowed to write.
         batch: rows of one transaction.
-        progress: told how far the work is.
+        progress: called with each stage and how far it is.
 
     Raises:
         KnowledgeError: the folder is no knowledge base, or the database is not empty.

@@ -3,7 +3,7 @@
 Entities are nodes `Entity` (id, name, type, description, aliases); values are nodes `Literal` (id, value) rather than
 properties, because in a knowledge base values have qualifiers too and entities that share one meet there; passages are nodes
 `Passage` (id, title, section, text, embedding) that are ABOUT their entities; every relation is a type of relationships of
-that name, its qualifiers properties of the relationship. `RelationType` nodes keep labels that a type's name does not tell.
+that name, its qualifiers properties of the relationship. `RelationType` nodes keep labels that cannot be made from the type's name.
 Our own Neo4j store reads this form like any other graph, with nothing to be set.
 """
 
@@ -50,7 +50,7 @@ def about_type(relations: Iterable[str]) -> str:
 
 
 def relation_labels(relations: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """The relations whose label the store would not make from the name."""
+    """Name and label of the relations whose label cannot be made from the name."""
     return [(name, label) for name, label in relations if in_words(name) != label]
 
 

@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from neo4j.exceptions import DriverError, Neo4jError
 
 SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
-"""What the driver takes: `neo4j` asks a cluster for a reader, `bolt` talks to one server; `+s` is TLS, `+ssc` TLS with a
-certificate that nobody signed."""
+"""What the driver takes: `neo4j` asks a cluster for a reader, `bolt` talks to one server; `+s` is TLS, `+ssc` TLS that accepts a
+self-signed certificate."""
 
 DEFAULT_PORT = 7687
 NONE = "none"
@@ -46,10 +46,10 @@ _NUMBERS = {"timeout": 30.0, "scan": 5.0}
 
 @dataclass(frozen=True)
 class GraphMapping:
-    """How the owner wants the graph read, where the guess from its schema is not good enough.
+    """How the graph is read, where the address says so; the schema and samples decide the rest.
 
     Each is a list of `Label.property` or `property` (of every label); `literal` and `hide` take labels, `hide` also types of
-    relationships. None leaves the guess alone; an empty list says that there is none.
+    relationships. None: the guess from the samples holds. An empty list: there is none.
     """
 
     id: tuple[str, ...] | None = None
@@ -70,7 +70,7 @@ class GraphMapping:
 
 @dataclass(frozen=True)
 class Address:
-    """Where a database is and how to get in. Its `repr` and `str` hold no password."""
+    """Host, database, credentials and options of a database. Its `repr` and `str` leave the password out."""
 
     scheme: str
     host: str
@@ -81,7 +81,7 @@ class Address:
     password: str | None = field(repr=False)
     mapping: GraphMapping = field(default_factory=GraphMapping)
     vectors: str | None = None
-    """Name of a vector index to be used whatever it was made with; "none": use none; None: the one that fits."""
+    """Name of the vector index to use; "none": use none; None: the one whose vectors match the encoder."""
     timeout: float = 30.0
     """Seconds a query may take."""
     scan: float = 5.0
@@ -105,7 +105,7 @@ def parse_address(spec: str) -> Address:
     """Read an address; what it leaves out comes from NEO4J_USERNAME, NEO4J_PASSWORD and NEO4J_DATABASE.
 
     Raises:
-        KnowledgeError: it cannot be read; the message never repeats what stands before the host.
+        KnowledgeError: it cannot be read; the message never repeats user or password.
     """
     found = _SPEC.fullmatch(spec.strip())
     if not found or found["scheme"].lower() not in SCHEMES:
@@ -353,7 +353,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         message = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
         tls = "+s" in self.address.scheme
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return f"its certificate is not trusted ({message}); {self.address.scheme.split('+')[0]}+ssc:// takes one that nobody signed"
+            return f"its certificate is not trusted ({message}); {self.address.scheme.split('+')[0]}+ssc:// accepts a self-signed one"
         if tls and any(isinstance(cause, ssl.SSLError | ConnectionResetError | EOFError) for cause in causes):
             return f"it does not speak TLS ({message}); try {self.address.scheme.split('+')[0]}:// without +s"
         text = " ".join(map(str, causes))

@@ -44,22 +44,22 @@ def _counted_values(connection: Connection, plan: Neo4jPlan) -> dict[tuple[str, 
     )
     found: dict[tuple[str, str], int] = {}
     for labels, key, size in connection.rows(query, {"data": plan.data, "most": cypher.MOST_ELEMENTS}):
-        if key not in plan.silent(labels):
+        if key not in plan.non_facts(labels):
             pair = ("\0".join(sorted(labels)), str(key))
             found[pair] = found.get(pair, 0) + int(size)
     return found
 
 
 def _estimated_values(plan: Neo4jPlan) -> dict[tuple[str, str], int]:
-    """Values by label and property, as the samples let expect."""
+    """Values by label and property, estimated from the samples."""
     shown = {label: one for label, one in plan.catalogue.samples.items() if label not in plan.hidden_labels}
     labelled = sum(one.count for one in shown.values())
     scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
     found: dict[tuple[str, str], int] = {}
     for label, one in shown.items():
-        silent = plan.silent([label])
+        non_facts = plan.non_facts([label])
         for key, facts in one.properties.items():
-            if key not in silent and one.sampled:
+            if key not in non_facts and one.sampled:
                 found[label, key] = round(one.count * scale * facts.present / one.sampled)
     return found
 
@@ -78,7 +78,7 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
     for label, count in sorted(plan.catalogue.labels.items(), key=lambda pair: (-pair[1], pair[0])):
         one = plan.roles.get(label) or roles.Roles(label)
         facts = plan.catalogue.samples.get(label)
-        silent = plan.silent([label])
+        non_facts = plan.non_facts([label])
         labels.append(
             {
                 "label": label,
@@ -89,7 +89,7 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
                 "aliases": list(one.aliases),
                 "description": one.description,
                 "text": [one.passage] if one.passage else list(one.texts),
-                "values": sorted(key for key in (facts.properties if facts else ()) if key not in silent),
+                "values": sorted(key for key in (facts.properties if facts else ()) if key not in non_facts),
             }
         )
     return {
@@ -123,7 +123,7 @@ def _kind(plan: Neo4jPlan, label: str) -> str:
 
 
 def _advice(plan: Neo4jPlan, ways: Ways, texts: TextFinder | None) -> list[str]:
-    """What is slow for want of an index, one line each with the statement that would help; we never run it."""
+    """The missing indexes, one line each with the statement that makes it; the store never runs it."""
     notes = [*ways.notes, *(texts.notes if texts else ())]
     if not plan.catalogue.indexes_known:
         notes.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")

@@ -20,7 +20,7 @@ from thinkgraph.tools.neo4j.roles import Roles, Template
 from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
 
 SCANNED = 50_000
-"""Entities up to which every name is read, which finds it however it is written; beyond that indexes are used."""
+"""Entities up to which a query compares every name, whatever its spelling; beyond that indexes are used."""
 _NORMALISES = (5, 17)
 _CANDIDATES = 60
 _PER_NAME = 100
@@ -77,7 +77,7 @@ class Ways:
     exact: tuple[tuple[str, str], ...]
     """Label and property of the indexes that find a name as it is written."""
     notes: tuple[str, ...]
-    """What is slow, and the statement that would help; one line each."""
+    """Scans of many nodes, each with the index that would replace it; one line each."""
 
 
 def find_ways(plan: Neo4jPlan, seconds: float) -> Ways:

@@ -1,4 +1,4 @@
-"""How a database's graph is read: which nodes are things, values or passages, and what names and identifies them."""
+"""How a database's graph is read: which nodes are entities, values or passages, and what names and identifies them."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Neo4jPlan:
     passages: dict[str, Roles]
     """Labels whose nodes are passages."""
     hidden_labels: frozenset[str]
-    """Labels whose nodes are no entities: passages, what tools keep, what the owner hides."""
+    """Labels whose nodes are no entities: passages, bookkeeping of tools, what the address hides."""
     hidden_types: frozenset[str]
     """Types of relationships that only touch hidden nodes, or that the owner hides."""
     mixed_types: frozenset[str]
@@ -79,10 +79,10 @@ class Neo4jPlan:
     def data(self) -> list[str]:
         """Properties that hold data or long text wherever they occur: never fetched as facts."""
         unwanted = {key for one in self.roles.values() for key in (*one.data, *one.texts, one.passage)}
-        wanted = {key for label, one in self.roles.items() for key in self._spoken(label, one)}
+        wanted = {key for label, one in self.roles.items() for key in self._fact_keys(label, one)}
         return sorted(unwanted - wanted - {""})
 
-    def _spoken(self, label: str, one: Roles) -> set[str]:
+    def _fact_keys(self, label: str, one: Roles) -> set[str]:
         facts = self.catalogue.samples.get(label)
         return {key for key in (facts.properties if facts else ()) if key not in {*one.data, *one.texts, one.passage}}
 
@@ -100,18 +100,18 @@ class Neo4jPlan:
     def _roles_of(self) -> Any:
         @functools.lru_cache(_ROLES_CACHE)
         def found(labels: tuple[str, ...]) -> Roles:
-            known = [self.roles[label] for label in self.by_specialness(labels) if label in self.roles]
+            known = [self.roles[label] for label in self.rarest_first(labels) if label in self.roles]
             return merged_roles(known or [self.roles.get("", Roles("", names=_ANY_NAME))])
 
         return found
 
-    def by_specialness(self, labels: Sequence[str]) -> list[str]:
-        """Labels with few nodes first: the most telling."""
+    def rarest_first(self, labels: Sequence[str]) -> list[str]:
+        """Labels with the fewest nodes first: they say most about a node."""
         return sorted(labels, key=lambda label: (self.catalogue.labels.get(label, 0), label))
 
     def type_of(self, labels: Sequence[str]) -> str:
-        """What kind of thing the labels say a node is, the widest first; "" where they say nothing."""
-        telling = [label for label in reversed(self.by_specialness(labels)) if label and not roles.is_generic(label)]
+        """The type of a node by its labels, the most common first; "" where all labels are generic."""
+        telling = [label for label in reversed(self.rarest_first(labels)) if label and not roles.is_generic(label)]
         return ", ".join(" ".join(label.replace("_", " ").split()) for label in telling[:3])
 
     def relation_label(self, kind: str) -> str:
@@ -127,23 +127,23 @@ class Neo4jPlan:
         base = relation.removesuffix(" (property)")
         return base if base in self.types else relation
 
-    def silent(self, labels: Sequence[str]) -> frozenset[str]:
+    def non_facts(self, labels: Sequence[str]) -> frozenset[str]:
         """Properties of a node that are no facts: those that identify and name it, long text, data."""
-        found: frozenset[str] = self._silent_of(tuple(sorted(labels)))
+        found: frozenset[str] = self._non_facts_of(tuple(sorted(labels)))
         return found
 
     @functools.cached_property
-    def _silent_of(self) -> Any:
+    def _non_facts_of(self) -> Any:
         @functools.lru_cache(_ROLES_CACHE)
         def found(labels: tuple[str, ...]) -> frozenset[str]:
             one = self.node_roles(labels)
             own = {key.key for key in (*self.keys, *self.literal_keys) if key.label in labels}
-            return one.silent | own
+            return one.non_facts | own
 
         return found
 
     def fingerprint(self, store: str, facts: object) -> str:
-        """Changes with the database, its counts and the reading of it. A changed value leaves counts as they were."""
+        """A hash of the database's identity, its counts and its plan. It does not change when only a value changes."""
         parts = [
             [store, sorted(self.catalogue.labels.items()), sorted(self.catalogue.types.items()), self.catalogue.nodes],
             [self.catalogue.relationships, sorted(self.catalogue.keys), facts],
@@ -280,7 +280,7 @@ def _types(
 
 
 def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[NodeKey, ...]:
-    """What identifies nodes: what the owner says, else a property that a constraint keeps unique."""
+    """The properties that identify nodes: those of the address, else those with a uniqueness constraint."""
     if wanted is None:
         return tuple(NodeKey(label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
     found = []
@@ -348,7 +348,7 @@ def _known(key: str, catalogue: Catalogue) -> bool:
 
 
 def _check(mapping: GraphMapping, catalogue: Catalogue) -> None:
-    """Refuse a mapping that names what the database does not have: it would be left out in silence."""
+    """Refuse a mapping that names labels, types or properties that the database does not have."""
     for role in ("id", "name", "alias", "description", "text", "passage"):
         for entry in getattr(mapping, role) or ():
             if not _resolved(entry, catalogue) or (role == "passage" and entry in catalogue.keys):

@@ -10,7 +10,7 @@ from typing import Any
 GENERIC = frozenset(
     {"entity", "node", "thing", "resource", "object", "concept", "item", "individual", "vertex", "kg builder"}
 )
-"""Labels that say nothing about a node (in plain words): its type is then in a property, if anywhere."""
+"""Labels, in plain words, that say nothing about a node's type: a property `type` may."""
 
 LITERAL_LABELS = frozenset({"literal"})
 RELATION_LABEL = "RelationType"
@@ -83,7 +83,7 @@ _FEW_CHARACTERS = 100
 _LONGEST_NAME = 120
 _FALLBACKS = 3
 _CODED, _TELLING = 1.0, 0.9
-"""How much a further name must at least sound like a name or an identifier, and how often it must tell nodes apart."""
+"""Least score of the key of a further name, and least share of different values."""
 
 
 @dataclass(frozen=True)
@@ -178,7 +178,7 @@ class LabelFacts:
 
 @dataclass(frozen=True)
 class Roles:
-    """What the properties of one label are taken for."""
+    """The role of each property of one label."""
 
     label: str
     names: tuple[Template, ...] = ()
@@ -188,7 +188,7 @@ class Roles:
     texts: tuple[str, ...] = ()
     """Long text about the node itself."""
     type_key: str = ""
-    """Property that says what a node of a generic label is."""
+    """Property with the type of a node whose label is generic."""
     passage: str = ""
     """Property that holds the text, where the label's nodes are passages rather than things."""
     section: str = ""
@@ -196,7 +196,7 @@ class Roles:
     """Vectors and encoded data: neither facts nor text."""
 
     @property
-    def silent(self) -> frozenset[str]:
+    def non_facts(self) -> frozenset[str]:
         """Properties that are no facts: names, text, data; of generic labels also description and type."""
         spoken = {self.description, self.type_key} if is_generic(self.label) else set()
         names = {key for template in self.names[:1] for key in template.keys}

@@ -256,9 +256,9 @@ class PropertyValue:
 
 def facts(owner: Neo4jNode, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
     """Key, number of values and the values fetched of each property that is a fact, by key."""
-    silent = owner.plan.silent(owner.labels)
+    non_facts = owner.plan.non_facts(owner.labels)
     for key, size, values in sorted(rows, key=lambda row: str(row[0])):
-        if key in silent or not size or is_data(size, values):
+        if key in non_facts or not size or is_data(size, values):
             continue
         texts = elements(list(values))
         # What has no text (a nested byte) is no value; a list of such is no fact.

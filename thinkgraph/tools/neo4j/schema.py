@@ -44,7 +44,7 @@ class Index:
 
 @dataclass(frozen=True)
 class Catalogue:
-    """What the database has, as it says itself."""
+    """Labels, types, properties, indexes and samples of a database."""
 
     labels: Mapping[str, int]
     """Nodes by label."""
@@ -58,7 +58,7 @@ class Catalogue:
     """Whether the user may see them."""
     samples: Mapping[str, LabelFacts]
     relation_labels: Mapping[str, str] = field(default_factory=dict)
-    """Names for people that the database itself gives to types of relationships."""
+    """Labels that the database itself gives to types of relationships."""
 
     @property
     def has_unlabelled(self) -> bool:

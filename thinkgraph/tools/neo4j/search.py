@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
 
 SCANNED = 5_000
-"""Nodes of a label up to which a scan of its texts is nothing worth a note."""
+"""Nodes of a label above which a note recommends a full-text index."""
 _CUT = 20_000
 """Characters of a text that a scan looks at."""
 
@@ -64,7 +64,7 @@ class TextFinder:
 
     @property
     def notes(self) -> list[str]:
-        """What would help where many texts are scanned, one line each."""
+        """The full-text indexes that would replace long scans, one line each."""
         counts = self._reader.plan.catalogue.labels
         return [
             f"searching the {key} of {counts[label]:,} {label} reads them all, for {self._seconds:g} s at most; their owner can "
@@ -147,7 +147,7 @@ def vector_indexes(reader: Neo4jReader, labels: Sequence[str]) -> list[Index]:
 
 
 def fits(reader: Neo4jReader, index: Index, embedder: Embedder, texts: dict[str, list[str]]) -> bool:
-    """Whether an index holds vectors of the embedder: as long as its own, and near its own for some of the same texts.
+    """Whether the embedder made the vectors of an index: same dimensions, and near its own vectors of some of the texts.
 
     Args:
         reader: the database.
@@ -182,7 +182,7 @@ def sampled(reader: Neo4jReader, label: str, key: str, text: str = "") -> list[l
 
 
 class Neo4jEntityIndex:
-    """Finds entities by what they mean, through a vector index over their nodes. Stands in for `EntityIndex`."""
+    """Finds entities by meaning, through a vector index over their nodes. Takes the place of `EntityIndex`."""
 
     def __init__(self, reader: Neo4jReader, embedder: Embedder, index: Index) -> None:
         """Search `index`, whose vectors must have been made by `embedder`: checked at the first use, and else not used."""

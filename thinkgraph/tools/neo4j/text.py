@@ -2,8 +2,8 @@
 
 A text is handed over in parts of at most 16,400 characters, so that a book in one property is many passages and never has
 to be read whole. Vectors come from the owner's vector index where it was made with the encoder at hand; otherwise the
-passages of the given entities are encoded when they are asked for, at most 256 stretches a call (of more, those that share
-most words with the query), and remembered by the encoder.
+passages of the given entities are encoded at the call, at most 256 stretches (of more, those that share most words with
+the query), and the encoder caches their vectors.
 """
 
 from __future__ import annotations
