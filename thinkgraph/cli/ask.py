@@ -85,24 +85,24 @@ def run(args: argparse.Namespace) -> int:
 
 
 def kb_spec(given: str) -> str:
-    """A knowledge base's name, valid whatever the folder `resume` is called from."""
+    """The spec of a knowledge base with an absolute path, so that `resume` works from any folder."""
     return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
 
 
 def text_spec(given: str | None) -> str | None:
-    """Passages from elsewhere as they are noted with a run."""
+    """The spec of a text store with an absolute path."""
     from thinkgraph.tools.vectorstores.specs import absolute_text
 
     return None if given is None else absolute_text(given)
 
 
 def absolute(path: str | None) -> str | None:
-    """A path that holds in any working folder."""
+    """An absolute path."""
     return str(Path(path).expanduser().absolute()) if path else None
 
 
 def speaker(*, quiet: bool) -> Callable[[str], None]:
-    """What says a line on stderr. Progress that nobody can read any more is no reason to give up a run."""
+    """A function that prints a line on stderr, or with `quiet` does nothing. A closed stderr does not end the run."""
 
     def say(line: str) -> None:
         try:
@@ -118,7 +118,7 @@ def _nothing(_: str) -> None:
 
 
 def announce(options: RunOptions, say: Callable[[str], None]) -> None:
-    """Say which model answers; for the offline one, how to use another."""
+    """Print which model answers; for the offline one, how to use another."""
     from thinkgraph.models.roles import OFFLINE
 
     if options["model"] == OFFLINE:
@@ -161,7 +161,7 @@ def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) 
     """Run a graph to its end, showing progress; with start=None from where it stopped.
 
     Raises:
-        RunError: it waits for a reply of the person's (`ask_user`), which was shown.
+        RunError: it waits for a reply of the user (`ask_user`); the question was printed.
     """
     config: Any = {"configurable": {"thread_id": thread}}
     kept = f"the run is kept: thinkgraph resume {thread}"
@@ -177,7 +177,7 @@ def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) 
         raise type(error)(f"{error}; {kept}") from error
     questions = waiting(state)
     if questions:
-        # Without progress too: without the question there is nothing to reply to.
+        # With --quiet too: without the question there is nothing to reply to.
         for line in dict.fromkeys(line for question in questions.values() for line in question_lines(question)):
             speaker(quiet=False)(line)
         raise RunError(f"run {thread} waits for a reply: thinkgraph resume {thread} --answer VALUE")
@@ -188,19 +188,19 @@ def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) 
 
 
 def waiting(state: Any) -> dict[str, UserQuestion]:
-    """What a stopped run asks the person, by interrupt id; nothing where it waits for nobody."""
+    """The questions of an interrupted run to the user, by interrupt id; empty where it waits for none."""
     return {found.id: found.value for task in state.tasks for found in task.interrupts}
 
 
 def plot_target(given: str | None) -> Path | None:
-    """The file of --plot, refused now rather than when the answer has been paid for."""
+    """The file of --plot, checked before the run makes a paid call."""
     from thinkgraph.plot.save import check_target
 
     return None if given is None else check_target(given)
 
 
 def report(answer: Answer, *, as_json: bool, plot: Path | None, say: Callable[[str], None]) -> int:
-    """Print the answer on stdout, and draw it where that is asked for."""
+    """Print the answer on stdout; with `plot`, draw it into that file. Returns the exit status."""
     if as_json:
         write_json(answer)
     else:

@@ -1,4 +1,4 @@
-"""`thinkgraph doctor`: does the installation work, does the knowledge open, does the model reply in our forms?"""
+"""`thinkgraph doctor`: checks the installation, the knowledge base, and the model's replies to every prompt."""
 
 from __future__ import annotations
 
@@ -105,7 +105,7 @@ def _runs() -> str:
 
 
 class _Base:
-    """The knowledge base, opened when it is first asked for; an opening that failed is tried again."""
+    """The knowledge base, opened when first needed; a failed opening is tried again."""
 
     def __init__(self, spec: str, text: str | None) -> None:
         self._spec = spec
@@ -128,7 +128,7 @@ class _Base:
         return self._opened
 
     def notes(self) -> list[str]:
-        """What the owner of a server could do to make it faster."""
+        """The indexes that would make a server faster, as `describe` lists them."""
         describe = getattr(self._opened.graph, "describe", None) if self._opened else None
         return [one_line(note) for note in describe(self.open().text)["missing"]] if callable(describe) else []
 

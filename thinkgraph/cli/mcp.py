@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         metavar="NAME[,NAME]",
-        help=f"methods that may be asked for, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
+        help=f"methods to serve, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
     )
     add_set(
         parser,

@@ -47,11 +47,11 @@ def run(args: argparse.Namespace) -> int:
             row = runs.known(args.thread)
             options = _options(args, row)
             if row["status"] != "running":
-                _nobody_waits(args)
+                _refuse_answer(args)
                 answer = _kept(runs, args.thread)
                 say("this run is finished; its answer:")
             else:
-                # A password is not kept with a run: it comes with the flag again, or from the environment.
+                # Runs keep no passwords: --kb or the environment gives them again.
                 answer = _go_on(runs, row, options, args)
     return report(answer, as_json=args.json, plot=plot, say=say)
 
@@ -67,8 +67,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
         method=old["method"],
         model=old["model"],
         kb=noted(old["kb"]) if args.kb is None else kb_spec(args.kb),
-        # Runs of the first release have no such note.
-        text=old.get("text") if args.text is None else text_spec(args.text),
+        text=old["text"] if args.text is None else text_spec(args.text),
         settings=old["settings"],
         prompts=absolute(args.prompts) or old["prompts"],
         prices=absolute(args.prices) or old["prices"],
@@ -76,7 +75,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
 
 
 def _kept(runs: RunStore, thread: str) -> Answer:
-    """The answer of a finished run; neither model nor knowledge is needed for it."""
+    """The answer of a finished run, which needs neither model nor knowledge."""
     with runs.using():
         last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
     answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
@@ -85,7 +84,7 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _nobody_waits(args: argparse.Namespace) -> None:
+def _refuse_answer(args: argparse.Namespace) -> None:
     if args.answer is not None:
         raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
 
@@ -102,7 +101,7 @@ def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Name
         state = graph.get_state({"configurable": {"thread_id": thread}})
     found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
     if found in {"", row["after"]}:
-        _nobody_waits(args)
+        _refuse_answer(args)
         # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
         return work(graph, {"question": row["question"]}, thread, runs, quiet=quiet)
     answer: Answer | None = state.values.get("answer")
@@ -111,7 +110,7 @@ def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Name
         if questions and args.answer is not None:
             # Tasks side by side ask the same thing: one reply is for all of them.
             return work(graph, Command(resume=dict.fromkeys(questions, args.answer)), thread, runs, quiet=quiet)
-        _nobody_waits(args)
+        _refuse_answer(args)
         return work(graph, None, thread, runs, quiet=quiet)
     # Killed between the answer and the note that it is there.
     say("this run is finished; its answer:")

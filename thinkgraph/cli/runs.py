@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class RunBusyError(RunError):
-    """Another process works on the run."""
+    """Another process has the run's lock."""
 
 
 class RunOptions(TypedDict):
@@ -112,7 +112,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             with self.using("runs.sqlite"):
                 self._db = self._connect("runs.sqlite")
                 self._db.execute(
-                    "CREATE TABLE IF NOT EXISTS asked (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
+                    "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
                     " options TEXT, after TEXT, created REAL, updated REAL)"
                 )
         except RunError:
@@ -121,7 +121,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
 
     @contextlib.contextmanager
     def using(self, name: str = "checkpoints.sqlite") -> Iterator[None]:
-        """Turn what SQLite says about one of the store's files into a RunError that says what to do."""
+        """Turn an SQLite error in one of the store's files into a RunError that says what to do."""
         try:
             yield
         except (sqlite3.Error, OSError) as error:
@@ -143,7 +143,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         self._closing.close()
 
     def keep(self, opened: Any) -> Any:
-        """Close something together with the store."""
+        """Close `opened` together with the store; returns it."""
         return self._closing.enter_context(contextlib.closing(opened))
 
     def checkpointer(self) -> SqliteSaver:
@@ -167,10 +167,10 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
 
     @contextlib.contextmanager
     def lock(self, thread: str) -> Iterator[None]:
-        """Hold a thread: no other process can work on it meanwhile; freed even if this process is killed.
+        """Lock a thread against other processes; the lock ends with the block, and with the process.
 
         Raises:
-            RunBusyError: another process holds it.
+            RunBusyError: another process has the lock.
             RunError: it cannot be a thread id, or the folder cannot be used.
         """
         if not _THREAD.fullmatch(thread) or len(thread.encode()) > _LONGEST_THREAD:
@@ -187,30 +187,34 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             yield
 
     def start(self, thread: str, question: str, options: RunOptions) -> None:
-        """Note that a question is being answered on a thread; passwords are not noted."""
+        """Record that a run answers a question on a thread; passwords are left out."""
         now = time.time()
         with self.using():
             last = self.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
         after = str(last.checkpoint["id"]) if last else ""
         with self.using("runs.sqlite"):
             self._db.execute(
-                "INSERT INTO asked VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
+                "INSERT INTO run VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
                 " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
                 " updated = excluded.updated",
                 (thread, question, json.dumps({**options, "kb": redacted(options["kb"])}), after, now, now),
             )
 
     def finish(self, thread: str, status: str) -> None:
-        """Note how a run ended."""
+        """Record the status of a finished run."""
         with self.using("runs.sqlite"):
-            self._db.execute("UPDATE asked SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
+            self._db.execute("UPDATE run SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
 
     def get(self, thread: str) -> RunRow | None:
         """The run of a thread."""
         return next(iter(self._select("WHERE thread = ?", (thread,))), None)
 
     def known(self, thread: str) -> RunRow:
-        """The run of a thread. Raises RunError where there is none."""
+        """The run of a thread.
+
+        Raises:
+            RunError: there is none.
+        """
         row = self.get(thread)
         if row is None:
             raise RunError(f"there is no run {thread}; 'thinkgraph runs' lists them")
@@ -223,7 +227,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
     def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
         columns = "thread, question, status, options, after, created, updated"
         with self.using("runs.sqlite"):
-            found = self._db.execute(f"SELECT {columns} FROM asked {clause}", values).fetchall()
+            found = self._db.execute(f"SELECT {columns} FROM run {clause}", values).fetchall()
         return [
             RunRow(
                 thread=row[0],
@@ -249,7 +253,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
                 self.checkpointer().delete_thread(thread)
             self.journal().forget(thread)
             with self.using("runs.sqlite"):
-                self._db.execute("DELETE FROM asked WHERE thread = ?", (thread,))
+                self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
             (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
 
 

@@ -38,7 +38,7 @@ def _count(number: int, one: str, many: str = "") -> str:
 
 
 def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per kind of event
-    """One event as a line; None for those that only matter to programs."""
+    """One event as a line; None for those that only programs use."""
     if event["type"] == "linked":
         return f"linked     {_labels(event['candidates'])}"
     if event["type"] == "rephrased":
@@ -82,7 +82,7 @@ def outline(lines: Sequence[TraceLine], width: int) -> list[str]:
 
 
 def show_progress(event: Event, say: Callable[[str], None]) -> None:
-    """Say one event, if people care about it."""
+    """Print one event, if `progress_line` has a line for it."""
     if event["type"] == "traced":
         say(f"  round {event['round']}    {one_line(event['title'])}:")
         for text in outline(event["lines"], _width() - 13):
@@ -94,7 +94,7 @@ def show_progress(event: Event, say: Callable[[str], None]) -> None:
 
 
 def question_lines(question: UserQuestion) -> list[str]:
-    """What a run asks the person, for a terminal."""
+    """A run's question to the user, for a terminal."""
     shown = [f"  {one_line(question['problem'])}"] if question["problem"] else []
     shown.append(f"  {one_line(question['text'])}")
     for option in question["options"]:
@@ -104,7 +104,7 @@ def question_lines(question: UserQuestion) -> list[str]:
 
 
 def counted(number: int) -> str:
-    """A count for people; stores give -1 for what they cannot tell."""
+    """A count as words; stores give -1 for an unknown one."""
     return f"{number:,}" if number >= 0 else "an unknown number of"
 
 

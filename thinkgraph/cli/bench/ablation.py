@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--leave-out", action="append", default=[], metavar="ROW", help="leave out a row or a column; may be repeated"
     )
-    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions at a time (default 1)")
     parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
     parser.add_argument(
         "--gold-entities",
@@ -94,8 +94,8 @@ def run(args: argparse.Namespace) -> int:
         write_json({"ablation": args.name, "source": table.source, "cells": found})
     else:
         write_line(ablations.render(args.name, cells, rows, dataset=args.data.partition(":")[0]))
-        asked = f"{len(questions)} questions of {bench_setup.data_name(args.data)}"
-        write_line(f"\n{asked}, {knowledge.name}, model {model_name(args.model)}")
+        title = f"{len(questions)} questions of {bench_setup.data_name(args.data)}"
+        write_line(f"\n{title}, {knowledge.name}, model {model_name(args.model)}")
     for where, why in blank.items():
         sys.stderr.write(f"thinkgraph: error: no figure for {where}: {why}\n")
     return KnowledgeError.exit_code if blank else 0

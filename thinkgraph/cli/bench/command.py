@@ -44,7 +44,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_bench_model(parser)
     parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
     parser.add_argument("--type", action="append", metavar="TYPE", help="only questions of this type; may be repeated")
-    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions asked at a time (default 1)")
+    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions at a time (default 1)")
     add_workers(parser)
     parser.add_argument(
         "--rate", type=float, metavar="R", help="at most R requests to models a second, over all questions"

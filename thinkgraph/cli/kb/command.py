@@ -95,7 +95,11 @@ def _languages(text: str) -> list[str]:
 
 
 def run(args: argparse.Namespace) -> int:
-    """Run the command that was parsed; gives the exit status. Errors are raised as `ThinkGraphError`."""
+    """Run the parsed command; returns the exit status.
+
+    Raises:
+        ThinkGraphError: what the user can mend.
+    """
     if args.kb_command == "export":
         return _export(args)
     if args.kb_command == "info":
@@ -319,7 +323,7 @@ class LineProgress(AbstractContextManager["LineProgress"]):
         self._width = 0
 
     def __call__(self, stage: str, done: int, total: int | None) -> None:
-        """Show `done` of `total`, unless that was done a moment ago."""
+        """Show `done` of `total`; calls that follow within a moment show nothing."""
         now = time.monotonic()
         finished = total is not None and done >= total
         pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS

@@ -60,7 +60,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     remove = commands.add_parser(
         "remove",
         help="take documents out",
-        description="Take documents out of a knowledge base, with all that only they said.",
+        description="Take documents out of a knowledge base, with every statement that no other document has.",
     )
     remove.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
     remove.add_argument(

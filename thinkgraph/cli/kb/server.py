@@ -26,7 +26,7 @@ def is_server(spec: str) -> bool:
 
 
 def info(spec: str, *, as_json: bool) -> int:
-    """Show what was recognised on a server."""
+    """Print what was recognised in a Neo4j database; returns the exit status."""
     from thinkgraph.tools.knowledge import Knowledge
 
     with Knowledge.open(spec) as knowledge:
@@ -40,7 +40,7 @@ def info(spec: str, *, as_json: bool) -> int:
 
 
 def show_store(spec: str, text: str | None, *, as_json: bool) -> int:
-    """Print what the graph (and the passages beside it) say; gives the exit status."""
+    """Print what the graph and the text store report of themselves; returns the exit status."""
     from thinkgraph.tools.knowledge import Knowledge
 
     with Knowledge.open(spec, text=text) as knowledge:
@@ -106,7 +106,7 @@ def _lines(facts: dict[str, Any]) -> list[str]:
 
 
 def _number(count: int) -> str:
-    """A count, right-aligned; nothing where it was not taken."""
+    """A count, right-aligned; blank where it is unknown."""
     return f"{count:>12,}" if count >= 0 else f"{'':>12}"
 
 
