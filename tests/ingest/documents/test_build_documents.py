@@ -21,7 +21,7 @@ from thinkgraph.ingest.documents.build import (
     remove_documents,
     update_documents,
 )
-from thinkgraph.ingest.documents.cooccurrence import MENTIONS, WITH, Cooccurrence, Limits
+from thinkgraph.ingest.documents.graph import MENTIONS, WITH, Cooccurrence, Limits
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.mentions import Mention, Read
 from thinkgraph.ingest.documents.store import DocumentStore

@@ -21,8 +21,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
 from thinkgraph.ingest.build import Build, BuildReport, Inputs
-from thinkgraph.ingest.documents.cooccurrence import Limits
-from thinkgraph.ingest.documents.graph import RESOLUTION, Made, Mode, write_files
+from thinkgraph.ingest.documents.graph import RESOLUTION, Limits, Made, Mode, write_files
 from thinkgraph.ingest.documents.pieces import UnreadableError
 from thinkgraph.ingest.documents.sources import Source, find_sources, names_of, read_source
 from thinkgraph.ingest.documents.store import DocumentStore

@@ -10,9 +10,9 @@ from html import unescape
 from html.parser import HTMLParser
 from pathlib import Path
 
-from thinkgraph.ingest.documents.lists import listed
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.plain import decode, name_title
+from thinkgraph.ingest.documents.words import listed
 
 MOST_BYTES = 64 * 1024 * 1024
 """Larger files are data, not pages."""

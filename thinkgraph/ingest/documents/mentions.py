@@ -8,9 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, initials_fit
-from thinkgraph.ingest.documents.lists import GENERIC
 from thinkgraph.ingest.documents.resolve import Decision, Names, initials_agree
-from thinkgraph.ingest.documents.words import JOINT, LOOSE_JOINT, Analysis, Word, analyse, key_of_name
+from thinkgraph.ingest.documents.words import GENERIC, JOINT, LOOSE_JOINT, Analysis, Word, analyse, key_of_name
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 _COMMON_SHARE, _COMMON = 0.01, 20

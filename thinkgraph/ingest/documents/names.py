@@ -5,8 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from thinkgraph.ingest.documents.lists import CONNECTORS, DATES, HYPHENED, OPENERS, PARTS
-from thinkgraph.ingest.documents.words import JOINT, Analysis, Word
+from thinkgraph.ingest.documents.words import CONNECTORS, DATES, HYPHENED, JOINT, OPENERS, PARTS, Analysis, Word
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 

@@ -16,8 +16,7 @@ from dataclasses import dataclass, field
 from rapidfuzz.distance import OSA
 
 from thinkgraph.ingest.documents.lexicon import Form, Lexicon
-from thinkgraph.ingest.documents.lists import LEGAL_FORMS, PERSON_TITLES
-from thinkgraph.ingest.documents.words import key_of_name
+from thinkgraph.ingest.documents.words import LEGAL_FORMS, PERSON_TITLES, key_of_name
 from thinkgraph.tools.linking.lexical import stem
 
 _QUALIFIED = re.compile(r"(?P<base>.+?)\s*(?:\([^()]+\)|,\s+(?P<place>[^()]+))\s*")
