@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import codecs
 import re
+import sys
 from html import unescape
 from pathlib import Path
 
@@ -12,9 +13,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkgraph.ingest.documents import pieces as pieces_module
-from thinkgraph.ingest.documents.html import read_html
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError, cut
-from thinkgraph.ingest.documents.plain import read_markdown, read_text
+from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_text
 
 
 def passages(reading: Reading, size: int = 1000) -> list[tuple[str, str]]:
@@ -112,6 +112,32 @@ def test_html_reads_what_surrounds_main_only_where_there_is_no_main(write) -> No
 )
 def test_html_that_is_broken(write, broken: str) -> None:
     assert " ".join(passages(read_html(write("x.html", broken), None))[0][1].split()) == "Words bold"
+
+
+@pytest.mark.parametrize("page", ["<div>" * 300_000, "<b>" * 20_000, "<table>" * 20_000, "<main>" * 3_000])
+def test_html_that_is_nested_without_end_is_refused(write, page: str) -> None:
+    with pytest.raises(UnreadableError, match="nested too deeply"):
+        read_html(write("x.html", f"{page}<p>Words."), None)
+
+
+@pytest.mark.parametrize(
+    "page", ["<!-- nothing -->", "<!-- nothing", " ", "<script>var words;</script>", "<nav>Words.</nav>"]
+)
+def test_html_without_words(write, page: str) -> None:
+    reading = read_html(write("a_page.html", page), None)
+    assert (reading.title, passages(reading)) == ("a page", [])
+
+
+def test_html_between_many_tags_and_entities(write) -> None:
+    text = "<p>" + "<b>x</b>&amp;" * 50_000
+    [(_, first), *_] = passages(read_html(write("x.html", text), None))
+    assert first == "x&" * 500
+
+
+def test_html_without_lxml(write, monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "lxml", None)
+    with pytest.raises(UnreadableError, match=r"pip install 'thinkgraph\[documents\]'"):
+        read_html(write("x.html", "<p>Words."), None)
 
 
 @pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-32", "latin-1", "shift_jis"])

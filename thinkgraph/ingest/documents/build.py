@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 PASSAGE_SIZE = 1000
 """Characters of a passage at most: what the bundled encoder reads at once, and what ToG-2 shows as one chunk."""
 
-_READER = "1"
+_READER = "2"
 """Raised whenever the readers would cut the same file differently."""
 _FILES = "files"
 _REPLIES = "replies.sqlite"

@@ -51,6 +51,27 @@ class Reading:
     """Takes markup out of a passage's text."""
 
 
+class Headings:
+    """The headings above the text that is being read."""
+
+    def __init__(self, reading: Reading) -> None:
+        self._reading = reading
+        self._above: list[tuple[int, str]] = []
+
+    @property
+    def section(self) -> str:
+        """See `Piece.section`. The document's title is no part of it."""
+        return " / ".join(text for _, text in self._above)
+
+    def enter(self, level: int, text: str) -> None:
+        """Take in a heading, which ends those of its level and below. The first top heading titles a document without title."""
+        self._above = [heading for heading in self._above if heading[0] < level]
+        if level == 1 and not self._reading.title:
+            self._reading.title = text
+        if text and text != self._reading.title:
+            self._above.append((level, text))
+
+
 @dataclass(frozen=True, slots=True)
 class Cut:
     """A passage cut from a document."""
@@ -79,25 +100,12 @@ def cut(reading: Reading, size: int) -> Iterator[Cut]:
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:
     """Lines that stand together, as pieces of a bounded length."""
-    held: list[str] = []
-    size = 0
+    held = ""
     for line in lines:
-        held.append(line)
-        size += len(line)
-        while size >= LONGEST_PIECE:
-            text = "".join(held)
-            end = _paragraph_end(text)
-            yield Piece(section, text[:end], start)
-            start += end
-            held, size = [text[end:]], len(text) - end
-    if size:
-        yield Piece(section, "".join(held), start)
-
-
-def _paragraph_end(text: str) -> int:
-    """The last place in the second half at which the text can be parted: between paragraphs, lines, sentences, words."""
-    half = len(text) // 2
-    for sign in ("\n\n", "\n", ". ", "。", " "):
-        if (found := text.rfind(sign, half)) >= 0:
-            return found + len(sign)
-    return len(text)
+        held += line
+        if len(held) >= LONGEST_PIECE:
+            *spans, (rest, _) = chunk_offsets(held, LONGEST_PIECE, 0)
+            yield from (Piece(section, held[first:last], start + first) for first, last in spans)
+            held, start = held[rest:], start + rest
+    if held:
+        yield Piece(section, held, start)

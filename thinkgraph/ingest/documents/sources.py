@@ -198,23 +198,17 @@ def read_source(source: Source, encoding: str | None) -> Reading:
         return Reading(row.title, tuple(row.entities or ()), iter([Piece(row.section, row.text, 0)]))
     if source.path is None:
         raise AssertionError("a document is a file or a row")
+    from thinkgraph.ingest.documents import readers
+
     match source.kind:
         case "markdown":
-            from thinkgraph.ingest.documents.plain import read_markdown
-
-            return read_markdown(source.path, encoding)
+            return readers.read_markdown(source.path, encoding)
         case "html":
-            from thinkgraph.ingest.documents.html import read_html
-
-            return read_html(source.path, encoding)
+            return readers.read_html(source.path, encoding)
         case "pdf":
-            from thinkgraph.ingest.documents.pdf import read_pdf
-
-            return read_pdf(source.path)
+            return readers.read_pdf(source.path)
         case _:
-            from thinkgraph.ingest.documents.plain import read_text
-
-            return read_text(source.path, encoding)
+            return readers.read_text(source.path, encoding)
 
 
 __all__ = ["SUFFIXES", "Kind", "Source", "UnreadableError", "find_sources", "names_of", "read_source"]

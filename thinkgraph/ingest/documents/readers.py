@@ -1,0 +1,405 @@
+"""Reads text, Markdown, HTML and PDF files. Text and Markdown need no other package and are read as streams."""
+
+from __future__ import annotations
+
+import codecs
+import logging
+import re
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass, field
+from itertools import chain, islice
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thinkgraph.ingest.documents.pieces import Headings, Piece, Reading, UnreadableError, pieces_of
+from thinkgraph.ingest.documents.words import listed
+
+if TYPE_CHECKING:
+    from pypdf import PdfReader
+
+MOST_HTML = 64 * 1024 * 1024
+"""Bytes of an HTML file at most; larger files are data, not pages."""
+
+_BLOCK = 1 << 20
+_LONGEST_LINE = 1 << 20
+_BOMS = (
+    (codecs.BOM_UTF8, "utf-8-sig"),
+    (codecs.BOM_UTF32_LE, "utf-32"),
+    (codecs.BOM_UTF32_BE, "utf-32"),
+    (codecs.BOM_UTF16_LE, "utf-16"),
+    (codecs.BOM_UTF16_BE, "utf-16"),
+)
+_LONGEST_TITLE = 100
+
+
+def name_title(path: Path) -> str:
+    """A file's name as a title: "q3_report.txt" is "q3 report"."""
+    return " ".join(re.sub(r"[_]+|(?<=\w)-(?=\w)", " ", path.stem).split()) or path.name
+
+
+def _marked_encoding(head: bytes) -> str:
+    """The encoding that a byte order mark names; empty where there is none."""
+    return next((name for mark, name in _BOMS if head.startswith(mark)), "")
+
+
+# ---- text ---------------------------------------------------------------------------------------------------------
+
+
+def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
+    """The lines of a text file as they stand, line breaks included. A very long line comes in parts.
+
+    Args:
+        path: the file.
+        encoding: of files that are neither UTF-8 nor marked as UTF-16 or UTF-32; None: such files are refused.
+
+    Raises:
+        UnreadableError: the file cannot be read, is no text, or is written in another encoding.
+    """
+    try:
+        with path.open(encoding=_encoding_of(path, encoding), newline="\n") as stream:
+            while line := stream.readline(_LONGEST_LINE):
+                if "\0" in line:
+                    raise UnreadableError("is no text: it holds NUL characters")
+                yield line
+    except UnicodeDecodeError as error:
+        advice = "convert it (iconv -t UTF-8) or name its encoding with --encoding"
+        raise UnreadableError(f"is not {error.encoding.upper()} text ({error.reason}); {advice}") from None
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
+
+
+def _encoding_of(path: Path, encoding: str | None) -> str:
+    """The encoding of a byte order mark; else UTF-8, if no other is given or the whole file is UTF-8; else the given one."""
+    with path.open("rb") as stream:
+        marked = _marked_encoding(stream.read(4))
+    if marked or encoding is None:
+        return marked or "utf-8"
+    with suppress(UnicodeDecodeError), path.open(encoding="utf-8") as text:
+        while text.read(_BLOCK):
+            pass
+        return "utf-8"
+    return encoding
+
+
+def read_text(path: Path, encoding: str | None) -> Reading:
+    """A plain text: one section. Its title is a first line that stands alone and is no sentence, else the file's name."""
+    lines = lines_of(path, encoding)
+    head = list(islice(lines, 2))
+    title = _first_line(head)
+    start = sum(map(len, head)) if title else 0
+    return Reading(title or name_title(path), pieces=pieces_of(chain([] if title else head, lines), start=start))
+
+
+def _first_line(head: list[str]) -> str:
+    if len(head) < 2 or head[1].strip():  # noqa: PLR2004 - a line, and a blank one after it
+        return ""
+    line = head[0].strip()
+    return line if 0 < len(line) <= _LONGEST_TITLE and line[-1] not in ".!?,;:。" else ""
+
+
+# ---- Markdown -----------------------------------------------------------------------------------------------------
+
+_ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
+_SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
+_FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
+_FRONT_TITLE = re.compile(r"title\s*:\s*(.+?)\s*$", re.IGNORECASE)
+_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\]\n]*\])")
+_EMPHASIS = re.compile(r"(?<![\w*_])(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?![\w*_])")
+_CODE = re.compile(r"`+([^`\n]+)`+")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<!--.*?-->", re.DOTALL)
+_FRONT_LINES = 200
+
+
+def read_markdown(path: Path, encoding: str | None) -> Reading:
+    """A Markdown file: headings part it into sections. Fenced code and markup are left out."""
+    reading = Reading(clean=plain)
+    reading.pieces = _markdown_pieces(lines_of(path, encoding), reading, name_title(path))
+    return reading
+
+
+def _markdown_pieces(lines: Iterator[str], reading: Reading, name: str) -> Iterator[Piece]:
+    head = list(islice(lines, _FRONT_LINES))
+    front = _front_matter(head)
+    reading.title = next((found[1].strip("\"'") for line in front if (found := _FRONT_TITLE.match(line))), "")
+    start = at = sum(map(len, front))
+    headings = Headings(reading)
+    held: list[str] = []
+    fence = ""
+    for line in chain(head[len(front) :], lines):
+        at += len(line)
+        heading = None
+        mark = _FENCE.match(line)
+        if mark and mark[1].startswith(fence):
+            fence = "" if fence else mark[1]
+        elif not fence and (heading := _heading(line, held)) is None:
+            held.append(line)
+            continue
+        yield from pieces_of(held, headings.section, start)
+        held, start = [], at
+        if heading:
+            headings.enter(*heading)
+    yield from pieces_of(held, headings.section, start)
+    reading.title = reading.title or name
+
+
+def _front_matter(head: list[str]) -> list[str]:
+    """The lines of the YAML header that a file begins with."""
+    if not head or head[0].strip() != "---":
+        return []
+    return head[: next((n for n, line in enumerate(head[1:], 2) if line.strip() in {"---", "..."}), 0)]
+
+
+def _heading(line: str, held: list[str]) -> tuple[int, str] | None:
+    """Level and text of a heading. The text of an underlined one is taken from the lines held."""
+    if found := _ATX.match(line.rstrip("\r\n")):
+        return len(found[1]), plain(found[2] or "")
+    if held and (found := _SETEXT.match(line.rstrip("\r\n"))):
+        above = held[-1].strip()
+        alone = len(held) == 1 or not held[-2].strip()
+        if above and alone and len(above) <= _LONGEST_TITLE and not above.startswith(("-", "*", "|", ">")):
+            held.pop()
+            return 1 if found[1][0] == "=" else 2, plain(above)
+    return None
+
+
+def plain(text: str) -> str:
+    """Markdown without its marks: the words of links, emphasis and code."""
+    text = _LINK.sub(r"\1", _TAG.sub("", text))
+    text = _CODE.sub(r"\1", text)
+    return _EMPHASIS.sub(r"\2", text).strip()
+
+
+# ---- HTML ---------------------------------------------------------------------------------------------------------
+
+_CHARSET = re.compile(rb"<meta[^>]{0,200}?charset\s*=\s*[\"']?\s*([A-Za-z0-9_.:-]{2,40})", re.IGNORECASE)
+_HEAD_BYTES = 4096
+_SILENT = listed(
+    "script style noscript template svg math nav aside footer form button select option iframe object canvas dialog "
+    "menu audio video map"
+)
+"""Elements that hold no words of the page itself."""
+_BLOCKS = listed(
+    "address article blockquote body br center dd details div dl dt fieldset figcaption figure header hr li main ol p pre "
+    "section summary table tbody td tfoot th thead tr ul"
+)
+_HEADINGS = {f"h{level}": level for level in range(1, 7)}
+_ROLES = listed("navigation banner contentinfo search complementary dialog alert menu menubar toolbar")
+_NAMES = listed(
+    "nav navbar navigation menu sidebar footer cookie cookies breadcrumb breadcrumbs advert advertisement ads share sharing "
+    "social newsletter popup modal skip pagination pager noprint navbox toc mw-editsection metadata"
+)
+"""Words in `class` and `id` that mark what surrounds a page."""
+_LINKED, _SHORT = 0.7, 150
+"""A short block of which so much is links is a menu."""
+_SENTENCE = re.compile(r"[.!?。！？](?:\s|$)")
+_PLACE = re.compile("\x01(\\d+)\x02")
+"""An offset in the file, written into the page before it is parsed: parsers do not tell where a text stands."""
+
+
+def read_html(path: Path, encoding: str | None) -> Reading:
+    """A page: its `<main>`, else its only `<article>`, else the page without what looks like its surroundings.
+
+    Raises:
+        UnreadableError: lxml is not installed; the file cannot be read, is too large or nested too deeply, or is written
+            in an unknown encoding.
+    """
+    try:
+        from lxml import html
+    except ImportError:
+        raise UnreadableError("HTML files need lxml: pip install 'thinkgraph[documents]'") from None
+    try:
+        if path.stat().st_size > MOST_HTML:
+            raise UnreadableError(f"is larger than {MOST_HTML >> 20} MiB: no page is")
+        text = re.sub("[\\s\x00-\x1f]", " ", _decoded(path.read_bytes(), encoding))
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
+    # Every stretch of text begins with its offset: what comes before it is a tag, an entity or nothing.
+    marked = re.sub("(?:^|[>;])(?= *[^< ])", lambda found: f"{found[0]}\x01{found.end()}\x02", text)
+    parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
+    try:
+        page = html.document_fromstring(marked.encode("utf-8", "replace"), parser, ensure_head_body=True)
+    except html.etree.ParserError:
+        return Reading(name_title(path))  # nothing but comments
+    if any(error.type_name == "ERR_RESOURCE_LIMIT" for error in parser.error_log):
+        raise UnreadableError("is nested too deeply to be a page")
+    blocks, titles = _page_blocks(page)
+    heading = next((_flat(block.text) for block in blocks if block.level == 1), "")
+    reading = Reading(heading or _flat(" ".join(titles)) or name_title(path))
+    reading.pieces = _html_pieces(blocks, reading)
+    return reading
+
+
+def _decoded(raw: bytes, encoding: str | None) -> str:
+    """A whole page: as its byte order mark says, else UTF-8, else as it declares itself, else in `encoding`."""
+    declared = _CHARSET.search(raw[:_HEAD_BYTES])
+    marked = _marked_encoding(raw)
+    for name in (marked,) if marked else ("utf-8", declared and declared[1].decode("ascii"), encoding):
+        with suppress(UnicodeDecodeError, LookupError):
+            if name and "\0" not in (text := raw.decode(name, "replace" if marked else "strict")):
+                return text
+    raise UnreadableError("is not UTF-8 text and declares no other encoding that fits; name it with --encoding")
+
+
+@dataclass(slots=True)
+class _Block:
+    """Words between the tags of two block elements."""
+
+    level: int = 0
+    """1 to 6: a heading."""
+    parts: list[str] = field(default_factory=list)
+    size: int = 0
+    marks: list[tuple[int, int]] = field(default_factory=list)
+    """See `Piece.marks`."""
+    linked: int = 0
+    """How many of its characters are links."""
+
+    def add(self, marked: str, *, linked: bool) -> None:
+        """Take in a text with its offsets."""
+        for number, part in enumerate(_PLACE.split(marked)):
+            if number % 2:
+                self.marks.append((self.size, int(part)))
+            elif part:
+                self.parts.append(part)
+                self.size += len(part)
+                self.linked += len(part.strip()) * linked
+
+    @property
+    def text(self) -> str:
+        return "".join(self.parts)
+
+    @property
+    def is_menu(self) -> bool:
+        """Whether it is short, mostly links, and no sentence."""
+        words = self.text.strip()
+        return self.linked > _LINKED * len(words) and len(words) < _SHORT and not _SENTENCE.search(words)
+
+
+def _page_blocks(page: Any) -> tuple[list[_Block], list[str]]:
+    """The blocks of a page's own words, and its titles."""
+    for node in [node for node in page.iter("*") if _is_silent(node)]:
+        node.drop_tree()
+    titles = page.xpath("//title")
+    for node in titles:
+        node.drop_tree()
+    articles = page.xpath("//article")
+    for roots in (page.xpath("//main[not(ancestor::main)]"), articles if len(articles) == 1 else [], [page.body]):
+        if found := [block for root in roots for block in _blocks(root)]:
+            break
+    return found, [_PLACE.sub("", node.text or "") for node in titles]
+
+
+def _is_silent(node: Any) -> bool:
+    """Whether an element holds no words of the page itself: by its tag, or by attributes that mark surroundings."""
+    tag, given = node.tag, node.attrib
+    if tag in {"body", "html", "main", "article"}:
+        return False
+    if tag in _SILENT or (tag == "header" and next(node.iterancestors("main", "article"), None) is None):
+        return True
+    if given.get("role", "").lower() in _ROLES or "hidden" in given or given.get("aria-hidden", "").lower() == "true":
+        return True
+    names = f"{given.get('class', '')} {given.get('id', '')}".lower()
+    return bool(_NAMES & {*names.split(), *re.split(r"[\s_-]+", names)}) and tag not in {"a", "span", "p"}
+
+
+def _blocks(root: Any) -> list[_Block]:
+    from lxml import etree
+
+    blocks = [_Block()]
+    links = 0
+    for event, node in etree.iterwalk(root, events=("start", "end")):
+        begins = event == "start"
+        if node.tag in _BLOCKS or node.tag in _HEADINGS:
+            blocks.append(_Block(_HEADINGS.get(node.tag, 0) if begins else 0))
+        links += (1 if begins else -1) * (node.tag == "a")
+        if begins or node is not root:
+            blocks[-1].add((node.text if begins else node.tail) or "", linked=links > 0)
+    return [block for block in blocks if block.text.strip()]
+
+
+def _html_pieces(blocks: list[_Block], reading: Reading) -> Iterator[Piece]:
+    """The blocks of each section together."""
+    headings = Headings(reading)
+    held: list[_Block] = []
+    for block in blocks:
+        if block.level:
+            yield from _joined(held, headings.section)
+            held = []
+            headings.enter(block.level, _flat(block.text))
+        elif not block.is_menu:
+            held.append(block)
+    yield from _joined(held, headings.section)
+
+
+def _joined(blocks: list[_Block], section: str) -> Iterator[Piece]:
+    marks: list[tuple[int, int]] = []
+    size = 0
+    for block in blocks:
+        marks += [(size + at, file) for at, file in block.marks]
+        size += block.size + 1
+    if blocks:
+        yield Piece(section, "\n".join(block.text for block in blocks), marks[0][1], tuple(marks))
+
+
+def _flat(text: str) -> str:
+    return " ".join(text.split())
+
+
+# ---- PDF ----------------------------------------------------------------------------------------------------------
+
+_HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
+_LONGEST_PDF_TITLE = 200
+
+
+def read_pdf(path: Path) -> Reading:
+    """A PDF file. Offsets count the characters of its pages' texts, one after the other.
+
+    Raises:
+        UnreadableError: pypdf is not installed, or the file is damaged, encrypted, or holds pictures of text only.
+    """
+    try:
+        import pypdf
+        from pypdf.errors import PyPdfError
+    except ImportError:
+        raise UnreadableError("PDF files need pypdf: pip install 'thinkgraph[documents]'") from None
+    logging.getLogger("pypdf").setLevel(logging.CRITICAL)
+    try:
+        reader = pypdf.PdfReader(path)
+        if reader.is_encrypted and not reader.decrypt(""):
+            raise UnreadableError("is encrypted; take the password off first")
+        title = _title(reader) or name_title(path)
+    except OSError as error:
+        raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
+    except (PyPdfError, ValueError, KeyError, TypeError, IndexError, AttributeError, RecursionError) as error:
+        raise UnreadableError(f"is a damaged PDF file ({_words(error)})") from None
+    return Reading(title=title, pieces=_pages(reader), clean=lambda text: _HYPHEN.sub("", text))
+
+
+def _title(reader: PdfReader) -> str:
+    title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
+    # Word processors write the file's name there.
+    return (
+        title
+        if len(title) <= _LONGEST_PDF_TITLE and not re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE)
+        else ""
+    )
+
+
+def _pages(reader: PdfReader) -> Iterator[Piece]:
+    start = 0
+    found = False
+    number = 0
+    try:
+        for number, page in enumerate(reader.pages, start=1):
+            text = page.extract_text()
+            found = found or any(c.isalnum() for c in text)
+            yield Piece(f"page {number}", text, start)
+            start += len(text)
+    except Exception as error:  # noqa: BLE001 - damaged files fail in as many ways as there are
+        raise UnreadableError(f"is a damaged PDF file (page {max(number, 1)}: {_words(error)})") from None
+    if not found:
+        raise UnreadableError("holds no text (a scan?); run OCR over it first")
+
+
+def _words(error: BaseException) -> str:
+    return " ".join(str(error).split())[:80] or type(error).__name__
