@@ -46,17 +46,20 @@ def _retry_after(error: BaseException) -> float | None:
     value = (
         next((headers[name] for name in headers if str(name).casefold() == "retry-after"), None) if headers else None
     )
-    if not isinstance(value, str | int | float):
-        return None
+    wait = retry_after(value)
+    return None if wait is None else min(wait, MAX_WAIT)
+
+
+def retry_after(header: object) -> float | None:
+    """Seconds that a Retry-After header asks to wait; None where it is no number and no date."""
     try:
-        return max(0.0, min(float(value), MAX_WAIT))
+        return max(0.0, float(str(header)))
     except ValueError:
         pass
     try:
-        moment = email.utils.parsedate_to_datetime(str(value)).timestamp()
+        return max(0.0, email.utils.parsedate_to_datetime(str(header)).timestamp() - time.time())
     except (ValueError, TypeError, OverflowError):
         return None
-    return max(0.0, min(moment - time.time(), MAX_WAIT))
 
 
 def _reached(error: BaseException) -> str:

@@ -18,7 +18,7 @@ from thinkgraph.ingest.readers.rdf import read_rdf
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.names import key_label, relation_label
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
 E = "http://e/"
@@ -250,7 +250,7 @@ def test_a_file_and_an_endpoint_give_the_same_graph(tmp_path, monkeypatch, suffi
     with (
         Knowledge.open(tmp_path / "kb") as kb,
         SparqlServer(text) as server,
-        SparqlGraphStore(server.url, manners=Manners(rate=0)) as store,
+        SparqlGraphStore(server.url, policy=RequestPolicy(rate=0)) as store,
     ):
         found = [[(m["entity"]["id"], m["method"]) for m in one] for one in kb.graph.lookup(names)]
         assert found == [[(m["entity"]["id"], m["method"]) for m in one] for one in store.lookup(names)]

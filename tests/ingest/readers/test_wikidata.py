@@ -13,7 +13,7 @@ from thinkgraph.ingest.build import build_kb
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.meter import Meter, current_meter
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 from thinkgraph.tools.wikidata import place_text, point_text, quantity_text, time_text
 
@@ -57,7 +57,7 @@ def test_the_same_as_the_query_service(tmp_path):
     with (
         Knowledge.open(tmp_path / "kb") as kb,
         SparqlServer(wikidata_rdf(SAMPLE)) as server,
-        SparqlGraphStore(server.url, profile="wikidata", names="local", manners=Manners(rate=0)) as store,
+        SparqlGraphStore(server.url, profile="wikidata", names="local", policy=RequestPolicy(rate=0)) as store,
     ):
         assert shape(kb.graph, ITEMS) == shape(store, ITEMS)
         pairs = list(zip(kb.graph.entities(ITEMS), store.entities(ITEMS), strict=True))

@@ -16,10 +16,10 @@ from sparql_server import SparqlServer
 from thinkgraph.testing.conformance.graph import GraphStoreConformance
 from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.tools.linking.linker import StandardLinker
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
-QUICK = Manners(rate=0, concurrency=8)
+QUICK = RequestPolicy(rate=0, concurrency=8)
 ITEMS, PROPS = suite_ids()
 
 
@@ -45,7 +45,7 @@ class TestPlainRdf(GraphStoreConformance):
 
     @pytest.fixture
     def store(self, rdf_server):
-        with SparqlGraphStore(rdf_server.url, manners=QUICK, counts="all") as store:
+        with SparqlGraphStore(rdf_server.url, policy=QUICK, counts="all") as store:
             yield store
 
     def key(self, entity: str) -> str:
@@ -59,7 +59,7 @@ class TestWikidata(GraphStoreConformance):
     @pytest.fixture
     def store(self, wikidata_server):
         options = {"names": "local", "counts": "all", "bound": 0}
-        with SparqlGraphStore(wikidata_server.url, profile="wikidata", manners=QUICK, **options) as store:
+        with SparqlGraphStore(wikidata_server.url, profile="wikidata", policy=QUICK, **options) as store:
             yield store
 
     def key(self, entity: str) -> str:
@@ -75,7 +75,7 @@ class TestBounded(TestWikidata):
     @pytest.fixture
     def store(self, wikidata_server):
         options = {"names": "local", "counts": "all", "page": 500, "batch": 40}
-        with SparqlGraphStore(wikidata_server.url, profile="wikidata", manners=QUICK, **options) as store:
+        with SparqlGraphStore(wikidata_server.url, profile="wikidata", policy=QUICK, **options) as store:
             yield store
 
 
@@ -106,7 +106,7 @@ class TestLinker(LinkerConformance):
 
     @pytest.fixture
     def linker(self, linker_server):
-        options = {"profile": "wikidata", "names": "local", "manners": QUICK}
+        options = {"profile": "wikidata", "names": "local", "policy": QUICK}
         with SparqlGraphStore(linker_server.url, **options) as store:
             yield Renamed(StandardLinker(store))
 

@@ -14,7 +14,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.sparql import http
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
 DATA = '<http://e/a> <http://e/to> <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "A" .'
@@ -34,8 +34,8 @@ def slept(monkeypatch):
     return waits
 
 
-def opened(server, **manners) -> SparqlGraphStore:
-    return SparqlGraphStore(server.url, manners=Manners(**{"rate": 0, "retries": 2, **manners}), counts="none")
+def opened(server, **policy) -> SparqlGraphStore:
+    return SparqlGraphStore(server.url, policy=RequestPolicy(**{"rate": 0, "retries": 2, **policy}), counts="none")
 
 
 @pytest.mark.parametrize(
@@ -146,7 +146,7 @@ def test_a_server_that_ignores_the_offset_is_not_asked_for_ever(tmp_path, monkey
 
 def test_a_search_that_the_server_does_not_have(server):
     with (
-        SparqlGraphStore(server.url, profile="wikidata", manners=Manners(rate=0)) as store,
+        SparqlGraphStore(server.url, profile="wikidata", policy=RequestPolicy(rate=0)) as store,
         pytest.raises(StoreError, match="search=none"),
     ):
         store.search(["something"])

@@ -12,11 +12,11 @@ from sparql_server import SparqlServer
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.sparql.address import sparql_store
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.names import spellings
 from thinkgraph.tools.sparql.store import SparqlGraphStore
 
-QUICK = Manners(rate=0, concurrency=8, retries=0)
+QUICK = RequestPolicy(rate=0, concurrency=8, retries=0)
 EX = "http://example.org/"
 
 
@@ -33,7 +33,7 @@ def server():
 
 @pytest.fixture
 def store(server):
-    with SparqlGraphStore(server.url, profile="wikidata", manners=QUICK, search="none") as store:
+    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, search="none") as store:
         yield store
 
 
@@ -65,7 +65,7 @@ def test_wikidata_statements(store):
 
 
 def test_without_details_fewer_requests(server):
-    with SparqlGraphStore(server.url, profile="wikidata", manners=QUICK, statements=False) as store:
+    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, statements=False) as store:
         assert ("Vienna", "population", "1982097") in shown(store, "Q1741")
 
 
@@ -89,7 +89,7 @@ def test_entities_and_languages(store, server):
     assert (vienna["label"], vienna["type"], vienna["description"]) == ("Vienna", "city", "capital of Austria")
     assert german["label"] == "Nur auf Deutsch"  # no English name: any other
     assert unknown is None
-    with SparqlGraphStore(server.url, profile="wikidata", manners=QUICK, languages=("de", "en")) as german_store:
+    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, languages=("de", "en")) as german_store:
         (vienna,) = german_store.entities(["Q1741"])
         assert (vienna["label"], vienna["type"], vienna["description"]) == ("Wien", "Stadt", "capital of Austria")
         assert german_store.lookup(["Mensch"])[0][0]["entity"]["id"] == "Q5"
@@ -125,7 +125,7 @@ def test_spellings():
 
 
 def test_names_read_once(server):
-    options = {"profile": "wikidata", "manners": QUICK, "names": "local", "page": 7}
+    options = {"profile": "wikidata", "policy": QUICK, "names": "local", "page": 7}
     with SparqlGraphStore(server.url, **options) as store:
         assert store.lookup(["ViEnNa"])[0][0]["entity"]["id"] == "Q1741"
         assert store.search(["Mont Everest"], fuzzy=True)[0][0]["entity"]["id"] == "Q513"
@@ -145,7 +145,7 @@ def test_names_read_once(server):
 
 
 def test_plain_rdf():
-    with SparqlServer(plain_rdf(SAMPLE)) as server, SparqlGraphStore(server.url, manners=QUICK) as store:
+    with SparqlServer(plain_rdf(SAMPLE)) as server, SparqlGraphStore(server.url, policy=QUICK) as store:
         assert store.lookup(["vienna"])[0][0]["entity"]["id"] == f"{EX}id/Vienna"
         triples = shown(store, f"{EX}id/Ada%20Lovelace")
         assert ("Ada Lovelace", "place of birth", "London") in triples
@@ -167,7 +167,7 @@ def test_shapes_that_graphs_have():
         e:to rdfs:label "leads to"@en .
         e:c e:to <http://odd/[x]?a=%zz> .
     """
-    with SparqlServer(data) as server, SparqlGraphStore(server.url, manners=QUICK, counts="all") as store:
+    with SparqlServer(data) as server, SparqlGraphStore(server.url, policy=QUICK, counts="all") as store:
         info = store.info()
         assert (info["triples"], info["relations"], info["entities"], info["literals"]) == (11, 1, 6, 5)
         found = store.neighbourhood(["http://e/a"])[0]
@@ -188,7 +188,7 @@ def test_shapes_that_graphs_have():
 
 
 def test_an_empty_graph():
-    with SparqlServer("") as server, SparqlGraphStore(server.url, manners=QUICK, counts="all") as store:
+    with SparqlServer("") as server, SparqlGraphStore(server.url, policy=QUICK, counts="all") as store:
         assert store.info()["triples"] == 0
         assert store.lookup(["x"]) == [[]]
         assert store.search(["x"]) == store.search(["x"], fuzzy=True) == [[]]
@@ -199,7 +199,7 @@ def test_an_empty_graph():
 def test_texts_of_a_megabyte():
     long = "word " * 200_000
     data = f'<http://e/a> <http://e/to> "{long}", "short", <http://e/b> ; <http://www.w3.org/2000/01/rdf-schema#label> "{long}" ; <http://schema.org/description> "{long}" .'
-    with SparqlServer(data) as server, SparqlGraphStore(server.url, manners=QUICK) as store:
+    with SparqlServer(data) as server, SparqlGraphStore(server.url, policy=QUICK) as store:
         (entity,) = store.entities(["http://e/a"])
         assert len(entity["label"]) <= 300
         assert len(entity["description"]) <= 160
@@ -216,7 +216,7 @@ def hub(edges: int) -> str:
 
 
 def test_a_hub_is_counted_and_never_fetched():
-    with SparqlServer(hub(3_000)) as server, SparqlGraphStore(server.url, manners=QUICK, counts="none") as store:
+    with SparqlServer(hub(3_000)) as server, SparqlGraphStore(server.url, policy=QUICK, counts="none") as store:
         step = {"entity": "http://e/hub", "relation": "http://e/in", "direction": "in"}
         sizes = []
         answer = server.answer
@@ -227,11 +227,11 @@ def test_a_hub_is_counted_and_never_fetched():
         assert (found["total"], len(found["triples"])) == (3_000, 10)
         assert max(sizes) < 10_000
         # The same without the counts of `relations`, and asked in company.
-        with SparqlGraphStore(server.url, manners=QUICK, counts="none") as other:
+        with SparqlGraphStore(server.url, policy=QUICK, counts="none") as other:
             leaf = {"entity": "http://e/leaf7", "relation": "http://e/in", "direction": "out"}
             assert other.neighbours([leaf, step, leaf], limit=10, seed=5)[1] == found
         # More than a page: in pages, each triple once.
-        with SparqlGraphStore(server.url, manners=QUICK, counts="none", page=400) as paged:
+        with SparqlGraphStore(server.url, policy=QUICK, counts="none", page=400) as paged:
             (every,) = paged.neighbours([step], limit=3_000)
             assert len({t["id"] for t in every["triples"]}) == every["total"] == 3_000
             (most,) = paged.neighbours([step], limit=2_000)
@@ -241,7 +241,7 @@ def test_a_hub_is_counted_and_never_fetched():
 def test_the_bound_of_hubs():
     with (
         SparqlServer(hub(3_000)) as server,
-        SparqlGraphStore(server.url, manners=QUICK, counts="none", bound=100) as store,
+        SparqlGraphStore(server.url, policy=QUICK, counts="none", bound=100) as store,
     ):
         (edges,) = store.relations(["http://e/hub"])
         assert {one["name"]: one["count"] for one in edges} == {"http://e/out": 1, "http://e/in": 100}
@@ -254,7 +254,7 @@ def test_the_bound_of_hubs():
 
 
 def test_few_requests_whatever_the_list(server):
-    with SparqlGraphStore(server.url, profile="wikidata", manners=QUICK, search="none") as store:
+    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, search="none") as store:
 
         def requests(call) -> int:
             before = store.requests
@@ -275,10 +275,10 @@ def test_few_requests_whatever_the_list(server):
 def test_polite(monkeypatch):
     slept = []
     monkeypatch.setattr("thinkgraph.tools.sparql.http.time.sleep", slept.append)
-    manners = Manners(rate=2, concurrency=2, contact="mailto:me@example.org")
+    policy = RequestPolicy(rate=2, concurrency=2, contact="mailto:me@example.org")
     with (
         SparqlServer(hub(3), latency=0.05) as server,
-        SparqlGraphStore(server.url, manners=manners, counts="none") as store,
+        SparqlGraphStore(server.url, policy=policy, counts="none") as store,
     ):
         threads = [threading.Thread(target=store.entities, args=(["http://e/hub"],)) for _ in range(6)]
         for thread in threads:
@@ -331,7 +331,7 @@ def small_server():
 def test_nothing_that_is_given_becomes_part_of_a_query(small_server, texts):
     seen = len(small_server.calls)
     for names in ("server", "local"):
-        with SparqlGraphStore(small_server.url, manners=QUICK, counts="none", names=names) as store:
+        with SparqlGraphStore(small_server.url, policy=QUICK, counts="none", names=names) as store:
             for found in (store.lookup(texts), store.entities(texts), store.triples(texts), store.relations(texts)):
                 assert len(found) == len(texts)
             steps = [
@@ -369,7 +369,7 @@ def test_full_text_of_servers_is_asked_for_in_one_query(search, mark):
             return f'{{"head": {{"vars": ["i", "e"]}}, "results": {{"bindings": [{rows}]}}}}'.encode()
 
         server.answer = magic
-        with SparqlGraphStore(server.url, profile="wikidata", manners=QUICK, search=search) as store:
+        with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, search=search) as store:
             first, second, none = store.search(["Vienna's \" } #", "ada", "?!"])
     assert [m["entity"]["id"] for m in first] == ["Q1741", "Q1034"]
     assert [m["entity"]["id"] for m in second] == ["Q7259"]
@@ -386,7 +386,7 @@ def test_addresses():
     )
     assert store._client.url == "https://example.org:8443/sparql"
     assert store._client._parameters == {"infer": "false"}
-    assert store._client._manners.rate == 2
+    assert store._client._policy.rate == 2
     assert (store._bound, store._count, store._reader._with_details) == (50, "all", False)
     assert "p%40ss" not in store._name
     assert "p@ss" not in repr(store.__dict__["_settings"])
@@ -420,7 +420,7 @@ def test_wrong_addresses(spec, says):
 
 
 def test_closed_store_refuses(server):
-    store = SparqlGraphStore(server.url, manners=QUICK)
+    store = SparqlGraphStore(server.url, policy=QUICK)
     store.close()
     store.close()
     with pytest.raises(StoreError, match="closed"):
@@ -438,7 +438,7 @@ def test_fingerprints_and_what_they_see():
     ):
         with SparqlServer(data) as server:
             for counts in ("all", "total", "none"):
-                with SparqlGraphStore(server.url, manners=QUICK, counts=counts, **options) as store:
+                with SparqlGraphStore(server.url, policy=QUICK, counts=counts, **options) as store:
                     # The port is another each time, and part of the address.
                     store._settings[0] = "somewhere"
                     info = store.info()
@@ -470,7 +470,7 @@ ns:m.0h7x ns:type.object.name "Austria"@en . ns:m.01m9 ns:type.object.name "City
 def test_dbpedia():
     with (
         SparqlServer(DBPEDIA) as server,
-        SparqlGraphStore(server.url, profile="dbpedia", manners=QUICK, search="none") as store,
+        SparqlGraphStore(server.url, profile="dbpedia", policy=QUICK, search="none") as store,
     ):
         assert [m["entity"]["id"] for m in store.lookup(["vienna"])[0]] == ["dbr:Vienna", "dbr:Category:Vienna"]
         (vienna,) = store.entities(["dbr:Vienna"])
@@ -489,7 +489,7 @@ def test_dbpedia():
 
 
 def test_freebase():
-    with SparqlServer(FREEBASE) as server, SparqlGraphStore(server.url, profile="freebase", manners=QUICK) as store:
+    with SparqlServer(FREEBASE) as server, SparqlGraphStore(server.url, profile="freebase", policy=QUICK) as store:
         assert [(m["entity"]["id"], m["method"]) for m in store.lookup(["wien"])[0]] == [("m.0fhp9", "alias")]
         (vienna,) = store.entities(["m.0fhp9"])
         assert (vienna["label"], vienna["type"]) == ("Vienna", "City/Town")

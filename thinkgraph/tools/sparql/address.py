@@ -11,7 +11,7 @@ from urllib.parse import parse_qsl, unquote, urlsplit
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.addresses import redacted
-from thinkgraph.tools.sparql.http import Manners
+from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.profiles import PROFILES
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ _STORE: dict[str, Callable[[str], Any]] = {
     "version": str,
     "name": str,
 }
-_MANNERS: dict[str, Callable[[str], Any]] = {
+_POLICY: dict[str, Callable[[str], Any]] = {
     "timeout": _number(above=True),
     "retries": _whole(0),
     "rate": _number(above=False),
@@ -128,14 +128,14 @@ def sparql_store(spec: str) -> SparqlGraphStore:
     if not host or not host.isprintable() or any(c in host for c in ' <>"'):
         raise KnowledgeError(f"{shown} is no address: write sparql+https://host/path?profile=…")
     options: dict[str, Any] = {}
-    manners: dict[str, Any] = {}
+    policy: dict[str, Any] = {}
     theirs: dict[str, str] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        known = _STORE.get(name) or _MANNERS.get(name)
+        known = _STORE.get(name) or _POLICY.get(name)
         if name.startswith(_THEIRS):
             theirs[name.removeprefix(_THEIRS)] = value
         elif known is None:
-            names = ", ".join(sorted({*_STORE, *_MANNERS}))
+            names = ", ".join(sorted({*_STORE, *_POLICY}))
             raise KnowledgeError(
                 f"{name!r} is no option of a SPARQL address (known: {names}; x-NAME is sent on to the server)"
             )
@@ -144,16 +144,16 @@ def sparql_store(spec: str) -> SparqlGraphStore:
                 found = known(value)
             except ValueError as error:
                 raise KnowledgeError(f"the option {name} of a SPARQL address is {error}, not {value[:60]!r}") from None
-            if name in _MANNERS:
-                manners[name] = found
+            if name in _POLICY:
+                policy[name] = found
             else:
                 options[_NAMED.get(name, name)] = found
     where = f"[{host}]" if ":" in host else host
     url = f"{_SCHEMES[parts.scheme]}://{where}{f':{port}' if port else ''}{parts.path or '/'}"
-    polite = Manners(rate=0, concurrency=_LOCAL_CONCURRENCY) if _is_here(host) else Manners()
+    polite = RequestPolicy(rate=0, concurrency=_LOCAL_CONCURRENCY) if _is_here(host) else RequestPolicy()
     return SparqlGraphStore(
         url,
-        manners=dataclasses.replace(polite, **manners),
+        policy=dataclasses.replace(polite, **policy),
         login=_login(parts.username, parts.password),
         parameters=theirs,
         **options,

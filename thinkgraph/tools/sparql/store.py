@@ -14,7 +14,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
 from thinkgraph.tools.sparql.describing import Describer
-from thinkgraph.tools.sparql.http import Manners, Row, SlowError, SparqlClient
+from thinkgraph.tools.sparql.http import RequestPolicy, Row, SlowError, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Counts, Names, Profile, Search
 from thinkgraph.tools.sparql.queries import TOTAL, Queries, values
@@ -70,7 +70,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         *,
         profile: str | Profile = "rdf",
         languages: Sequence[str] = (),
-        manners: Manners | None = None,
+        policy: RequestPolicy | None = None,
         login: tuple[str, str] | None = None,
         parameters: Mapping[str, str] | None = None,
         names: Names | None = None,
@@ -91,7 +91,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             url: its address, http or https.
             profile: how its graph is written: wikidata, dbpedia, freebase, rdf, or one of your own.
             languages: of labels and descriptions, the best first (by default the profile's).
-            manners: timeout, retries, rate, user agent.
+            policy: timeout, retries, rate, user agent.
             login: user and password.
             parameters: further form fields of every request.
             names: where names are looked up: in an index read once and kept in the user's cache (local), or by the
@@ -110,7 +110,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         """
         found = PROFILES[profile] if isinstance(profile, str) else profile
         self.profile = found
-        self._client = SparqlClient(url, manners or Manners(), login=login, parameters=parameters)
+        self._client = SparqlClient(url, policy or RequestPolicy(), login=login, parameters=parameters)
         self._asker = Asker(self._client, batch=batch, page=page)
         self._queries = Queries(found, tuple(languages) or found.languages, literal_length)
         self._describer = Describer(self._asker, self._queries, found)
