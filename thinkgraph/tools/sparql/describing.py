@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
+
+from cachetools import TTLCache
 
 from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values
-from thinkgraph.tools.sparql.remembered import Remembered
 from thinkgraph.tools.sparql.terms import XSD, Node, iri, strict_iri
 from thinkgraph.tools.wikidata import point_text, time_text
 
-_REMEMBERED, _SECONDS = 50_000, 3_600.0
+_CACHED, _SECONDS = 50_000, 3_600.0
 _DESCRIPTION_LENGTH = 160
 _NAMES = {f"{XSD}dateTime", f"{XSD}date"}
 
@@ -28,13 +30,14 @@ class Facts(NamedTuple):
 
 
 class Describer:
-    """Reads what a graph says of its nodes. Labels are remembered for an hour."""
+    """Reads what a graph says of its nodes. Labels are cached for an hour."""
 
     def __init__(self, asker: Asker, queries: Queries, profile: Profile) -> None:
         self._asker = asker
         self._queries = queries
         self._profile = profile
-        self._labels: Remembered[str] = Remembered(_REMEMBERED, _SECONDS)
+        self._labels: TTLCache[str, str] = TTLCache(_CACHED, _SECONDS)
+        self._lock = threading.Lock()
         self._kinds = {
             iri_: (kind, rank)
             for kind, predicates in (("d", profile.descriptions), ("l", profile.labels), ("t", profile.types))
@@ -57,21 +60,22 @@ class Describer:
         bare = [one for one, facts in found.items() if not facts.label]
         for one, label in self._any_label(bare).items():
             found[one] = found[one]._replace(label=label)
-        for one, facts in found.items():
-            self._labels.add(one, facts.label)
+        with self._lock:
+            self._labels.update({one: facts.label for one, facts in found.items()})
         return found
 
     def labels(self, iris: Iterable[str]) -> dict[str, str]:
         """The label of each IRI: in a preferred language, else in any, else the last part of the IRI."""
         asked = list(dict.fromkeys(iris))
-        found = self._labels.known(asked)
+        with self._lock:
+            found = {one: label for one in asked if (label := self._labels.get(one)) is not None}
         missing = [one for one in asked if one not in found]
         if missing:
             texts, _ = self._read(missing, full=False)
             fresh = {one: _best(texts.get((one, "l"), [])) for one in missing}
             fresh |= self._any_label([one for one, label in fresh.items() if not label])
-            for one, label in fresh.items():
-                self._labels.add(one, label)
+            with self._lock:
+                self._labels.update(fresh)
             found |= fresh
         return {one: found[one] or key_label(one) for one in asked}
 

@@ -10,6 +10,8 @@ from contextlib import AbstractContextManager
 from functools import partial
 from typing import NamedTuple
 
+from cachetools import TTLCache
+
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
@@ -19,7 +21,6 @@ from thinkgraph.tools.sparql.names import NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Counts, Names, Profile, Search
 from thinkgraph.tools.sparql.queries import TOTAL, Queries, values
 from thinkgraph.tools.sparql.reading import TripleReader, raw_of
-from thinkgraph.tools.sparql.remembered import Remembered
 from thinkgraph.tools.sparql.statements import Raw
 from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri
 
@@ -57,7 +58,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
     pages (`page`). Triples with a blank node are left out, as one cannot be asked for again; so are literals longer
-    than `literal_length`. Labels are remembered for an hour and counts for ten minutes.
+    than `literal_length`. Labels are cached for an hour and counts for ten minutes.
 
     With `bound`, no more than that many incoming triples of a node (or of a step backwards) are looked at: counts beyond
     it are lower bounds, and samples of hubs are drawn from the first ones in the server's order. Without it everything
@@ -121,7 +122,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         )
         self._bound = found.bound if bound is None else bound
         self._count = found.counts if counts is None else counts
-        self._edges: Remembered[Edges] = Remembered(_COUNTED, _SECONDS)
+        self._edges: TTLCache[str, Edges] = TTLCache(_COUNTED, _SECONDS)
         self._name = name or url.split("://", 1)[-1].rpartition("@")[2].partition("?")[0]
         settings = [
             url.partition("#")[0],
@@ -132,7 +133,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             with_details,
         ]
         self._settings = [*settings, sorted((parameters or {}).items()), version]
-        self._lock = threading.Lock()
+        self._lock, self._edges_lock = threading.Lock(), threading.Lock()
         self._info: GraphInfo | None = None
         self._finder = NameFinder(
             self._asker,
@@ -272,7 +273,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
 
     def _edges_of(self, nodes: Mapping[str, Node]) -> dict[str, Edges]:
         """The counts of all edges at each node."""
-        found = self._edges.known(nodes)
+        found = self._cached_edges(nodes)
         asked = [(id_, node) for id_, node in nodes.items() if id_ not in found]
         counts: list[dict[tuple[str, Direction], int]] = [{} for _ in asked]
 
@@ -295,8 +296,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         for (id_, _), one in zip(asked, counts, strict=True):
             cut = bool(bound) and sum(n for (_, direction), n in one.items() if direction == "in") >= bound
             found[id_] = one, cut
-            self._edges.add(id_, found[id_])
+        with self._edges_lock:
+            self._edges.update({id_: found[id_] for id_, _ in asked})
         return found
+
+    def _cached_edges(self, ids: Iterable[str]) -> dict[str, Edges]:
+        with self._edges_lock:
+            return {id_: edges for id_ in ids if (edges := self._edges.get(id_))}
 
     # ---- triples --------------------------------------------------------------------------------------------------
 
@@ -341,7 +347,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
 
     def _totals(self, steps: Mapping[Key, _Step]) -> dict[Key, int]:
         """How many triples each step has, from what `relations` found or asked for now."""
-        edges = self._edges.known(key[0] for key in steps)
+        edges = self._cached_edges(key[0] for key in steps)
         found: dict[Key, int] = {}
         for key, step in steps.items():
             counts, cut = edges.get(key[0], ({}, True))
