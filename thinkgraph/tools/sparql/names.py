@@ -22,7 +22,6 @@ from thinkgraph.tools.sparql.terms import Node, literal, string
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Entity, Match
     from thinkgraph.tools.sparql.profiles import Names, Profile, Search
-    from thinkgraph.tools.sparql.store import SparqlGraphStore
     from thinkgraph.tools.sparql.terms import Ids
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
@@ -35,35 +34,7 @@ _PAGES = 10
 """Pages of names read at once: the server sorts them all for each."""
 _TEXTS = 10
 _SEARCHED_WORDS = 8
-_SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "at",
-        "by",
-        "de",
-        "der",
-        "des",
-        "di",
-        "du",
-        "for",
-        "from",
-        "in",
-        "la",
-        "le",
-        "les",
-        "of",
-        "on",
-        "or",
-        "the",
-        "to",
-        "und",
-        "van",
-        "von",
-        "y",
-    ]
-)
+_SMALL = " a an and at by de der des di du for from in la le les of on or the to und van von y "
 _FORMAT = 1
 _UNFIT = re.compile("[\0\ud800-\udfff]")
 _log = logging.getLogger(__name__)
@@ -77,17 +48,39 @@ class NameFinder:
         asker: Asker,
         queries: Queries,
         profile: Profile,
+        ids: Ids,
         *,
         where: Names,
         search: Search,
         max_names: int,
+        entities: Callable[[Sequence[str]], list[Entity | None]],
+        degrees: Callable[[Sequence[str]], dict[str, int]],
+        version: Callable[[], str],
     ) -> None:
+        """Look names up in an index of our own, or by the server.
+
+        Args:
+            asker: sends the queries.
+            queries: their texts.
+            profile: how the graph is written.
+            ids: the store's ids.
+            where: see `SparqlGraphStore`, as the next two.
+            search: the server's full-text search.
+            max_names: the most names that an index is made of.
+            entities: the store's entities, by their ids.
+            degrees: how much there is about entities, to order namesakes by.
+            version: the store's fingerprint; an index is made for each.
+        """
         self._asker = asker
         self._queries = queries
         self._profile = profile
+        self._ids = ids
         self._where = where
         self._search = search
         self._most = max_names
+        self._store_entities = entities
+        self._degrees = degrees
+        self._version = version
         self._lock = threading.Lock()
         self._index: SqliteGraphStore | None = None
 
@@ -115,29 +108,27 @@ class NameFinder:
 
     # ---- what the protocol asks -----------------------------------------------------------------------------------
 
-    def lookup(
-        self, store: SparqlGraphStore, ids: Ids, names: Sequence[str], limit: int, version: Callable[[], str]
-    ) -> list[list[Match]]:
+    def lookup(self, names: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities whose name equals each name."""
         asked = dict.fromkeys(normal for name in names if (normal := normal_name(name)))
         found: dict[str, dict[str, tuple[str, str]]] = {name: {} for name in asked}
         if self._where == "local":
-            index = self._local(ids, version)
+            index = self._local()
             for name, matches in zip(asked, index.lookup(list(asked), limit=max(limit, _NAMESAKES)), strict=True):
                 for match in matches:
                     found[name][match["entity"]["id"]] = (match["method"], match["name"])
         else:
             written = {normal_name(name): name for name in reversed(names)}
-            self._served(ids, {name: written[name] for name in asked}, found)
-        self._by_id(ids, names, found)
+            self._served({name: written[name] for name in asked}, found)
+        self._by_id(names, found)
         several = {id_ for hits in found.values() if len(hits) > 1 for id_ in hits}
-        degrees = store.degrees(sorted(several)) if several else {}
+        degrees = self._degrees(sorted(several)) if several else {}
         chosen: dict[str, list[tuple[str, str, str]]] = {}
         for name, hits in found.items():
             rows = [(method, id_, text) for id_, (method, text) in hits.items()]
             rows.sort(key=lambda row: (row[0] != "exact", -degrees.get(row[1], 0), row[1]))
             chosen[name] = rows[: max(limit, 0)]
-        entities = self._entities(store, [id_ for rows in chosen.values() for _, id_, _ in rows])
+        entities = self._entities([id_ for rows in chosen.values() for _, id_, _ in rows])
         out: list[list[Match]] = []
         for name in names:
             rows = chosen.get(normal_name(name), [])
@@ -155,26 +146,17 @@ class NameFinder:
             )
         return out
 
-    def search(
-        self,
-        store: SparqlGraphStore,
-        ids: Ids,
-        texts: Sequence[str],
-        limit: int,
-        version: Callable[[], str],
-        *,
-        fuzzy: bool,
-    ) -> list[list[Match]]:
+    def search(self, texts: Sequence[str], limit: int, *, fuzzy: bool) -> list[list[Match]]:
         """Entities whose names share words with each text, or are spelt like it."""
         if not texts or limit < 1:
             return [[] for _ in texts]
         if self._where == "local":
-            found = self._local(ids, version).search(texts, limit=limit, fuzzy=fuzzy)
+            found = self._local().search(texts, limit=limit, fuzzy=fuzzy)
         elif fuzzy or self._search == "none":
             return [[] for _ in texts]
         else:
-            return self._searched(store, ids, texts, limit)
-        entities = self._entities(store, [match["entity"]["id"] for matches in found for match in matches])
+            return self._searched(texts, limit)
+        entities = self._entities([match["entity"]["id"] for matches in found for match in matches])
         return [
             [
                 {**match, "entity": entities[id_].copy()}
@@ -184,24 +166,22 @@ class NameFinder:
             for matches in found
         ]
 
-    @staticmethod
-    def _entities(store: SparqlGraphStore, ids: Sequence[str]) -> dict[str, Entity]:
-        wanted = list(dict.fromkeys(ids))
-        return {one["id"]: one for one in store.entities(wanted) if one is not None}
+    def _entities(self, ids: Sequence[str]) -> dict[str, Entity]:
+        return {one["id"]: one for one in self._store_entities(list(dict.fromkeys(ids))) if one is not None}
 
-    def _by_id(self, ids: Ids, names: Sequence[str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
+    def _by_id(self, names: Sequence[str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
         """An id written out names its entity, if there is one (the store's entities tell)."""
         for name in names:
             text = name.strip()
-            node = ids.node(text) or (
-                Node(text) if text.startswith(("http://", "https://")) and ids.node(text) else None
+            node = self._ids.node(text) or (
+                Node(text) if text.startswith(("http://", "https://")) and self._ids.node(text) else None
             )
             if node is not None and not node.literal and node.value.startswith(self._profile.entity_start):
-                found[normal_name(name)].setdefault(ids.node_id(node), ("alias", text))
+                found[normal_name(name)].setdefault(self._ids.node_id(node), ("alias", text))
 
     # ---- the server's own look-up ---------------------------------------------------------------------------------
 
-    def _served(self, ids: Ids, names: dict[str, str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
+    def _served(self, names: dict[str, str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
         wanted = list(names)
         rows: list[Asked] = []
         for number, name in enumerate(wanted):
@@ -227,15 +207,15 @@ class NameFinder:
                 if node is None or node.literal or normal_name(text) != name:
                     continue
                 method = "exact" if text_in(row, "q") in self._profile.labels else "alias"
-                if method == "exact" or ids.node_id(node) not in found[name]:
-                    found[name][ids.node_id(node)] = (method, text)
+                if method == "exact" or self._ids.node_id(node) not in found[name]:
+                    found[name][self._ids.node_id(node)] = (method, text)
             yield
 
         for part in self._asker.parts(rows, _SPELLINGS):
             for _ in ask(part):
                 pass
 
-    def _searched(self, store: SparqlGraphStore, ids: Ids, texts: Sequence[str], limit: int) -> list[list[Match]]:
+    def _searched(self, texts: Sequence[str], limit: int) -> list[list[Match]]:
         rows = [
             Asked(number, (" ".join(said[:_SEARCHED_WORDS]),))
             for number, text in enumerate(texts)
@@ -254,8 +234,8 @@ class NameFinder:
             for row in answer:
                 node = node_in(row, "e")
                 if node is not None and not node.literal and node.value.startswith(self._profile.entity_start):
-                    item_in(row, hits).setdefault(ids.node_id(node), text_in(row, "t"))
-        entities = self._entities(store, [id_ for one in hits for id_ in one])
+                    item_in(row, hits).setdefault(self._ids.node_id(node), text_in(row, "t"))
+        entities = self._entities([id_ for one in hits for id_ in one])
         return [
             [
                 {
@@ -298,29 +278,29 @@ class NameFinder:
 
     # ---- the local index ------------------------------------------------------------------------------------------
 
-    def _local(self, ids: Ids, version: Callable[[], str]) -> SqliteGraphStore:
+    def _local(self) -> SqliteGraphStore:
         from thinkgraph.tools.cache import cache_folder, file_lock
         from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
         with self._lock:
             if self._index is None:
-                key = json.dumps([_FORMAT, version(), self._queries.languages, self._profile.name, self._most])
+                key = json.dumps([_FORMAT, self._version(), self._queries.languages, self._profile.name, self._most])
                 folder = cache_folder("sparql", hashlib.blake2b(key.encode(), digest_size=12).hexdigest())
                 path = folder / "names.sqlite"
                 with file_lock(folder.with_name(f"{folder.name}.lock"), timeout=3600):
                     if not path.exists():
-                        self._write(ids, folder, path)
+                        self._write(folder, path)
                     self._index = SqliteGraphStore(path)
             return self._index
 
-    def _write(self, ids: Ids, folder: Path, path: Path) -> None:
+    def _write(self, folder: Path, path: Path) -> None:
         """Read all names and index them; the file appears whole or not at all."""
         from thinkgraph.ingest.writers.graph import write_names_only
 
         _log.info("reading the names of %s entities into %s", self._profile.name, folder)
         labels: dict[str, str] = {}
         aliases: dict[str, list[str]] = {}
-        for id_, kind, text in self._all_names(ids):
+        for id_, kind, text in self._all_names():
             if kind == "l" and id_ not in labels:
                 labels[id_] = text
             elif text != labels.get(id_):
@@ -340,7 +320,7 @@ class NameFinder:
             with suppress(OSError):
                 part.unlink(missing_ok=True)
 
-    def _all_names(self, ids: Ids) -> Iterator[tuple[str, str, str]]:
+    def _all_names(self) -> Iterator[tuple[str, str, str]]:
         """Every entity's names, its label first."""
         ranks = {language: rank for rank, language in enumerate((*self._queries.languages, ""))}
         entity, rows = "", list[tuple[bool, int, int, str]]()
@@ -355,7 +335,7 @@ class NameFinder:
             text = " ".join(text_in(row, "v").split())
             if node is None or node.literal or not text:
                 continue
-            id_, kind = ids.node_id(node), text_in(row, "k")
+            id_, kind = self._ids.node_id(node), text_in(row, "k")
             if id_ != entity:
                 yield from told()
                 entity, rows = id_, []
@@ -367,7 +347,7 @@ class NameFinder:
             for row in self._asker.pages(self._queries.unnamed, page=_PAGES * self._asker.page, small=True)
             if (node := node_in(row, "e")) is not None and not node.literal
         )
-        yield from ((ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))
+        yield from ((self._ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))
 
     def _other_labels(self, iris: Iterator[str]) -> Iterator[tuple[str, str]]:
         """Labels of entities that have none in a preferred language: in any other, else the IRI's last part."""
@@ -396,7 +376,7 @@ def spellings(name: str) -> list[str]:
     lower = plain.lower()
     title = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))
     small = " ".join(
-        word if number and word in _SMALL else word[:1].upper() + word[1:]
+        word if number and f" {word} " in _SMALL else word[:1].upper() + word[1:]
         for number, word in enumerate(lower.split(" "))
     )
     ways = (" ".join(name.split()), plain, lower, plain.upper(), lower[:1].upper() + lower[1:], title, small)

@@ -139,9 +139,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             self._asker,
             self._queries,
             found,
+            self._ids,
             where=found.names if names is None else names,
             search=found.search if search is None else search,
             max_names=max_names,
+            entities=self.entities,
+            degrees=self.degrees,
+            version=lambda: self.info()["fingerprint"],
         )
 
     def __exit__(self, *_error: object) -> None:
@@ -212,13 +216,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         With names looked up by the server, a name is found as written, in lower and upper case, with a capital, and as
         a title; and the triples of namesakes are counted as the profile has it (on Wikidata, their own statements).
         """
-        return self._finder.lookup(self, self._ids, names, limit, lambda: self.info()["fingerprint"])
+        return self._finder.lookup(names, limit)
 
     def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
         """See `GraphStore.search`. Where names are looked up by the server: its full-text search if it has one, and
         nothing by spelling (`notes` says so).
         """
-        return self._finder.search(self, self._ids, texts, limit, lambda: self.info()["fingerprint"], fuzzy=fuzzy)
+        return self._finder.search(texts, limit, fuzzy=fuzzy)
 
     def degrees(self, ids: Sequence[str]) -> dict[str, int]:
         """How much there is about each entity, to order namesakes by."""
