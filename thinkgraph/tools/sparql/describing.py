@@ -9,7 +9,7 @@ from typing import NamedTuple
 from cachetools import TTLCache
 
 from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
-from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
+from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import XSD, Node, iri, strict_iri
@@ -32,8 +32,8 @@ class Facts(NamedTuple):
 class Describer:
     """Reads what a graph says of its nodes. Labels are cached for an hour."""
 
-    def __init__(self, asker: Asker, queries: Queries, profile: Profile) -> None:
-        self._asker = asker
+    def __init__(self, batched: BatchedClient, queries: Queries, profile: Profile) -> None:
+        self._batched = batched
         self._queries = queries
         self._profile = profile
         self._labels: TTLCache[str, str] = TTLCache(_CACHED, _SECONDS)
@@ -107,8 +107,8 @@ class Describer:
         """Texts by IRI and kind (l, d), each with its ranks; classes by IRI."""
         texts: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
         classes: dict[str, list[str]] = {}
-        rows = [Asked(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
-        for row in self._asker.ask(rows, lambda part: self._queries.texts(_listed(part), full=full)):
+        rows = [ValuesRow(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
+        for row in self._batched.select_all(rows, lambda part: self._queries.texts(_listed(part), full=full)):
             one, text = item_in(row, iris), text_in(row, "v")
             kind, rank = self._kinds.get(text_in(row, "q"), ("", 0))
             if kind == "t":
@@ -120,14 +120,14 @@ class Describer:
         return texts, classes
 
     def _any_label(self, iris: Sequence[str]) -> dict[str, str]:
-        rows = [Asked(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
+        rows = [ValuesRow(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
         found = {}
-        for row in self._asker.ask(rows, lambda part: self._queries.any_label(_listed(part))):
+        for row in self._batched.select_all(rows, lambda part: self._queries.any_label(_listed(part))):
             found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())
         return found
 
 
-def _listed(part: Sequence[Asked]) -> str:
+def _listed(part: Sequence[ValuesRow]) -> str:
     return values("?i ?e", (row.values for row in part))
 
 

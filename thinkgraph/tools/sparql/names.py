@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.linking.names import key_label, normal_name, words
-from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, text_in
+from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import Node, literal, string
 
@@ -45,7 +45,7 @@ class NameFinder:
 
     def __init__(
         self,
-        asker: Asker,
+        batched: BatchedClient,
         queries: Queries,
         profile: Profile,
         ids: Ids,
@@ -60,7 +60,7 @@ class NameFinder:
         """Look names up in an index of our own, or by the server.
 
         Args:
-            asker: sends the queries.
+            batched: sends the queries.
             queries: their texts.
             profile: how the graph is written.
             ids: the store's ids.
@@ -71,7 +71,7 @@ class NameFinder:
             degrees: how much there is about entities, to order namesakes by.
             version: the store's fingerprint; an index is made for each.
         """
-        self._asker = asker
+        self._batched = batched
         self._queries = queries
         self._profile = profile
         self._ids = ids
@@ -183,19 +183,19 @@ class NameFinder:
 
     def _served(self, names: dict[str, str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
         wanted = list(names)
-        rows: list[Asked] = []
+        rows: list[ValuesRow] = []
         for number, name in enumerate(wanted):
             if len(name) <= _LONGEST_NAME and not _UNFIT.search(names[name]):
                 texts = dict.fromkeys((*spellings(names[name]), name))
                 rows += [
-                    Asked(number, (literal(text, language=language),))
+                    ValuesRow(number, (literal(text, language=language),))
                     for text in texts
                     for language in (*self._queries.languages, "")
                 ]
-        page = self._asker.page
+        page = self._batched.page
 
-        def ask(part: Sequence[Asked]) -> Iterator[None]:
-            answer = self._asker.select(self._queries.named(values("?i ?t", (row.values for row in part)), page))
+        def ask(part: Sequence[ValuesRow]) -> Iterator[None]:
+            answer = self._batched.select(self._queries.named(values("?i ?t", (row.values for row in part)), page))
             if len(answer) >= page and len(part) > 1:
                 # Names that very many things have would push others out of the answer.
                 yield from ask(part[: len(part) // 2])
@@ -211,22 +211,22 @@ class NameFinder:
                     found[name][self._ids.node_id(node)] = (method, text)
             yield
 
-        for part in self._asker.parts(rows, _SPELLINGS):
+        for part in self._batched.batches(rows, _SPELLINGS):
             for _ in ask(part):
                 pass
 
     def _searched(self, texts: Sequence[str], limit: int) -> list[list[Match]]:
         rows = [
-            Asked(number, (" ".join(said[:_SEARCHED_WORDS]),))
+            ValuesRow(number, (" ".join(said[:_SEARCHED_WORDS]),))
             for number, text in enumerate(texts)
             if (said := words(text[:_LONGEST_NAME]))
         ]
         hits: list[dict[str, str]] = [{} for _ in texts]
-        for part in self._asker.parts(rows, _TEXTS):
+        for part in self._batched.batches(rows, _TEXTS):
             blocks = (f"{{ {self._search_block(row, limit)} }}" for row in part)
             query = f"SELECT ?i ?e ?t ?rank {{ {' UNION '.join(blocks)} }} ORDER BY ?i ?rank ?e"
             try:
-                answer = self._asker.select(query)
+                answer = self._batched.select(query)
             except StoreError as error:
                 raise StoreError(
                     f"{error}; if it has no full-text search of that kind ({self._search}), open it with search=none"
@@ -250,7 +250,7 @@ class NameFinder:
             for one in hits
         ]
 
-    def _search_block(self, row: Asked, limit: int) -> str:
+    def _search_block(self, row: ValuesRow, limit: int) -> str:
         """A group that binds ?i, ?e and perhaps ?t and ?rank; the words are letters and digits only."""
         said = row.terms[0]
         label = f"<{self._profile.labels[0]}>"
@@ -330,7 +330,7 @@ class NameFinder:
             for number, (alias, _, _, text) in enumerate(rows):
                 yield entity, "a" if alias or number else "l", text
 
-        for row in self._asker.pages(self._queries.all_names, page=_PAGES * self._asker.page):
+        for row in self._batched.pages(self._queries.all_names, page=_PAGES * self._batched.page):
             node = node_in(row, "e")
             text = " ".join(text_in(row, "v").split())
             if node is None or node.literal or not text:
@@ -344,7 +344,7 @@ class NameFinder:
         yield from told()
         unnamed = (
             node.value
-            for row in self._asker.pages(self._queries.unnamed, page=_PAGES * self._asker.page, small=True)
+            for row in self._batched.pages(self._queries.unnamed, page=_PAGES * self._batched.page, small=True)
             if (node := node_in(row, "e")) is not None and not node.literal
         )
         yield from ((self._ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))
@@ -354,15 +354,15 @@ class NameFinder:
         part: list[str] = []
         for one in iris:
             part.append(one)
-            if len(part) == self._asker.page:
+            if len(part) == self._batched.page:
                 yield from self._labelled(part)
                 part = []
         yield from self._labelled(part)
 
     def _labelled(self, iris: Sequence[str]) -> Iterator[tuple[str, str]]:
-        rows = [Asked(i, (f"<{one}>",), Node(one).strict) for i, one in enumerate(iris)]
+        rows = [ValuesRow(i, (f"<{one}>",), Node(one).strict) for i, one in enumerate(iris)]
         found: dict[str, str] = {}
-        for row in self._asker.ask(
+        for row in self._batched.select_all(
             rows, lambda part: self._queries.any_label(values("?i ?e", (one.values for one in part)))
         ):
             found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from thinkgraph.tools.sparql.asking import Asked
+from thinkgraph.tools.sparql.batches import ValuesRow
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.terms import iri, string
 
@@ -88,7 +88,7 @@ class Queries:
             f"SELECT ?i ?p (COUNT(*) AS ?n) {{ {rows} ?s ?p ?o . {self.relation_ok} {self.subject_ok} }} GROUP BY ?i ?p"
         )
 
-    def relations_in_bounded(self, nodes: Sequence[Asked], bound: int) -> str:
+    def relations_in_bounded(self, nodes: Sequence[ValuesRow], bound: int) -> str:
         """The same, looking at no more than `bound` triples of each node."""
         parts = (
             f"{{ SELECT ({row.number} AS ?i) ?p (COUNT(*) AS ?n) {{ {{ SELECT ?p {{ ?s ?p {row.terms[0]} . "
@@ -101,7 +101,7 @@ class Queries:
         """Number and count of each step; `rows` binds (?i ?s ?p) or (?i ?o ?p)."""
         return f"SELECT ?i (COUNT(*) AS ?n) {{ {rows} ?s ?p ?o . {self.object_ok if out else self.subject_ok} }} GROUP BY ?i"
 
-    def step_counts_bounded(self, steps: Sequence[Asked], bound: int) -> str:
+    def step_counts_bounded(self, steps: Sequence[ValuesRow], bound: int) -> str:
         """The same for steps backwards (object and predicate), looking at no more than `bound` triples of each."""
         parts = (
             f"{{ SELECT ({row.number} AS ?i) (COUNT(*) AS ?n) {{ {{ SELECT ?s {{ ?s {row.terms[1]} {row.terms[0]} . "

@@ -14,15 +14,14 @@ from cachetools import TTLCache
 
 from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
-from thinkgraph.tools.sparql.asking import Asked, Asker, item_in, node_in, number_in
+from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, number_in
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.http import RequestPolicy, Row, SlowError, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Counts, Names, Profile, Search
 from thinkgraph.tools.sparql.queries import TOTAL, Queries, values
-from thinkgraph.tools.sparql.reading import TripleReader, raw_of
-from thinkgraph.tools.sparql.statements import Raw
 from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri
+from thinkgraph.tools.sparql.triples import Raw, TripleReader, raw_of
 
 UNKNOWN = -1
 """Stands for a count that an endpoint does not tell cheaply."""
@@ -112,13 +111,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         found = PROFILES[profile] if isinstance(profile, str) else profile
         self.profile = found
         self._client = SparqlClient(url, policy or RequestPolicy(), login=login, parameters=parameters)
-        self._asker = Asker(self._client, batch=batch, page=page)
+        self._batched = BatchedClient(self._client, batch=batch, page=page)
         self._queries = Queries(found, tuple(languages) or found.languages, literal_length)
-        self._describer = Describer(self._asker, self._queries, found)
+        self._describer = Describer(self._batched, self._queries, found)
         self._ids = Ids(found.node_forms, found.relation_forms)
         with_details = found.statements if statements is None else statements and found.statements
         self._reader = TripleReader(
-            self._asker, self._queries, self._describer, self._ids, found, statements=with_details
+            self._batched, self._queries, self._describer, self._ids, found, statements=with_details
         )
         self._bound = found.bound if bound is None else bound
         self._count = found.counts if counts is None else counts
@@ -136,7 +135,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         self._lock, self._edges_lock = threading.Lock(), threading.Lock()
         self._info: GraphInfo | None = None
         self._finder = NameFinder(
-            self._asker,
+            self._batched,
             self._queries,
             found,
             self._ids,
@@ -189,7 +188,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         queries = {"all": self._queries.totals(), "total": [TOTAL], "none": ["SELECT (1 AS ?n) {}"]}[self._count]
         try:
             # Where nothing is counted something is asked all the same: a wrong address is to be found out now.
-            rows = [self._asker.select(query) for query in queries]
+            rows = [self._batched.select(query) for query in queries]
         except SlowError as error:
             raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
         if any(len(one) != 1 for one in rows):
@@ -230,9 +229,9 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         if not self._bound and not self.profile.degree:
             return {id_: sum(edges.values()) for id_, (edges, _) in self._edges_of(nodes).items()}
         keys = list(nodes)
-        rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
+        rows = [ValuesRow(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         found = dict.fromkeys(keys, 0)
-        for row in self._asker.ask(rows, lambda part: self._queries.degrees(_values("?i ?s", part))):
+        for row in self._batched.select_all(rows, lambda part: self._queries.degrees(_values("?i ?s", part))):
             found[item_in(row, keys)] = number_in(row, "n")
         return found
 
@@ -242,10 +241,10 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         """See `GraphStore.entities`. The type is the label of a class, the description the endpoint's own."""
         nodes = {id_: node for id_ in dict.fromkeys(ids) if (node := self._ids.node(id_))}
         keys = list(nodes)
-        rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
+        rows = [ValuesRow(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         known = [
             item_in(row, keys)
-            for row in self._asker.ask(rows, lambda part: self._queries.known(_values("?i ?e", part)))
+            for row in self._batched.select_all(rows, lambda part: self._queries.known(_values("?i ?e", part)))
         ]
         facts = self._describer.facts(nodes[key].value for key in known if not nodes[key].literal)
         labels = self._describer.labels(facts)
@@ -286,17 +285,17 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
                 if relation := node_in(row, "p"):
                     item_in(row, counts)[relation.value, direction] = number_in(row, "n")
 
-        rows = [Asked(i, (node.term(),), node.strict) for i, (_, node) in enumerate(asked)]
+        rows = [ValuesRow(i, (node.term(),), node.strict) for i, (_, node) in enumerate(asked)]
         out = [row for row, (_, node) in zip(rows, asked, strict=True) if not node.literal]
         queries, bound = self._queries, self._bound
-        take(self._asker.ask(out, lambda part: queries.relations_out(_values("?i ?s", part))), "out")
+        take(self._batched.select_all(out, lambda part: queries.relations_out(_values("?i ?s", part))), "out")
         if bound:
             take(
-                self._asker.ask(rows, partial(queries.relations_in_bounded, bound=bound), batch=_HUBS),
+                self._batched.select_all(rows, partial(queries.relations_in_bounded, bound=bound), batch=_HUBS),
                 "in",
             )
         else:
-            take(self._asker.ask(rows, lambda part: queries.relations_in(_values("?i ?o", part))), "in")
+            take(self._batched.select_all(rows, lambda part: queries.relations_in(_values("?i ?o", part))), "in")
         for (id_, _), one in zip(asked, counts, strict=True):
             cut = bool(bound) and sum(n for (_, direction), n in one.items() if direction == "in") >= bound
             found[id_] = one, cut
@@ -328,13 +327,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         raws: dict[int, list[Raw]] = {}
         for out in (True, False):
             rows = [
-                Asked(step.number, step.terms, step.strict, totals[keys[step.number]])
+                ValuesRow(step.number, step.terms, step.strict, totals[keys[step.number]])
                 for step in small
                 if step.out == out
             ]
             self._reader.fetch(rows, partial(self._step_query, self._queries.steps, out=out), raws)
         patterns = [
-            Asked(
+            ValuesRow(
                 step.number,
                 (self._queries.step_pattern(*step.terms, out=step.out, bound=0 if step.out else self._bound),),
                 step.strict,
@@ -346,7 +345,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         places = [(parsed[key].number, totals[key]) if key in parsed else None for key in wanted]
         return self._neighbours(places, raws, limit)
 
-    def _step_query(self, build: Callable[..., str], part: Sequence[Asked], *, out: bool) -> str:
+    def _step_query(self, build: Callable[..., str], part: Sequence[ValuesRow], *, out: bool) -> str:
         return build(_values("?i ?s ?p" if out else "?i ?o ?p", part), out=out)
 
     def _totals(self, steps: Mapping[Key, _Step]) -> dict[Key, int]:
@@ -362,11 +361,11 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         found |= dict.fromkeys(asked, 0)
         for out in (True, False):
             keys = [key for key in asked if steps[key].out == out]
-            rows = [Asked(i, steps[key].terms, steps[key].strict) for i, key in enumerate(keys)]
+            rows = [ValuesRow(i, steps[key].terms, steps[key].strict) for i, key in enumerate(keys)]
             if out or not self._bound:
-                answer = self._asker.ask(rows, partial(self._step_query, self._queries.step_counts, out=out))
+                answer = self._batched.select_all(rows, partial(self._step_query, self._queries.step_counts, out=out))
             else:
-                answer = self._asker.ask(
+                answer = self._batched.select_all(
                     rows, partial(self._queries.step_counts_bounded, bound=self._bound), batch=_HUBS
                 )
             for row in answer:
@@ -384,13 +383,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         raws: dict[int, list[Raw]] = {}
         queries = self._queries
         small = [
-            Asked(i, (nodes[key].term(),), nodes[key].strict, totals[key])
+            ValuesRow(i, (nodes[key].term(),), nodes[key].strict, totals[key])
             for i, key in enumerate(keys)
             if 0 < totals[key] <= limit
         ]
         self._reader.fetch(small, lambda part: queries.around(_things(part), _values("?i ?o", part)), raws)
         patterns = [
-            Asked(i, (queries.around_pattern(nodes[key].term(), bound=self._bound),), nodes[key].strict, limit)
+            ValuesRow(i, (queries.around_pattern(nodes[key].term(), bound=self._bound),), nodes[key].strict, limit)
             for i, key in enumerate(keys)
             if totals[key] > limit
         ]
@@ -405,9 +404,9 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             for key, (counts, _) in edges.items()
             if any((relation, "in") in counts for relation, direction in counts if direction == "out")
         ]
-        rows = [Asked(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
+        rows = [ValuesRow(i, (nodes[key].term(),), nodes[key].strict) for i, key in enumerate(keys)]
         found = {}
-        for row in self._asker.ask(rows, lambda part: self._queries.loops(_values("?i ?s", part))):
+        for row in self._batched.select_all(rows, lambda part: self._queries.loops(_values("?i ?s", part))):
             found[item_in(row, keys)] = number_in(row, "n")
         return found
 
@@ -416,12 +415,12 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         parsed = {id_: raw for id_ in dict.fromkeys(ids) if (raw := self._reader.parsed(id_))}
         keys = list(parsed)
         rows = [
-            Asked(i, (iri(one.subject), iri(one.relation), one.object.term()), one.strict)
+            ValuesRow(i, (iri(one.subject), iri(one.relation), one.object.term()), one.strict)
             for i, one in enumerate(parsed.values())
         ]
         known = [
             item_in(row, keys)
-            for row in self._asker.ask(rows, lambda part: self._queries.exact(_values("?i ?s ?p ?o", part)))
+            for row in self._batched.select_all(rows, lambda part: self._queries.exact(_values("?i ?s ?p ?o", part)))
         ]
         found = self._reader.shown(parsed[key] for key in known)
         return [_copied(found[raw]) if (raw := parsed.get(id_)) and raw in found else None for id_ in ids]
@@ -431,23 +430,25 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         nodes = list({node: None for id_ in dict.fromkeys(ids) if (node := self._ids.node(id_))})
         if limit <= 0 or not nodes:
             return []
-        objects = [Asked(i, (node.term(),), node.strict) for i, node in enumerate(nodes)]
+        objects = [ValuesRow(i, (node.term(),), node.strict) for i, node in enumerate(nodes)]
         # Told apart by the sign of their numbers, for both are asked about at once.
         subjects = [row._replace(number=~i) for i, row in enumerate(objects) if not nodes[i].literal]
         raws: set[Raw] = set()
-        for theirs in self._asker.parts(objects, _PAIRED):
-            for own in self._asker.parts(subjects, _PAIRED):
-                raws.update(map(raw_of, self._asker.careful([*own, *theirs], partial(self._between, limit=limit))))
+        for theirs in self._batched.batches(objects, _PAIRED):
+            for own in self._batched.batches(subjects, _PAIRED):
+                raws.update(
+                    map(raw_of, self._batched.select_accepted([*own, *theirs], partial(self._between, limit=limit)))
+                )
         chosen = sorted(raws, key=self._reader.order)[:limit]
         found = self._reader.shown(chosen)
         return [_copied(found[one]) for one in chosen]
 
-    def _between(self, part: Sequence[Asked], limit: int) -> list[Row]:
+    def _between(self, part: Sequence[ValuesRow], limit: int) -> list[Row]:
         subjects = " ".join(row.terms[0] for row in part if row.number < 0)
         objects = " ".join(row.terms[0] for row in part if row.number >= 0)
         if not subjects or not objects:
             return []
-        return list(self._asker.pages(partial(self._queries.among, subjects, objects), most=limit, small=True))
+        return list(self._batched.pages(partial(self._queries.among, subjects, objects), most=limit, small=True))
 
     def _neighbours(
         self, places: Sequence[tuple[int, int] | None], raws: Mapping[int, Sequence[Raw]], limit: int
@@ -468,11 +469,11 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         return out
 
 
-def _values(variables: str, part: Sequence[Asked]) -> str:
+def _values(variables: str, part: Sequence[ValuesRow]) -> str:
     return values(variables, (row.values for row in part))
 
 
-def _things(part: Sequence[Asked]) -> str:
+def _things(part: Sequence[ValuesRow]) -> str:
     """The rows that can be subjects."""
     return _values("?i ?s", [row for row in part if row.terms[0].startswith("<")])
 

@@ -17,7 +17,7 @@ _BODY = 150_000
 """Characters of one list in one request."""
 
 
-class Asked(NamedTuple):
+class ValuesRow(NamedTuple):
     """A row of a list that is asked about."""
 
     number: int
@@ -33,7 +33,7 @@ class Asked(NamedTuple):
         return (str(self.number), *self.terms)
 
 
-class Asker:
+class BatchedClient:
     """Asks in batches."""
 
     def __init__(self, client: SparqlClient, *, batch: int, page: int) -> None:
@@ -46,17 +46,17 @@ class Asker:
         """One query as it is."""
         return self._client.select(query)
 
-    def ask(
-        self, rows: Iterable[Asked], build: Callable[[Sequence[Asked]], str], *, batch: int | None = None
+    def select_all(
+        self, rows: Iterable[ValuesRow], build: Callable[[Sequence[ValuesRow]], str], *, batch: int | None = None
     ) -> Iterator[Row]:
         """The solutions for all rows, however many requests that takes.
 
         A server that refuses a batch for an IRI that it finds no good is asked again without such.
         """
-        for part in self.parts(rows, batch):
-            yield from self.careful(part, lambda kept: self._client.select(build(kept)))
+        for part in self.batches(rows, batch):
+            yield from self.select_accepted(part, lambda kept: self._client.select(build(kept)))
 
-    def careful(self, part: Sequence[Asked], run: Callable[[Sequence[Asked]], list[Row]]) -> list[Row]:
+    def select_accepted(self, part: Sequence[ValuesRow], run: Callable[[Sequence[ValuesRow]], list[Row]]) -> list[Row]:
         """Ask about a part; if the server refuses that, about those rows of it that every server takes."""
         try:
             return run(part)
@@ -66,10 +66,10 @@ class Asker:
                 raise
             return run(kept) if kept else []
 
-    def parts(self, rows: Iterable[Asked], batch: int | None = None) -> Iterator[list[Asked]]:
+    def batches(self, rows: Iterable[ValuesRow], batch: int | None = None) -> Iterator[list[ValuesRow]]:
         """The rows in lists that are short enough to be asked, with answers short enough to be read."""
         batch = batch or self._batch
-        part: list[Asked] = []
+        part: list[ValuesRow] = []
         size = weight = 0
         for row in rows:
             length = sum(map(len, row.terms)) + 12
