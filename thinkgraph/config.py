@@ -1,6 +1,6 @@
-"""What to work with where no flag says so: the environment, then a file `thinkgraph.toml`, then the defaults.
+"""Defaults for what no flag gives: from the environment, else from a file `thinkgraph.toml`.
 
-    kb = "my-kb"                       # paths hold from the file's own folder
+    kb = "my-kb"                       # relative paths start at the file's own folder
     text = "chroma:passages?collection=docs&entity=id"
     model = "openai:gpt-4o-mini"       # or [model] default = …, "tog2.reason" = …
     method = "tog2"
@@ -12,9 +12,9 @@
     max_calls = 30                     # of every method that has it
     tog2.width = 5                     # of one
 
-The file lies in the working directory, or THINKGRAPH_CONFIG names it. In the environment the same things are called THINKGRAPH_KB,
-_TEXT, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs) and _SETTINGS (`width=5 ranker=bm25`, or a JSON object, as _MODEL may
-be). Nothing is read when this module is imported.
+The file lies in the working directory, or THINKGRAPH_CONFIG names it. The environment has the same values as THINKGRAPH_KB,
+_TEXT, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs) and _SETTINGS (`width=5 ranker=bm25`). _SETTINGS and _MODEL may be JSON
+objects. Nothing is read when this module is imported.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ import json
 import os
 import shlex
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -45,8 +45,8 @@ VARIABLES = {
 }
 """The names in the file, and those in the environment."""
 DEFAULTS: dict[str, Any] = {"kb": "world", "model": "offline", "method": "tog2"}
-NOWHERE = "default"
-"""The source of a default."""
+DEFAULT = "default"
+"""The source of a value that nobody gave."""
 
 Model = str | dict[str, str]
 """One model, or models by role, method, stage and "default"."""
@@ -63,24 +63,23 @@ class Value:
 
 @dataclass(frozen=True)
 class Config:
-    """What the environment and the file say."""
+    """The values of the environment, the file and the defaults."""
 
     values: Mapping[str, Value]
-    """By name; the defaults are among them, and what has none is missing. Without settings."""
+    """By name, without the settings. A name that has no value and no default is missing."""
     layers: tuple[Value, ...] = field(default=())
-    """The settings given, by layer: later ones win."""
+    """The settings of the file, then those of the environment, which win."""
 
     def get(self, name: str) -> Any:
-        """The value of a name, None where there is none."""
-        found = self.values.get(name)
-        return found.value if found else None
+        """The value of a name; None where there is none."""
+        return self.values[name].value if name in self.values else None
 
     def settings(self, method: str) -> dict[str, Any]:
-        """The settings of a method: those for it alone win over those for all.
+        """The settings of a method. Those of it alone win over those of every method.
 
         Raises:
-            UsageError: no such method.
-            SettingsError: a name that no method has, or a value out of range; the line names the source.
+            UsageError: there is no such method.
+            SettingsError: no method has such a setting, or a value is out of range; the line names the source.
         """
         return {name: value.value for name, value in self.sources(method).items()}
 
@@ -92,13 +91,13 @@ class Config:
         schema = find_method(method).settings
         found: dict[str, Value] = {}
         for layer in self.layers:
-            own = f"{method}."
-            shared = {name: value for name, value in layer.value.items() if "." not in name}
-            alone = {name.removeprefix(own): value for name, value in layer.value.items() if name.startswith(own)}
             for name in layer.value:
                 _check_known(name, layer.source)
-            taken = {name: value for name, value in {**shared, **alone}.items() if name in schema.model_fields}
-            found |= {name: Value(value, layer.source) for name, value in taken.items()}
+            for own in (False, True):
+                for name, value in layer.value.items():
+                    of, _, setting = name.rpartition(".")
+                    if of == (method if own else "") and setting in schema.model_fields:
+                        found[setting] = Value(value, layer.source)
             try:
                 resolve_settings(schema, {name: value.value for name, value in found.items()})
             except SettingsError as error:
@@ -110,22 +109,27 @@ def load_config() -> Config:
     """Read the environment and the file.
 
     Raises:
-        UsageError: THINKGRAPH_CONFIG names no file; the file is no TOML; an unknown key or a value of a wrong type. One
+        UsageError: THINKGRAPH_CONFIG names no file, the file is no TOML, a key is unknown, or a value has a wrong type. One
             line with the source and the key.
     """
-    values = {name: Value(value, NOWHERE) for name, value in DEFAULTS.items()}
+    path, table = _file()
+    given = [(name, value, str(path), path.parent) for name, value in table.items()]
+    for name, variable in VARIABLES.items():
+        if text := os.environ.get(variable, "").strip():
+            given.append((name, _from_text(name, text, variable), variable, Path()))
+    values = {name: Value(value, DEFAULT) for name, value in DEFAULTS.items()}
     layers = []
-    for source, given in (_file(), _environment()):
-        for name, value in given.items():
-            if name == "settings":
-                layers.append(Value(value, source or VARIABLES[name]))
-            else:
-                values[name] = Value(value, source or VARIABLES[name])
+    for name, raw, source, folder in given:
+        value = Value(_checked(name, raw, source, folder), source)
+        if name == "settings":
+            layers.append(value)
+        else:
+            values[name] = value
     return Config(values, tuple(layers))
 
 
 def shown(value: Value) -> str:
-    """A value for people, with its source; no secret of an address is shown."""
+    """A value with its source, for people. Secrets of addresses are left out."""
     said = value.value
     if isinstance(said, Mapping):
         said = ", ".join(f"{role}: {name}" for role, name in said.items())
@@ -140,99 +144,81 @@ def model_words(model: Model) -> str:
     return f"{model['default']} ({others})" if others else model["default"]
 
 
-def _environment() -> tuple[str, dict[str, Any]]:
-    found: dict[str, Any] = {}
-    for name, variable in VARIABLES.items():
-        given = os.environ.get(variable, "").strip()
-        if not given:
-            continue
-        if name == "settings":
-            found[name] = _flat(_json(given, variable) if given.startswith("{") else _pairs(given, variable))
-        elif name == "model" and given.startswith("{"):
-            found[name] = _model(_json(given, variable), variable)
-        else:
-            found[name] = _checked(name, given, variable, Path())
-    return "", found
-
-
-def _file() -> tuple[str, dict[str, Any]]:
+def _file() -> tuple[Path, dict[str, Any]]:
     named = os.environ.get(CONFIG, "").strip()
     path = Path(named).expanduser().absolute() if named else Path(FILE).absolute()
     if not path.is_file():
         if named:
             raise UsageError(f"{CONFIG} names {path}, which is no file")
-        return str(path), {}
+        return path, {}
     try:
         # Some editors on Windows begin a file with a byte order mark, which TOML does not know.
-        given = tomllib.loads(path.read_bytes().decode("utf-8-sig"))
+        return path, tomllib.loads(path.read_bytes().decode("utf-8-sig"))
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"{path} is no TOML: {error}") from None
     except OSError as error:
         raise UsageError(f"{path} cannot be read: {error.strerror or error}") from None
-    found: dict[str, Any] = {}
-    for name, value in given.items():
-        if name not in VARIABLES:
-            raise UsageError(f"{path}: there is no key '{name}'; known: {', '.join(VARIABLES)}")
-        if name == "settings":
-            if not isinstance(value, dict):
-                raise UsageError(f"{path}: 'settings' is a table ([settings]), not {value!r:.80}")
-            # TOML has no null.
-            found[name] = {key: _unset(one) for key, one in _flat(value).items()}
-        else:
-            found[name] = _checked(name, value, str(path), path.parent)
-    return str(path), found
+
+
+def _from_text(name: str, text: str, variable: str) -> Any:
+    """A variable's value in the form that the file would give it."""
+    if name in {"model", "settings"} and text.startswith("{"):
+        try:
+            return json.loads(text)
+        except ValueError as error:
+            raise UsageError(f"{variable} is no JSON object: {error}") from None
+    if name != "settings":
+        return text
+    try:
+        return parse_settings(shlex.split(text), variable)
+    except ValueError as error:
+        raise UsageError(f"{variable}: {error}") from None
 
 
 def _checked(name: str, value: object, source: str, folder: Path) -> Any:
-    """The value with its type and its paths made right."""
+    """The value, checked; its paths absolute."""
+    if name not in VARIABLES:
+        raise UsageError(f"{source}: there is no key '{name}'; known: {', '.join(VARIABLES)}")
+    if name == "settings":
+        if not isinstance(value, dict):
+            raise UsageError(f"{source}: 'settings' is a table ([settings]), not {value!r:.80}")
+        return {key: _unset(one) for key, one in _flat(value).items()}
     if name == "model" and isinstance(value, dict):
-        return _model(value, source)
+        return _models(value, source)
     if not isinstance(value, str) or not value.strip():
         kinds = "a text or a table by role" if name == "model" else "a text"
         raise UsageError(f"{source}: '{name}' is {kinds}, not {value!r:.80}")
     try:
-        return _READ.get(name, _plain)(value.strip(), folder)
+        return _absolute(name, value.strip(), folder)
     except (KnowledgeError, UsageError) as error:
         raise UsageError(f"{source}: '{name}': {error}") from None
 
 
-def _plain(value: str, _folder: Path) -> str:
-    return value
+def _absolute(name: str, value: str, folder: Path) -> str:
+    """The value of a name; a relative path starts at `folder`."""
+
+    def path(text: str) -> str:
+        return str((folder / Path(text).expanduser()).absolute())
+
+    match name:
+        case "method":
+            from thinkgraph.graphs.registry import check_name
+
+            return check_name(value)
+        case "text":
+            from thinkgraph.tools.vectorstores.specs import parsed
+
+            place, _ = parsed(value)
+            return f"chroma:{path(place)}{value.partition(':')[2][len(place) :]}"
+        case "model":
+            return value
+        case "kb" if value == DEFAULTS["kb"] or "://" in value:
+            return value
+        case _:
+            return path(value)
 
 
-def _path(value: str, folder: Path) -> str:
-    return str((folder / Path(value).expanduser()).absolute())
-
-
-def _kb(value: str, folder: Path) -> str:
-    return value if value == DEFAULTS["kb"] or "://" in value else _path(value, folder)
-
-
-def _method(value: str, _folder: Path) -> str:
-    from thinkgraph.graphs.registry import check_name
-
-    return check_name(value)
-
-
-def _text(value: str, folder: Path) -> str:
-    from thinkgraph.tools.vectorstores.specs import parsed
-
-    place, _ = parsed(value)
-    _, _, rest = value.partition(":")
-    return f"chroma:{_path(place, folder)}{rest[len(place) :]}"
-
-
-_READ: dict[str, Callable[[str, Path], str]] = {
-    "kb": _kb,
-    "text": _text,
-    "method": _method,
-    "prompts": _path,
-    "prices": _path,
-    "runs": _path,
-}
-
-
-def _model(value: Mapping[str, Any], source: str) -> dict[str, str]:
+def _models(value: Mapping[str, Any], source: str) -> dict[str, str]:
     table = _flat(value)
     for role, name in table.items():
         if not isinstance(name, str) or not name.strip():
@@ -253,34 +239,32 @@ def _flat(table: Mapping[str, Any], before: str = "") -> dict[str, Any]:
     return found
 
 
-def _json(text: str, source: str) -> dict[str, Any]:
-    try:
-        value = json.loads(text)
-    except ValueError as error:
-        raise UsageError(f"{source} is no JSON object: {error}") from None
-    return dict(value)
+def parse_settings(pairs: Iterable[str], source: str = "--set") -> dict[str, Any]:
+    """`name=value` pairs as a mapping; the method's schema turns the values into numbers and switches.
 
+    Args:
+        pairs: the pairs; the values `none` and `null` stand for None.
+        source: what gave them, for errors.
 
-def _pairs(text: str, source: str) -> dict[str, Any]:
-    try:
-        words = shlex.split(text)
-    except ValueError as error:
-        raise UsageError(f"{source}: {error}") from None
-    found: dict[str, Any] = {}
-    for word in words:
-        name, equals, value = word.partition("=")
-        if not equals or not name:
-            raise UsageError(f"{source} takes name=value, not '{word}'")
-        found[name] = _unset(value)
-    return found
+    Raises:
+        UsageError: a pair without name or '='.
+    """
+    settings: dict[str, Any] = {}
+    for pair in pairs:
+        name, equals, value = pair.partition("=")
+        if not equals or not name.strip():
+            raise UsageError(f"{source} takes name=value, not '{pair}'")
+        settings[name.strip()] = _unset(value.strip())
+    return settings
 
 
 def _unset(value: Any) -> Any:
+    """None for the texts that stand for it: TOML has no null."""
     return None if isinstance(value, str) and value.strip().casefold() in {"none", "null"} else value
 
 
 def _check_known(name: str, source: str) -> None:
-    """Refuse a setting that no method has: it would never be used, and nobody would notice."""
+    """Refuse a setting that no method has: a misspelt one would never be used."""
     from thinkgraph.graphs.registry import NAMES, find_method
 
     of, dot, setting = name.rpartition(".")

@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured, parse_settings
+from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
-from thinkgraph.config import model_words
+from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:

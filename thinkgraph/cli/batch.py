@@ -19,10 +19,9 @@ from thinkgraph.cli.options import (
     configured,
     model_name,
     open_models,
-    parse_settings,
 )
 from thinkgraph.cli.show import leaving_at_once
-from thinkgraph.config import model_words
+from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.progress import no_progress

@@ -6,8 +6,9 @@ import argparse
 import logging
 import sys
 
-from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models, parse_settings
+from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models
 from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.config import parse_settings
 from thinkgraph.graphs.registry import NAMES
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.registry import NAMES
@@ -132,21 +132,6 @@ def model_name(given: str | None) -> str:
     if not isinstance(model, str):
         raise UsageError("models by role are configured; this command takes one: --model NAME")
     return model
-
-
-def parse_settings(pairs: Sequence[str]) -> dict[str, Any]:
-    """`name=value` pairs as a mapping; the method's schema turns the values into numbers and switches.
-
-    Raises:
-        UsageError: a pair without '='.
-    """
-    settings: dict[str, Any] = {}
-    for pair in pairs:
-        name, equals, value = pair.partition("=")
-        if not equals or not name.strip():
-            raise UsageError(f"--set takes name=value, not '{pair}'")
-        settings[name.strip()] = None if value.strip().casefold() in {"none", "null"} else value.strip()
-    return settings
 
 
 def method_names(given: str) -> list[str]:

@@ -9,8 +9,9 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_bench_model, add_kb, configured, model_name, parse_settings
+from thinkgraph.cli.options import add_bench_model, add_kb, configured, model_name
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.tools.progress import no_progress
 

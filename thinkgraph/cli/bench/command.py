@@ -17,9 +17,9 @@ from thinkgraph.cli.options import (
     configured,
     method_names,
     model_name,
-    parse_settings,
 )
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:

@@ -9,8 +9,9 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import add_kb, add_methods, add_model, configured, method_names, open_models, parse_settings
+from thinkgraph.cli.options import add_kb, add_methods, add_model, configured, method_names, open_models
 from thinkgraph.cli.show import write_json, write_line
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.lines import one_line

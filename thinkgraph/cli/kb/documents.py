@@ -8,8 +8,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_model, add_set, model_name, parse_settings
+from thinkgraph.cli.options import add_model, add_set, model_name
 from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
