@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import Any
 
-from thinkgraph.ingest.documents.build import Asking, DocumentOptions, build_documents, update_documents
+from thinkgraph.ingest.documents.build import DocumentOptions, ExtractionModel, build_documents, update_documents
 from thinkgraph.ingest.documents.extraction import ExtractSettings
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.testing.embedder import HashEmbedder
@@ -23,7 +23,7 @@ def extract_and_write(docs: str, home: str, base_url: str) -> None:
         Path(home) / "kb",
         [Path(docs)],
         options=DocumentOptions(extract="llm"),
-        asking=Asking(model="openai:m", settings=resolve_settings(ExtractSettings, OPTIONS)),
+        extractor=ExtractionModel(model="openai:m", settings=resolve_settings(ExtractSettings, OPTIONS)),
         embedder=HashEmbedder(64),
         index=False,
     )

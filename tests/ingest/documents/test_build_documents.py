@@ -23,7 +23,7 @@ from thinkgraph.ingest.documents.build import (
 )
 from thinkgraph.ingest.documents.graph import MENTIONS, WITH, Cooccurrence, Limits
 from thinkgraph.ingest.documents.lexicon import Chunk
-from thinkgraph.ingest.documents.mentions import Mention, Read
+from thinkgraph.ingest.documents.mentions import EntityMention, LinkedPassage
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS, read_manifest
@@ -422,13 +422,13 @@ def test_a_damaged_store_of_documents_is_one_line_and_made_anew(docs, kept: int)
     assert content(docs.parent / "kb") == expected
 
 
-def reads(*passages: str) -> list[Read]:
+def reads(*passages: str) -> list[LinkedPassage]:
     """Passages given as "title: names"."""
     made = []
     for number, line in enumerate(passages):
         title, _, rest = line.partition(":")
         chunk = Chunk(str(number), str(number), title, "", rest)
-        made.append(Read(chunk, title, [Mention(name, 0, 1) for name in rest.split()]))
+        made.append(LinkedPassage(chunk, title, [EntityMention(name, 0, 1) for name in rest.split()]))
     return made
 
 

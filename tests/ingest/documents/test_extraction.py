@@ -15,7 +15,7 @@ from ingest.documents.document_worker import OPTIONS, extract_and_write
 from pydantic import ValidationError
 
 from thinkgraph.errors import ModelError, SettingsError, UsageError
-from thinkgraph.ingest.documents.build import Asking, DocumentOptions, build_documents, update_documents
+from thinkgraph.ingest.documents.build import DocumentOptions, ExtractionModel, build_documents, update_documents
 from thinkgraph.ingest.documents.extraction import ExtractSettings, grounded
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.models.offline import OfflineChatModel
@@ -83,7 +83,7 @@ class Builder:
             kb or self.kb,
             [self.docs],
             options=DocumentOptions(**{"extract": "llm", **more}),
-            asking=Asking(model=f"openai:{model}", settings=settings),
+            extractor=ExtractionModel(model=f"openai:{model}", settings=settings),
             embedder=EMBEDDER,
             index=False,
             replace=replace,
@@ -310,7 +310,9 @@ def test_an_update_asks_about_what_is_new_only_and_only_a_model_that_is_named(bu
         update_documents(builder.kb, [docs], embedder=EMBEDDER)
     with ModelServer(lambda _call: reply(("Lake Merish", "lies in", "Tollow"))) as server:
         monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
-        report = update_documents(builder.kb, [docs], asking=Asking(model="openai:another"), embedder=EMBEDDER)
+        report = update_documents(
+            builder.kb, [docs], extractor=ExtractionModel(model="openai:another"), embedder=EMBEDDER
+        )
         assert len(server.calls) == 1
     assert report.documents["model"] == "openai:another"
     assert builder.triples() == WHOLE | {("Lake Merish", "lies in", "Tollow", "docs/Lake.txt#0-27")}

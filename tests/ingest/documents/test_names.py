@@ -7,9 +7,9 @@ import random
 import pytest
 
 from thinkgraph.ingest.documents.lexicon import Chunk, Lexicon, collect, read_names
-from thinkgraph.ingest.documents.mentions import Read, read_documents
+from thinkgraph.ingest.documents.mentions import LinkedPassage, read_documents
 from thinkgraph.ingest.documents.names import spans
-from thinkgraph.ingest.documents.resolve import Names, resolve
+from thinkgraph.ingest.documents.resolve import ResolvedNames, resolve
 from thinkgraph.ingest.documents.words import analyse
 
 
@@ -17,7 +17,7 @@ def chunk(document: str, text: str, title: str = "", **more) -> Chunk:
     return Chunk(id=f"{document}#0", document=document, title=title, section=more.pop("section", ""), text=text, **more)
 
 
-def read(*chunks: Chunk) -> tuple[list[Read], Names]:
+def read(*chunks: Chunk) -> tuple[list[LinkedPassage], ResolvedNames]:
     lexicon = Lexicon()
     collect(chunks, lexicon)
     read_names(chunks, lexicon)

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkgraph.tools.sparql.profiles import PROFILES
-from thinkgraph.tools.sparql.terms import Ids, Node, iri, literal, strict_iri, string, valid_iri
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, literal, strict_iri, string, valid_iri
 
 EMPTY = pyoxigraph.Store()
 HOSTILE = [
@@ -18,7 +18,7 @@ HOSTILE = [
     "\\\x01", "x\\", "\\uD800", "u\\u", "\\\\\\\\u0041",
 ]  # fmt: skip
 TEXTS = st.one_of(st.text(), st.sampled_from(HOSTILE), st.text(alphabet='\\uU0"2<>{}\n x'))
-IDS = {name: Ids(profile.node_forms, profile.relation_forms) for name, profile in PROFILES.items()}
+IDS = {name: RdfIds(profile.node_forms, profile.relation_forms) for name, profile in PROFILES.items()}
 
 
 def bound(term: str) -> dict[str, str]:
@@ -82,9 +82,9 @@ def test_ids_are_read_as_they_are_written(text, profile):
         name = ids.relation(id_)
         assert name is None or ids.relation_name(name) == id_
     for node in (
-        Node(text, literal=True),
-        Node(text, literal=True, language="en-GB"),
-        Node(text, literal=True, datatype="x:y"),
+        RdfTerm(text, literal=True),
+        RdfTerm(text, literal=True, language="en-GB"),
+        RdfTerm(text, literal=True, datatype="x:y"),
     ):
         found = ids.node(ids.node_id(node))
         assert found == node or "\0" in text or any("\ud800" <= c <= "\udfff" for c in text)

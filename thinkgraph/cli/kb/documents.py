@@ -14,7 +14,7 @@ from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from thinkgraph.ingest.documents.build import Asking, DocumentsReport
+    from thinkgraph.ingest.documents.build import DocumentsReport, ExtractionModel
     from thinkgraph.tools.progress import Progress
 
 _INTERRUPTED = "interrupted; the same command goes on where it stopped"
@@ -125,13 +125,13 @@ def build(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
         types=tuple(part.strip() for part in (args.entity_types or "").split(",") if part.strip()),
         **({"size": args.passage_size} if args.passage_size is not None else {}),
     )
-    asking = _asking(args) if options.extract != "cooccurrence" else None
+    extractor = _extractor(args) if options.extract != "cooccurrence" else None
     return _guarded(
         lambda: build_documents(
             args.folder,
             args.documents,
             options=options,
-            asking=asking,
+            extractor=extractor,
             name=args.name,
             embedder=args.embedder,
             index=not args.no_index,
@@ -146,8 +146,8 @@ def update(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
     from thinkgraph.ingest.documents.build import update_documents
 
     # A model in the environment alone asks nothing: only one that is named now.
-    asking = _asking(args) if args.model else None
-    return _guarded(lambda: update_documents(args.folder, args.documents, asking=asking, progress=progress))
+    extractor = _extractor(args) if args.model else None
+    return _guarded(lambda: update_documents(args.folder, args.documents, extractor=extractor, progress=progress))
 
 
 def remove(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
@@ -162,15 +162,15 @@ def _guarded(work: Callable[[], DocumentsReport]) -> DocumentsReport:
         return work()
 
 
-def _asking(args: argparse.Namespace) -> Asking:
-    from thinkgraph.ingest.documents.build import Asking
+def _extractor(args: argparse.Namespace) -> ExtractionModel:
+    from thinkgraph.ingest.documents.build import ExtractionModel
     from thinkgraph.ingest.documents.extraction import ExtractSettings
     from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
 
     name = model_name(args.model)
     sys.stderr.write(f"relations are extracted by {name}\n")
-    return Asking(
+    return ExtractionModel(
         model=name,
         settings=resolve_settings(ExtractSettings, parse_settings(args.set)),
         prompts=args.prompts,

@@ -1,8 +1,8 @@
-"""Builds a knowledge base from documents that have no graph, and keeps it up to date document by document.
+"""Builds a knowledge base from documents that have no graph, and updates it document by document.
 
-Every change makes the whole base anew beside the old one and puts it in its place in one step, so that nobody ever reads
-half of it. What is dear is taken over: passages of unchanged documents are not read again, what a model found in them is
-not asked for again, and equal texts are not encoded again.
+Every change builds a whole new base beside the old one and replaces it in one step, so that no reader sees half of a change.
+What was expensive is kept: unchanged documents are not read again, a model is not asked about them again, and equal texts
+are not encoded again.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
 from thinkgraph.ingest.build import Build, BuildReport, Inputs
-from thinkgraph.ingest.documents.graph import RESOLUTION, Limits, Made, Mode, write_files
+from thinkgraph.ingest.documents.graph import RESOLUTION, GraphFiles, Limits, Mode, write_files
 from thinkgraph.ingest.documents.pieces import UnreadableError
-from thinkgraph.ingest.documents.sources import Source, find_sources, names_of, read_source
+from thinkgraph.ingest.documents.sources import find_sources, names_of, read_source
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
 from thinkgraph.ingest.readers.rejects import Rejects
@@ -40,10 +40,10 @@ if TYPE_CHECKING:
     from thinkgraph.models.roles import ModelSpec
 
 PASSAGE_SIZE = 1000
-"""Characters of a passage at most: what the bundled encoder reads at once, and what ToG-2 shows as one chunk."""
+"""Most characters of a passage: what the bundled encoder reads at once, and what ToG-2 shows as one chunk."""
 
 _READER = "2"
-"""Raised whenever the readers would cut the same file differently."""
+"""Version of the readers: raised when they cut the same file differently."""
 _FILES = "files"
 _REPLIES = "replies.sqlite"
 _OFFLINE = "offline"
@@ -51,20 +51,20 @@ _OFFLINE = "offline"
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentOptions:
-    """How documents become a graph. A knowledge base remembers them for its updates."""
+    """How documents become a graph. A knowledge base keeps them for its updates."""
 
     extract: Mode = "cooccurrence"
     size: int = PASSAGE_SIZE
     encoding: str = ""
-    """How files are written that are not UTF-8; empty: they are refused."""
+    """Encoding of files that are not UTF-8; empty: such files are refused."""
     relations: tuple[str, ...] = ()
     """The only relations that are extracted; empty: any."""
     types: tuple[str, ...] = ()
-    """Types of entities that are told; empty: none."""
+    """Types that a model may give an entity; empty: it gives none."""
     limits: Limits = field(default_factory=Limits)
 
     def check(self) -> None:
-        """Raises `UsageError` for what cannot be."""
+        """Raise `UsageError` for a value out of range."""
         if self.extract not in {"cooccurrence", "llm", "both"}:
             raise UsageError(f"relations come from cooccurrence, llm or both, not from {self.extract!r}")
         if not 200 <= self.size <= 20_000:  # noqa: PLR2004 - a sentence; more than any encoder reads
@@ -88,8 +88,8 @@ class DocumentOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Asking:
-    """What extracts relations: a model, and how it is asked."""
+class ExtractionModel:
+    """The model that extracts relations, with its settings, prompts and prices."""
 
     model: ModelSpec = _OFFLINE
     settings: ExtractSettings | None = None
@@ -99,14 +99,14 @@ class Asking:
 
 @dataclass(frozen=True, kw_only=True)
 class DocumentsReport:
-    """What became of the documents, and of the knowledge base."""
+    """The result of a build, an update or a removal."""
 
     build: BuildReport
     documents: DocumentCounts
     changes: dict[str, int]
     """How many documents were `added`, `changed`, `unchanged`, `removed`."""
     counts: dict[str, int]
-    """Passages, triples, statements kept and dropped, names taken for one thing."""
+    """Passages, triples, statements kept and dropped, names merged."""
     usage: ExtractionUsage | None
 
 
@@ -115,26 +115,27 @@ def build_documents(
     documents: Sequence[Path | str],
     *,
     options: DocumentOptions | None = None,
-    asking: Asking | None = None,
+    extractor: ExtractionModel | None = None,
     name: str | None = None,
     embedder: Embedder | str | None = None,
     index: bool = True,
     replace: bool = False,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
-    """Build a knowledge base from documents. A build that was stopped goes on when it is started again, and a finished one
-    in which documents failed tries these again.
+    """Build a knowledge base from documents.
+
+    A build that was stopped goes on when it is called again. A finished one in which documents failed tries those again.
 
     Args:
-        folder: where it will be; it appears whole or not at all.
+        folder: the knowledge base; it appears whole or not at all.
         documents: files and folders (.txt, .md, .html, .pdf, .jsonl).
         options: how they become a graph.
-        asking: the model that extracts relations; by default the offline one.
+        extractor: the model that extracts relations; by default the offline one.
         name: for people; by default the folder's.
         embedder: encodes the passages; a name, or an embedder (which must then be given again).
         index: whether to encode the entities, and to make the index for searching all vectors.
-        replace: whether a knowledge base that is there already may be replaced.
-        progress: told how far the work is.
+        replace: whether an existing knowledge base may be replaced.
+        progress: called with stage, done and total.
 
     Raises:
         KnowledgeError: no document could be read, the folder cannot be written, is something else, or is being built by
@@ -149,7 +150,7 @@ def build_documents(
         raise UsageError("name a file or folder of documents with --documents")
     called = (name or target.name).strip() or target.name
     again = not replace and _has_failures(target, options, called)
-    work = _Work(target, options, asking, embedder, called, progress, index=index, keep_found=False)
+    work = _Change(target, options, extractor, embedder, called, progress, index=index, keep_found=False)
     paths = _paths(documents)
     return work.run(
         "build", lambda store, rejects: _read_all(work, store, paths, rejects, only=True), replace=replace or again
@@ -160,27 +161,26 @@ def update_documents(
     folder: Path | str,
     documents: Sequence[Path | str],
     *,
-    asking: Asking | None = None,
+    extractor: ExtractionModel | None = None,
     embedder: Embedder | None = None,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
-    """Add documents to a knowledge base that was built from documents, or put newer versions in the place of older ones.
-    Unchanged ones cost nothing.
+    """Add documents to a knowledge base that was built from documents, or replace changed ones. Unchanged ones cost nothing.
 
     Args:
         folder: the knowledge base; readers see the old one until the new one is whole.
-        documents: files and folders, named as they were: a document is known by its path from the folder named.
-        asking: the model that extracts relations; needed where one did before (none is ever asked unasked).
+        documents: files and folders, given as before: a document's id is its path from the given folder.
+        extractor: the model that extracts relations; required where a model other than the offline one did before.
         embedder: the one it was built with, where it has no name that loads it.
-        progress: told how far the work is.
+        progress: called with stage, done and total.
 
     Raises:
         KnowledgeError, ModelError, UsageError: as `build_documents`.
     """
     if not documents:
         raise UsageError("name a file or folder of documents with --documents")
-    work = _Work.of(folder, asking, embedder, progress)
-    if work.options.extract != "cooccurrence" and asking is None and work.model_before != _OFFLINE:
+    work = _Change.of(folder, extractor, embedder, progress)
+    if work.options.extract != "cooccurrence" and extractor is None and work.model_before != _OFFLINE:
         raise UsageError(
             f"relations of {work.target} were extracted by {work.model_before}: name the model with --model to ask again"
         )
@@ -195,20 +195,20 @@ def remove_documents(
     embedder: Embedder | None = None,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
-    """Take documents out of a knowledge base that was built from documents, with all that only they said.
+    """Remove documents, and what only they said, from a knowledge base that was built from documents.
 
     Args:
         folder: the knowledge base.
         documents: their ids (`thinkgraph kb info --documents` lists them).
         embedder: the one it was built with, where it has no name that loads it.
-        progress: told how far the work is.
+        progress: called with stage, done and total.
 
     Raises:
         KnowledgeError, UsageError: as `build_documents`; an id is unknown, or no document would be left.
     """
     if not documents:
         raise UsageError("name the documents to remove with --document")
-    work = _Work.of(folder, None, embedder, progress)
+    work = _Change.of(folder, None, embedder, progress)
     with DocumentStore(work.target / kb_files.DOCUMENTS, write=False) as store:
         known = {fact["id"] for fact in store.facts()}
     if unknown := [identifier for identifier in documents if identifier not in known]:
@@ -222,7 +222,7 @@ def remove_documents(
 
 
 def _has_failures(target: Path, options: DocumentOptions, name: str) -> bool:
-    """Whether there is such a knowledge base already, in which documents failed that the same command may try again."""
+    """Whether the same build is finished and has documents that failed."""
     try:
         manifest = kb_files.read_manifest(target)
     except KnowledgeError:
@@ -233,14 +233,14 @@ def _has_failures(target: Path, options: DocumentOptions, name: str) -> bool:
         return store.meta("options") == options.to_json()
 
 
-class _Work:
+class _Change:
     """One change to a knowledge base."""
 
     def __init__(
         self,
         target: Path,
         options: DocumentOptions,
-        asking: Asking | None,
+        extractor: ExtractionModel | None,
         embedder: Embedder | str | None,
         name: str,
         progress: Progress,
@@ -252,7 +252,7 @@ class _Work:
         self.options = options
         self.progress = progress
         self.model_before = ""
-        self._asking = asking or Asking()
+        self._extractor = extractor or ExtractionModel()
         self._embedder = embedder
         self._name = name
         self._index = index
@@ -260,8 +260,10 @@ class _Work:
         self._old = ""
 
     @classmethod
-    def of(cls, folder: Path | str, asking: Asking | None, embedder: Embedder | None, progress: Progress) -> _Work:
-        """A change to what is there, made as it was made."""
+    def of(
+        cls, folder: Path | str, extractor: ExtractionModel | None, embedder: Embedder | None, progress: Progress
+    ) -> _Change:
+        """A change to an existing knowledge base, with the options it was built with."""
         target = Path(folder).expanduser().resolve()
         manifest = kb_files.read_manifest(target)
         if "documents" not in manifest:
@@ -274,7 +276,7 @@ class _Work:
         work = cls(
             target,
             options,
-            asking,
+            extractor,
             embedder or (model["spec"] if model else None),
             manifest["name"],
             progress,
@@ -293,7 +295,7 @@ class _Work:
         replace: bool,
         ask: bool = True,
     ) -> DocumentsReport:
-        """Make the changed base beside the old one and put it in its place."""
+        """Build the changed base beside the old one and replace it."""
         started = time.monotonic()
         rejects = Rejects()
         key = [what, self.options.to_json(), self._name, str(self._index), self._old, str(self._embedder_name())]
@@ -334,9 +336,7 @@ class _Work:
         return self._embedder if isinstance(self._embedder, str | None) else self._embedder.name
 
     def _take_over(self, work: Path) -> None:
-        """Put what the old base has into a working folder that has nothing yet: texts with the same words keep their
-        vectors, documents that did not change their passages.
-        """
+        """Copy the old base's documents, texts and vectors into a new working folder, so that they are used again."""
         if _is_sound(self.target / kb_files.DOCUMENTS):
             for file in (kb_files.DOCUMENTS, kb_files.TEXT, kb_files.ENTITIES):
                 if (self.target / file).is_file():
@@ -357,7 +357,7 @@ class _Work:
         return usage
 
     def _how(self) -> Extraction:
-        """What is asked, checked before anything is begun."""
+        """The extraction, checked before the build starts."""
         from thinkgraph.ingest.documents.extraction import Extraction, ExtractSettings
         from thinkgraph.models.roles import Models
         from thinkgraph.prompts.library import PromptLibrary
@@ -370,11 +370,11 @@ class _Work:
             embedder: Embedder = load_embedder(self._embedder)
             return OfflineChatModel(embed=embedder.embed)
 
-        asking = self._asking
+        extractor = self._extractor
         how = Extraction(
-            models=Models(asking.model, offline=offline, prices=asking.prices),
-            prompts=PromptLibrary(asking.prompts),
-            settings=asking.settings or resolve_settings(ExtractSettings),
+            models=Models(extractor.model, offline=offline, prices=extractor.prices),
+            prompts=PromptLibrary(extractor.prompts),
+            settings=extractor.settings or resolve_settings(ExtractSettings),
             relations=self.options.relations,
             types=self.options.types,
         )
@@ -382,7 +382,7 @@ class _Work:
             raise SettingsError(f"max_cost cannot be kept: no price is known for {how.client.name}; give a price table")
         return how
 
-    def _write_files(self, store: DocumentStore, place: BuildFolder) -> Made:
+    def _write_files(self, store: DocumentStore, place: BuildFolder) -> GraphFiles:
         folder = place.work / _FILES
         folder.mkdir(exist_ok=True)
         made = write_files(
@@ -407,7 +407,7 @@ class _Work:
             "model": usage.model if usage else store.meta("model"),
         }
 
-    def _build(self, made: Made, counts: DocumentCounts, rejects: Rejects) -> Build:
+    def _build(self, made: GraphFiles, counts: DocumentCounts, rejects: Rejects) -> Build:
         return Build(
             inputs=Inputs([made.triples], [], [made.passages], made.aliases, made.entities, no_progress),
             name=self._name,
@@ -424,7 +424,7 @@ class _Work:
 
 
 def _is_sound(path: Path) -> bool:
-    """Whether there is a store of documents that can be taken over; a damaged one is made anew."""
+    """Whether there is a store of documents without damage; a damaged one is built anew."""
     try:
         with DocumentStore(path, write=False) as store:
             return store.is_sound()
@@ -433,7 +433,7 @@ def _is_sound(path: Path) -> bool:
 
 
 def _paths(documents: Sequence[Path | str]) -> list[Path]:
-    """The files and folders; raises `KnowledgeError` for one that is not there, before anything is begun."""
+    """The files and folders. Raises `KnowledgeError` for one that does not exist, before the build starts."""
     paths = [Path(path).expanduser() for path in documents]
     if missing := next((path for path in paths if not path.exists()), None):
         raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
@@ -452,9 +452,9 @@ def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
 
 
 def _read_all(
-    work: _Work, store: DocumentStore, paths: Sequence[Path], rejects: Rejects, *, only: bool
+    work: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects, *, only: bool
 ) -> Counter[str]:
-    """Read every document that is new or changed; with `only`, take out those that are not there."""
+    """Read every document that is new or changed; with `only`, remove those that were not found."""
     how = hashlib.blake2b(f"{_READER} {work.options.size} {work.options.encoding}".encode(), digest_size=4).hexdigest()
     changes: Counter[str] = Counter()
     seen: set[str] = set()
@@ -467,13 +467,12 @@ def _read_all(
         if before == content:
             changes["unchanged"] += 1
             continue
-        problem = _read_one(work, store, source, content)
-        if not problem:
+        try:
+            store.put(source, content, read_source(source, work.options.encoding or None), work.options.size)
             changes["changed" if before else "added"] += 1
-            continue
-        if store.fail(source, problem):
-            problem += " (what was read of it before is kept)"
-        rejects.note(source.file, source.row.line if source.row else 0, problem, kind="not read")
+        except UnreadableError as error:
+            kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
+            rejects.note(source.file, source.row.line if source.row else 0, f"{error}{kept}", kind="not read")
     work.progress("documents", len(seen), len(seen))
     known = {fact["id"] for fact in store.facts()}
     if only:
@@ -484,29 +483,9 @@ def _read_all(
     return changes
 
 
-def _read_one(work: _Work, store: DocumentStore, source: Source, content: str) -> str:
-    """Read one document into the store; gives what is wrong with it, if anything is."""
-    try:
-        store.put(source, content, read_source(source, work.options.encoding or None), work.options.size)
-    except UnreadableError as error:
-        return str(error)
-    return ""
-
-
 def _note_gone(named: Sequence[tuple[Path, str]], rest: set[str], rejects: Rejects) -> None:
-    """Say which documents a folder no longer has."""
+    """Report the documents that a folder no longer has."""
     for path, name in named:
         if path.is_dir():
             for gone in sorted(one for one in rest if one.startswith(f"{name}/")):
                 rejects.note(gone, 0, "is no longer there; `kb remove` takes it out", kind="gone")
-
-
-__all__ = [
-    "PASSAGE_SIZE",
-    "Asking",
-    "DocumentOptions",
-    "DocumentsReport",
-    "build_documents",
-    "remove_documents",
-    "update_documents",
-]

@@ -165,7 +165,7 @@ def extract(
     usage = ExtractionUsage(model=how.client.name)
     price = how.models.price(how.client)
     usage.cost = None if price is None else 0.0
-    work = _Work(store, how, journal, usage, keep=keep)
+    work = _Extractor(store, how, journal, usage, keep=keep)
     with ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool:
         try:
             work.run(pool, progress)
@@ -175,7 +175,7 @@ def extract(
     return usage
 
 
-class _Work:
+class _Extractor:
     def __init__(
         self,
         store: DocumentStore,
@@ -316,7 +316,7 @@ def grounded(found: Statements, chunk: Chunk, relations: Sequence[str] = ()) -> 
     """The statements whose both ends stand in the passage (its title and headings are part of what was shown), as they are
     kept; the others are dropped and counted by their fault.
     """
-    shown = _Shown(chunk)
+    shown = _PassageWords(chunk)
     allowed = {normal_name(name): name for name in (line.partition(" -- ")[0].strip() for line in relations)}
     kept: dict[tuple[str, str, str], None] = {}
     dropped: Counter[str] = Counter()
@@ -335,7 +335,7 @@ def grounded(found: Statements, chunk: Chunk, relations: Sequence[str] = ()) -> 
     return {"triples": [list(triple) for triple in kept], "types": types, "dropped": dict(dropped)}
 
 
-def _fault(subject: str, relation: str, thing: str, shown: _Shown) -> str:
+def _fault(subject: str, relation: str, thing: str, shown: _PassageWords) -> str:
     if not shown.holds(subject) or not shown.holds(thing):
         return "not in the passage"
     if value_kind(subject) or max(len(subject), len(thing)) > _LONGEST_NAME:
@@ -345,7 +345,7 @@ def _fault(subject: str, relation: str, thing: str, shown: _Shown) -> str:
     return ""
 
 
-class _Shown:
+class _PassageWords:
     """The words that a passage shows."""
 
     def __init__(self, chunk: Chunk) -> None:

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, collect, read_names
-from thinkgraph.ingest.documents.mentions import Read, read_documents
-from thinkgraph.ingest.documents.resolve import Names, resolve, short_name
+from thinkgraph.ingest.documents.mentions import LinkedPassage, read_documents
+from thinkgraph.ingest.documents.resolve import ResolvedNames, resolve, short_name
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.documents.words import key_of_name
 from thinkgraph.tools.linking.names import folded
@@ -44,7 +44,7 @@ class Limits:
 
 
 @dataclass
-class Counts:
+class PairCounts:
     """Counts of pairs of numbers, in memory as two arrays."""
 
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
@@ -83,12 +83,12 @@ class Cooccurrence:
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
         self._passages = 0
-        self._in: Counts = Counts()
-        self._pairs = Counts()
-        self._about = Counts()
+        self._in: PairCounts = PairCounts()
+        self._pairs = PairCounts()
+        self._about = PairCounts()
         self._uses: list[int] = []
 
-    def add(self, read: Read) -> None:
+    def add(self, read: LinkedPassage) -> None:
         """Count one passage: two entities once, where they stand near each other in it."""
         self._passages += 1
         order = list(dict.fromkeys(self._number(mention.entity) for mention in read.mentions))
@@ -173,7 +173,7 @@ _LONGEST_ABOUT, _LOOKED_AT = 120, 300
 
 
 @dataclass
-class Made:
+class GraphFiles:
     """The files that were written, and what is in them."""
 
     triples: Path
@@ -197,7 +197,7 @@ class _Writer:
         self._said: dict[tuple[str, str, str, bool], list[str]] = {}
         self.counts: Counter[str] = Counter()
 
-    def write(self, made: Made, resolution: Path) -> None:
+    def write(self, made: GraphFiles, resolution: Path) -> None:
         total = len(self._store.documents())
         collect(self._told(self._store.chunks(), "words", total), self._lexicon)
         read_names(self._told(self._store.chunks(), "names", total), self._lexicon)
@@ -253,8 +253,8 @@ class _Writer:
     def _write_document(
         self,
         document: str,
-        reads: Iterator[Read],
-        names: Names,
+        reads: Iterator[LinkedPassage],
+        names: ResolvedNames,
         label: dict[str, str],
         together: Cooccurrence,
         out: TextIO,
@@ -279,7 +279,7 @@ class _Writer:
             }
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-    def _state(self, read: Read, found: dict[str, Any], names: Names) -> list[str]:
+    def _state(self, read: LinkedPassage, found: dict[str, Any], names: ResolvedNames) -> list[str]:
         """Take in the statements of one passage; gives the entities they are about."""
         ends: dict[str, None] = {}
         for subject, relation, thing in found["triples"]:
@@ -295,7 +295,7 @@ class _Writer:
                 self._types[entity][kind] += 1
         return list(ends)
 
-    def _write_edges(self, names: Names, label: dict[str, str], together: Cooccurrence, out: TextIO) -> None:
+    def _write_edges(self, names: ResolvedNames, label: dict[str, str], together: Cooccurrence, out: TextIO) -> None:
         for (one, relation, other, named), sources in sorted(self._said.items()):
             row: dict[str, Any] = {
                 "subject": label[one],
@@ -324,7 +324,7 @@ class _Writer:
         self.counts["triples"] += 1
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
-    def _namesakes(self, base: str, titles: list[str], names: Names) -> Iterator[tuple[str, str]]:
+    def _namesakes(self, base: str, titles: list[str], names: ResolvedNames) -> Iterator[tuple[str, str]]:
         """Pairs of entities that share a short name: what it stands for is told by the text, if at all."""
         found = [entity for entity in dict.fromkeys(map(names.root, [base, *sorted(titles)])) if entity in self._used]
         if len(found) <= _NAMESAKES:
@@ -341,7 +341,9 @@ class _Writer:
             words = self._about.get(entity) or (f"mentioned in {title}" if title else kind)
             yield {"id": label[entity], "label": label[entity], "type": kind, "description": words}
 
-    def _aliases(self, names: Names, groups: dict[str, list[Form]], label: dict[str, str]) -> dict[str, list[str]]:
+    def _aliases(
+        self, names: ResolvedNames, groups: dict[str, list[Form]], label: dict[str, str]
+    ) -> dict[str, list[str]]:
         found: dict[str, list[str]] = {}
         local: dict[str, dict[str, None]] = defaultdict(dict)
         for decision in names.decisions:
@@ -361,7 +363,7 @@ class _Writer:
         return found
 
 
-def _entity(name: str, read: Read, names: Names) -> str:
+def _entity(name: str, read: LinkedPassage, names: ResolvedNames) -> str:
     """What a name stands for in a document; empty where it is no known name."""
     key = key_of_name(name)
     if key in read.entities:
@@ -384,7 +386,7 @@ def _write_lines(path: Path, rows: Iterable[dict[str, str]]) -> None:
 
 def write_files(
     store: DocumentStore, folder: Path, resolution: Path, mode: Mode, limits: Limits, progress: Progress
-) -> Made:
+) -> GraphFiles:
     """Find the names and write the files; the same documents give the same files, in whatever order they came.
 
     Args:
@@ -395,7 +397,7 @@ def write_files(
         limits: how many edges of co-occurrence are kept.
         progress: told by document.
     """
-    made = Made(
+    made = GraphFiles(
         triples=folder / "triples.jsonl",
         entities=folder / "entities.jsonl",
         aliases=folder / "aliases.json",

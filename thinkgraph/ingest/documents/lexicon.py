@@ -9,8 +9,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from thinkgraph.ingest.documents.names import CaseCounts, Span, is_letters, spans
-from thinkgraph.ingest.documents.words import GENERIC, JOINT, Analysis, Word, analyse, key_of_name
+from thinkgraph.ingest.documents.names import CaseCounts, NameSpan, is_letters, spans
+from thinkgraph.ingest.documents.words import GENERIC, JOINT, Analysis, Token, analyse, key_of_name
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
@@ -80,7 +80,7 @@ class Phrases:
         yield from (run for run in kept if run not in parts)
 
 
-def _plain(word: Word) -> bool:
+def _plain(word: Token) -> bool:
     """Whether a word may be part of a phrase written small."""
     return (
         not word.upper
@@ -91,7 +91,7 @@ def _plain(word: Word) -> bool:
     )
 
 
-def _caseless(word: Word) -> bool:
+def _caseless(word: Token) -> bool:
     return not word.unspaced and word.text.lower() == word.text.upper() and not word.text.isdigit()
 
 
@@ -193,7 +193,7 @@ class Lexicon:
         return form
 
 
-def _written(analysis: Analysis, span: Span) -> str:
+def _written(analysis: Analysis, span: NameSpan) -> str:
     """A name's text, with the point of its last initial ("U.S.")."""
     start, last = analysis.words[span.first].start, analysis.words[span.last]
     text = analysis.text[start : last.end]

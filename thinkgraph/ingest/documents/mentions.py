@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from itertools import groupby, islice
 
 from thinkgraph.ingest.documents.lexicon import Chunk, Form, Lexicon, initials_fit
-from thinkgraph.ingest.documents.resolve import Decision, Names, initials_agree
-from thinkgraph.ingest.documents.words import GENERIC, JOINT, LOOSE_JOINT, Analysis, Word, analyse, key_of_name
+from thinkgraph.ingest.documents.resolve import MergedName, ResolvedNames, initials_agree
+from thinkgraph.ingest.documents.words import GENERIC, JOINT, LOOSE_JOINT, Analysis, Token, analyse, key_of_name
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 _COMMON_SHARE, _COMMON = 0.01, 20
@@ -25,7 +25,7 @@ of its own ("California" beside "Southern California")."""
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
+class EntityMention:
     """A name in a passage."""
 
     entity: str
@@ -36,29 +36,29 @@ class Mention:
 
 
 @dataclass
-class Read:
+class LinkedPassage:
     """A passage with the entities it mentions."""
 
     chunk: Chunk
     about: str
     """Key of the entity that the document's title names; empty where it has none."""
-    mentions: list[Mention]
+    mentions: list[EntityMention]
     entities: dict[str, str] = field(default_factory=dict)
     """What the names of its document stand for there, by key: also what this passage does not say."""
 
 
 @dataclass(slots=True)
-class _Found:
+class _FoundName:
     form: Form
-    first: Word
-    last: Word
+    first: Token
+    last: Token
 
 
 @dataclass
 class _Passage:
     chunk: Chunk
-    found: list[_Found]
-    in_title: list[_Found]
+    found: list[_FoundName]
+    in_title: list[_FoundName]
     """Names inside its title, the title itself among them."""
     words: set[str]
     """Keys of all its words."""
@@ -67,7 +67,7 @@ class _Passage:
 class Matcher:
     """Finds the longest known names in texts."""
 
-    def __init__(self, names: Names, lexicon: Lexicon, passages: int) -> None:
+    def __init__(self, names: ResolvedNames, lexicon: Lexicon, passages: int) -> None:
         self._forms = names.forms
         self._case = lexicon.case
         self._limit = max(_COMMON, _COMMON_SHARE * passages)
@@ -79,7 +79,7 @@ class Matcher:
             if len(words) == 1:
                 self._runs[key[0]] = max(self._runs.get(key[0], 0), min(len(key), _LONGEST_RUN))
 
-    def find(self, analysis: Analysis) -> Iterator[_Found]:
+    def find(self, analysis: Analysis) -> Iterator[_FoundName]:
         """Names from left to right, none overlapping."""
         words = analysis.words
         at = 0
@@ -90,12 +90,12 @@ class Matcher:
                 continue
             form, size = self._longest_at(analysis, at, len(words))
             if form is not None:
-                yield _Found(form, words[at], words[at + size - 1])
+                yield _FoundName(form, words[at], words[at + size - 1])
                 if size > 1:
                     yield from self._nested(analysis, at, at + size)
             at += size
 
-    def _nested(self, analysis: Analysis, start: int, stop: int) -> Iterator[_Found]:
+    def _nested(self, analysis: Analysis, start: int, stop: int) -> Iterator[_FoundName]:
         """Names inside a longer one: "Vienna" in "University of Vienna", "West Chicago" in "West Chicago High School"."""
         words = analysis.words
         at = start
@@ -105,7 +105,7 @@ class Matcher:
                 words[place] for place in (at - 1, at + size) if self._touches(analysis, place, at, size, start, stop)
             ]
             if form is not None and self._stands_alone(form, around):
-                yield _Found(form, words[at], words[at + size - 1])
+                yield _FoundName(form, words[at], words[at + size - 1])
                 at += size
             else:
                 at += 1
@@ -120,7 +120,7 @@ class Matcher:
         return JOINT.fullmatch(analysis.text, left.end, right.start) is not None
 
     @staticmethod
-    def _stands_alone(form: Form, around: Sequence[Word]) -> bool:
+    def _stands_alone(form: Form, around: Sequence[Token]) -> bool:
         """Whether part of a longer name is a name that the collection also uses alone, and set off by small words."""
         return (
             form.sure
@@ -143,14 +143,14 @@ class Matcher:
         ending = self._korean(words[at])
         return ending, 1
 
-    def _korean(self, word: Word) -> Form | None:
+    def _korean(self, word: Token) -> Form | None:
         """The noun before the particles that stick to it."""
         if not "\uac00" <= word.key[0] <= "\ud7a3":
             return None
         cuts = (word.key[:-cut] for cut in range(1, min(_KOREAN_ENDING, len(word.key) - 2) + 1))
         return next((form for key in cuts if (form := self._forms.get(key)) is not None), None)
 
-    def _inside(self, word: Word) -> Iterator[_Found]:
+    def _inside(self, word: Token) -> Iterator[_FoundName]:
         """Names inside a run of a script that puts no spaces between words."""
         text = word.key
         if len(text) != len(word.text):
@@ -161,11 +161,11 @@ class Matcher:
             size = next((n for n in range(most, 1, -1) if text[at : at + n] in self._forms), 0)
             if size:
                 start, part = word.start + at, text[at : at + size]
-                piece = Word(start, start + size, part, part, upper=False, opens=False, unspaced=True)
-                yield _Found(self._forms[piece.key], piece, piece)
+                piece = Token(start, start + size, part, part, upper=False, opens=False, unspaced=True)
+                yield _FoundName(self._forms[piece.key], piece, piece)
             at += size or 1
 
-    def _written_as(self, form: Form, words: Sequence[Word]) -> bool:
+    def _written_as(self, form: Form, words: Sequence[Token]) -> bool:
         """Whether the words are written as the name is: capitals where its names have them."""
         if len(words) == 1:
             return self._word_written_as(form, words[0])
@@ -173,7 +173,7 @@ class Matcher:
             return True
         return any(word.upper for word in words) or not any(text != text.lower() for text in form.variants)
 
-    def _word_written_as(self, form: Form, word: Word) -> bool:
+    def _word_written_as(self, form: Form, word: Token) -> bool:
         if form.kinds <= {"heading"} or (word.key in STOP_WORDS and not word.upper):
             return False
         if word.text.upper() == word.text.lower():
@@ -185,7 +185,9 @@ class Matcher:
         return word.text.isupper() or not all(text.isupper() for text in form.variants)
 
 
-def read_documents(chunks: Iterable[Chunk], names: Names, lexicon: Lexicon, passages: int) -> Iterator[Read]:
+def read_documents(
+    chunks: Iterable[Chunk], names: ResolvedNames, lexicon: Lexicon, passages: int
+) -> Iterator[LinkedPassage]:
     """Every passage with its mentions, document by document. Decisions about single documents go to `names.decisions`.
 
     Args:
@@ -216,7 +218,12 @@ class _Document:
     """One document, while its short names are decided."""
 
     def __init__(
-        self, document: str, passages: list[_Passage], names: Names, lexicon: Lexicon, known_ends: Mapping[str, int]
+        self,
+        document: str,
+        passages: list[_Passage],
+        names: ResolvedNames,
+        lexicon: Lexicon,
+        known_ends: Mapping[str, int],
     ) -> None:
         self._id = document
         self._passages = passages
@@ -232,7 +239,7 @@ class _Document:
             if is_person_like(names.forms[key], lexicon):
                 self._ends[key.rpartition(" ")[2]].append(key)
 
-    def resolved(self) -> Iterator[Read]:
+    def resolved(self) -> Iterator[LinkedPassage]:
         """The passages with entities in the place of names."""
         reads = [self._read(passage) for passage in self._passages]
         mentioned = {mention.entity for read in reads for mention in read.mentions}
@@ -240,29 +247,31 @@ class _Document:
             key = key_of_name(name)
             if key in self._names.forms and (entity := self._names.root(key)) not in mentioned:
                 # No passage says the name: then the document as a whole is about it.
-                reads[0].mentions.append(Mention(entity, -1, -1))
+                reads[0].mentions.append(EntityMention(entity, -1, -1))
         for read in reads:
             read.entities.update(self._chosen)
         yield from reads
 
-    def _read(self, passage: _Passage) -> Read:
+    def _read(self, passage: _Passage) -> LinkedPassage:
         title = key_of_name(passage.chunk.title)
         about = self._names.root(title) if title in self._names.forms and title not in GENERIC else ""
-        mentions = [Mention(self._entity(found), found.first.start, found.last.end) for found in passage.found]
-        mentions += [Mention(self._entity(found), -1, -1) for found in passage.in_title if found.form.key != title]
-        return Read(passage.chunk, about, mentions)
+        mentions = [EntityMention(self._entity(found), found.first.start, found.last.end) for found in passage.found]
+        mentions += [
+            EntityMention(self._entity(found), -1, -1) for found in passage.in_title if found.form.key != title
+        ]
+        return LinkedPassage(passage.chunk, about, mentions)
 
-    def _entity(self, found: _Found) -> str:
+    def _entity(self, found: _FoundName) -> str:
         key = found.form.key
         if key not in self._chosen:
             chosen, rule = self._choose(found)
             self._chosen[key] = self._names.root(chosen)
             if rule:
                 entity = self._names.forms[self._names.root(chosen)]
-                self._names.decisions.append(Decision(found.form.label, entity.label, rule, self._id))
+                self._names.decisions.append(MergedName(found.form.label, entity.label, rule, self._id))
         return self._chosen[key]
 
-    def _choose(self, found: _Found) -> tuple[str, str]:
+    def _choose(self, found: _FoundName) -> tuple[str, str]:
         """The name that this one is short for in this document, and the rule that says so."""
         key = found.form.key
         if (family := self._of_family(key)) is not None:
@@ -283,7 +292,7 @@ class _Document:
         told = [title for title in family if self._names.qualifiers[title] <= self._words]
         return next((found[0] for found in (own, whole, told) if len(found) == 1), None)
 
-    def _of_acronym(self, found: _Found) -> str | None:
+    def _of_acronym(self, found: _FoundName) -> str | None:
         words = found.form.key.split()
         text = "".join(words)
         if len(text) < 2 or (len(words) > 1 and len(words) != len(text)) or not found.form.label.isupper():  # noqa: PLR2004
@@ -297,7 +306,7 @@ class _Document:
         ]
         return fitting[0] if len({self._names.root(key) for key in fitting}) == 1 else None
 
-    def _of_last_name(self, found: _Found) -> str | None:
+    def _of_last_name(self, found: _FoundName) -> str | None:
         words = found.form.key.split()
         last = words[-1]
         if found.form.sure or not self._case.is_proper(last) or any(len(word) > 1 for word in words[:-1]):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from thinkgraph.ingest.documents.words import CONNECTORS, DATES, HYPHENED, JOINT, OPENERS, PARTS, Analysis, Word
+from thinkgraph.ingest.documents.words import CONNECTORS, DATES, HYPHENED, JOINT, OPENERS, PARTS, Analysis, Token
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
@@ -52,7 +52,7 @@ class CaseCounts:
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class NameSpan:
     """Words `first` to `last` (included) of a passage, written as a name."""
 
     first: int
@@ -62,8 +62,8 @@ class Span:
     """Whether its only sign is a capital at the head of a sentence."""
 
 
-def _sentences(analysis: Analysis) -> Iterator[list[Word]]:
-    group: list[Word] = []
+def _sentences(analysis: Analysis) -> Iterator[list[Token]]:
+    group: list[Token] = []
     number = 0
     for word, sentence in zip(analysis.words, analysis.sentences, strict=True):
         if sentence != number and group:
@@ -75,7 +75,7 @@ def _sentences(analysis: Analysis) -> Iterator[list[Word]]:
         yield group
 
 
-def _shouted(group: list[Word]) -> bool:
+def _shouted(group: list[Token]) -> bool:
     """A headline: capitals throughout, which then mark nothing."""
     letters = [word for word in group if word.text[0].isalpha() and not word.unspaced]
     loud, raised = sum(word.text.isupper() for word in letters), sum(word.upper for word in letters)
@@ -84,7 +84,7 @@ def _shouted(group: list[Word]) -> bool:
     )
 
 
-def spans(analysis: Analysis, case: CaseCounts) -> Iterator[Span]:
+def spans(analysis: Analysis, case: CaseCounts) -> Iterator[NameSpan]:
     """The names of a passage; none overlaps another."""
     quoted = list(_quoted(analysis))
     yield from quoted
@@ -96,7 +96,7 @@ def spans(analysis: Analysis, case: CaseCounts) -> Iterator[Span]:
         at += len(group)
 
 
-def _quoted(analysis: Analysis) -> Iterator[Span]:
+def _quoted(analysis: Analysis) -> Iterator[NameSpan]:
     words = analysis.words
     at = 0
     for start, end in analysis.quotes:
@@ -107,10 +107,10 @@ def _quoted(analysis: Analysis) -> Iterator[Span]:
             last += 1
         text = analysis.text[start:end].rstrip(" ,")
         if at < last <= at + LONGEST and text[-1:] not in {".", "!", "?", ";", ":"} and _may_quote(words[at:last]):
-            yield Span(at, last - 1, quoted=True, opens=False)
+            yield NameSpan(at, last - 1, quoted=True, opens=False)
 
 
-def _may_quote(group: list[Word]) -> bool:
+def _may_quote(group: list[Token]) -> bool:
     """A title or a name, not a remark: its first word has a capital, or its script has none."""
     first = group[0]
     return (first.upper or first.unspaced or first.text.lower() == first.text.upper()) and any(
@@ -118,7 +118,7 @@ def _may_quote(group: list[Word]) -> bool:
     )
 
 
-def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken: Container[int]) -> Iterator[Span]:
+def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken: Container[int]) -> Iterator[NameSpan]:
     words = analysis.words
     group: list[int] = []
     for place in range(start, stop):
@@ -139,7 +139,7 @@ def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken
         yield from _closed(words, group, case)
 
 
-def _belongs(word: Word, before: Word | None) -> bool:
+def _belongs(word: Token, before: Token | None) -> bool:
     if word.unspaced:
         return False
     if before is None:
@@ -156,7 +156,7 @@ def is_letters(text: str) -> bool:
     return len(text) > 1 and text.isupper()
 
 
-def _hyphened(text: str, before: Word, word: Word, case: CaseCounts) -> bool:
+def _hyphened(text: str, before: Token, word: Token, case: CaseCounts) -> bool:
     """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"; and "Don't"."""
     if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
         return True
@@ -169,7 +169,7 @@ def _hyphened(text: str, before: Word, word: Word, case: CaseCounts) -> bool:
     )
 
 
-def _closed(words: list[Word], group: list[int], case: CaseCounts) -> Iterator[Span]:
+def _closed(words: list[Token], group: list[int], case: CaseCounts) -> Iterator[NameSpan]:
     first, last = group[0], group[-1]
     opened = words[first].opens
     while first <= last and not _may_begin(words[first], case, lone=first == last):
@@ -189,10 +189,10 @@ def _closed(words: list[Word], group: list[int], case: CaseCounts) -> Iterator[S
     if first == last and kept[0].key in OPENERS and not is_letters(kept[0].text):
         return
     lone = first == last and opened and first == group[0]
-    yield Span(first, last, quoted=False, opens=lone)
+    yield NameSpan(first, last, quoted=False, opens=lone)
 
 
-def _may_begin(word: Word, case: CaseCounts, *, lone: bool) -> bool:
+def _may_begin(word: Token, case: CaseCounts, *, lone: bool) -> bool:
     if word.key in DATES or word.text.isdigit():
         return False
     if not word.opens:
@@ -200,7 +200,7 @@ def _may_begin(word: Word, case: CaseCounts, *, lone: bool) -> bool:
     return word.key not in OPENERS and not case.is_common(word.key) and not (lone and len(word.text) == 1)
 
 
-def _may_end(word: Word, before: Word | None) -> bool:
+def _may_end(word: Token, before: Token | None) -> bool:
     if word.text.isdigit():
         return before is not None
     return (word.upper or word.key not in CONNECTORS) and word.key not in DATES

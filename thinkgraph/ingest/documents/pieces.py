@@ -73,7 +73,7 @@ class Headings:
 
 
 @dataclass(frozen=True, slots=True)
-class Cut:
+class CutPassage:
     """A passage cut from a document."""
 
     section: str
@@ -83,7 +83,7 @@ class Cut:
     text: str
 
 
-def cut(reading: Reading, size: int) -> Iterator[Cut]:
+def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
     """A document's passages, of at most `size` characters that never cross a section, cut at sentence ends where there are any.
 
     White space at the ends goes; what holds neither letter nor digit is left out.
@@ -95,7 +95,7 @@ def cut(reading: Reading, size: int) -> Iterator[Cut]:
             if any(c.isalnum() for c in text):
                 first = start + len(raw) - len(raw.lstrip())
                 last = piece.place(first + len(text) - 1) + 1
-                yield Cut(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
+                yield CutPassage(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
 
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:

@@ -28,7 +28,7 @@ _FAMILY = 20
 
 
 @dataclass(frozen=True, slots=True)
-class Decision:
+class MergedName:
     """Two names taken for one thing."""
 
     name: str
@@ -39,7 +39,7 @@ class Decision:
 
 
 @dataclass
-class Names:
+class ResolvedNames:
     """The names of a collection with the entity that each stands for. Entities are named by the key of one of their names."""
 
     forms: Mapping[str, Form]
@@ -49,7 +49,7 @@ class Names:
     """Key of a short name ("brother") to the keys of the titles that qualify it ("brother pearl jam song")."""
     qualifiers: dict[str, frozenset[str]] = field(default_factory=dict)
     """Words of the qualification of each such title."""
-    decisions: list[Decision] = field(default_factory=list)
+    decisions: list[MergedName] = field(default_factory=list)
 
     def root(self, key: str) -> str:
         """The entity of a name."""
@@ -72,11 +72,11 @@ def _rank(form: Form) -> tuple[bool, bool, int, str]:
     return "title" not in form.kinds, "given" not in form.kinds, -form.mentions, form.key
 
 
-def resolve(lexicon: Lexicon) -> Names:
+def resolve(lexicon: Lexicon) -> ResolvedNames:
     """Apply the rules that hold over the whole collection."""
     ends = {key.rpartition(" ")[2] for key in lexicon.forms if " " in key}
     forms = {key: form for key, form in sorted(lexicon.forms.items()) if key in ends or not _grammar(form)}
-    names = Names(forms)
+    names = ResolvedNames(forms)
     for rule, pairs in (
         ("article", _articles(forms, lexicon)),
         ("points", _points(forms)),
@@ -98,7 +98,7 @@ def _grammar(form: Form) -> bool:
     return form.kinds == {"capitals"} and form.mentions == form.opening == 1 and " " not in form.key
 
 
-def _join(names: Names, key: str, other: str, rule: str) -> None:
+def _join(names: ResolvedNames, key: str, other: str, rule: str) -> None:
     """Take two names for one thing; the better name's entity takes the other in."""
     one, two = names.root(key), names.root(other)
     # Titles of two documents are two things, whatever their names look like.
@@ -108,7 +108,7 @@ def _join(names: Names, key: str, other: str, rule: str) -> None:
     if rule in {"acronym", "initials"} and "title" not in names.forms[one].kinds:
         kept, gone = two, one
     names.entity[gone] = kept
-    names.decisions.append(Decision(names.forms[gone].label, names.forms[kept].label, rule))
+    names.decisions.append(MergedName(names.forms[gone].label, names.forms[kept].label, rule))
 
 
 def _articles(forms: Mapping[str, Form], lexicon: Lexicon) -> Iterator[tuple[str, str]]:
@@ -222,7 +222,7 @@ def _is_slip(wrong: str, right: str, words: Mapping[str, int]) -> bool:
     return long and a[0] == b[0] and a[-1] == b[-1] and words[a] == 1 and not any(c.isdigit() for c in a + b)
 
 
-def _find_families(names: Names, forms: dict[str, Form]) -> None:
+def _find_families(names: ResolvedNames, forms: dict[str, Form]) -> None:
     """Titles that qualify a shorter name: "Brother (Pearl Jam song)", "Paris, Texas". The short name becomes a form."""
     families: dict[str, list[str]] = defaultdict(list)
     short: dict[str, str] = {}

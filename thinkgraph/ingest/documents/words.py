@@ -95,7 +95,7 @@ LOOSE_JOINT = re.compile(rf"{_SPACE}[-\u2010-\u2015'\u2019/\u00b7&.,:;(]?{_SPACE
 
 
 @dataclass(slots=True)
-class Word:
+class Token:
     """A word with its place and how it is written."""
 
     start: int
@@ -115,7 +115,7 @@ class Analysis:
     """One text taken apart."""
 
     text: str
-    words: list[Word]
+    words: list[Token]
     sentences: list[int]
     """The sentence (from 0) of each word."""
     quotes: list[tuple[int, int]] = field(default_factory=list)
@@ -132,7 +132,7 @@ def key_of_name(name: str) -> str:
     return " ".join(word.key for word in split_words(name))
 
 
-def split_words(text: str) -> list[Word]:
+def split_words(text: str) -> list[Token]:
     """The words of a text in order, without a thought for sentences."""
     found = []
     for match in _WORD.finditer(text):
@@ -143,7 +143,7 @@ def split_words(text: str) -> list[Word]:
                 len(word) > 1 and not word.islower() and word[0].isalpha() and word[1].isupper()
             )
             unspaced = UNSPACED.match(word) is not None
-            found.append(Word(match.start(), match.end(), word, key, upper=upper, opens=False, unspaced=unspaced))
+            found.append(Token(match.start(), match.end(), word, key, upper=upper, opens=False, unspaced=unspaced))
     return found
 
 
@@ -167,7 +167,7 @@ def analyse(text: str) -> Analysis:
     return Analysis(text, words, sentences, quotes)
 
 
-def _sentence_ends(text: str, words: list[Word]) -> list[int]:
+def _sentence_ends(text: str, words: list[Token]) -> list[int]:
     """Offsets at which sentences end."""
     ends = []
     at = 0
@@ -183,7 +183,7 @@ def _sentence_ends(text: str, words: list[Word]) -> list[int]:
     return ends
 
 
-def _goes_on(word: Word, follows: Word | None) -> bool:
+def _goes_on(word: Token, follows: Token | None) -> bool:
     """Whether a point after `word` ends an abbreviation or an initial, not a sentence."""
     if len(word.text) == 1 and word.text.isupper() and word.text != "I":
         return True

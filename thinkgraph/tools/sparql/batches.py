@@ -6,8 +6,8 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import NamedTuple, TypeVar
 
 from thinkgraph.errors import StoreError
-from thinkgraph.tools.sparql.http import RefusedError, Row, SparqlClient
-from thinkgraph.tools.sparql.terms import Node, node_of
+from thinkgraph.tools.sparql.http import Bindings, RefusedError, SparqlClient
+from thinkgraph.tools.sparql.terms import RdfTerm, node_of
 
 T = TypeVar("T")
 
@@ -42,13 +42,13 @@ class BatchedClient:
         self._batch = batch
         self.page = page
 
-    def select(self, query: str) -> list[Row]:
+    def select(self, query: str) -> list[Bindings]:
         """One query as it is."""
         return self._client.select(query)
 
     def select_all(
         self, rows: Iterable[ValuesRow], build: Callable[[Sequence[ValuesRow]], str], *, batch: int | None = None
-    ) -> Iterator[Row]:
+    ) -> Iterator[Bindings]:
         """The solutions for all rows, however many requests that takes.
 
         A server that refuses a batch for an IRI that it finds no good is asked again without such.
@@ -56,7 +56,9 @@ class BatchedClient:
         for part in self.batches(rows, batch):
             yield from self.select_accepted(part, lambda kept: self._client.select(build(kept)))
 
-    def select_accepted(self, part: Sequence[ValuesRow], run: Callable[[Sequence[ValuesRow]], list[Row]]) -> list[Row]:
+    def select_accepted(
+        self, part: Sequence[ValuesRow], run: Callable[[Sequence[ValuesRow]], list[Bindings]]
+    ) -> list[Bindings]:
         """Ask about a part; if the server refuses that, about those rows of it that every server takes."""
         try:
             return run(part)
@@ -84,7 +86,7 @@ class BatchedClient:
 
     def pages(
         self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None, small: bool = False
-    ) -> Iterator[Row]:
+    ) -> Iterator[Bindings]:
         """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for.
 
         With `small`, a page of fewer rows than any server would cut at is taken for the last.
@@ -93,7 +95,7 @@ class BatchedClient:
             StoreError: the server sends the same page again and again, so that there would be no end.
         """
         offset = 0
-        before: list[Row] = []
+        before: list[Bindings] = []
         while most is None or offset < most:
             limit = page or self.page
             rows = self._client.select(query(limit if most is None else min(limit, most - offset), offset), page=True)
@@ -111,13 +113,13 @@ class BatchedClient:
                 return
 
 
-def text_in(row: Row, name: str) -> str:
+def text_in(row: Bindings, name: str) -> str:
     """The text of a variable; "" where it is not bound."""
     binding = row.get(name)
     return str(binding.get("value", "")) if binding else ""
 
 
-def number_in(row: Row, name: str) -> int:
+def number_in(row: Bindings, name: str) -> int:
     """The number of a variable.
 
     Raises:
@@ -130,7 +132,7 @@ def number_in(row: Row, name: str) -> int:
         raise StoreError(f"the SPARQL endpoint sent {text[:40]!r} where ?{name} is a number") from None
 
 
-def item_in(row: Row, items: Sequence[T]) -> T:
+def item_in(row: Bindings, items: Sequence[T]) -> T:
     """What the row is about: the item whose number it has.
 
     Raises:
@@ -142,7 +144,7 @@ def item_in(row: Row, items: Sequence[T]) -> T:
     return items[number]
 
 
-def node_in(row: Row, name: str) -> Node | None:
+def node_in(row: Bindings, name: str) -> RdfTerm | None:
     """The node of a variable; None where it is not bound, blank, or no IRI that can be asked for."""
     binding = row.get(name)
     if binding is None:

@@ -12,7 +12,7 @@ from thinkgraph.tools.linking.names import key_label, relation_label, well_forme
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values
-from thinkgraph.tools.sparql.terms import XSD, Node, iri, strict_iri
+from thinkgraph.tools.sparql.terms import XSD, RdfTerm, iri, strict_iri
 from thinkgraph.tools.wikidata import point_text, time_text
 
 _CACHED, _SECONDS = 50_000, 3_600.0
@@ -20,7 +20,7 @@ _DESCRIPTION_LENGTH = 160
 _NAMES = {f"{XSD}dateTime", f"{XSD}date"}
 
 
-class Facts(NamedTuple):
+class Description(NamedTuple):
     """What is said of one IRI."""
 
     label: str
@@ -45,7 +45,7 @@ class Describer:
         }
         self._ranks = {language: rank for rank, language in enumerate((*queries.languages, ""))}
 
-    def facts(self, iris: Iterable[str]) -> dict[str, Facts]:
+    def facts(self, iris: Iterable[str]) -> dict[str, Description]:
         """Label, class and description of each IRI that has any of them."""
         asked = list(dict.fromkeys(iris))
         texts, classes = self._read(asked, full=True)
@@ -54,7 +54,7 @@ class Describer:
         found = {}
         for one in asked:
             description = _best(texts.get((one, "d"), []))
-            found[one] = Facts(
+            found[one] = Description(
                 _best(texts.get((one, "l"), [])), labels.get(kinds.get(one, ""), ""), _one_line(description)
             )
         bare = [one for one, facts in found.items() if not facts.label]
@@ -90,7 +90,7 @@ class Describer:
             for one, about in describing.items()
         }
 
-    def literal_label(self, node: Node) -> str:
+    def literal_label(self, node: RdfTerm) -> str:
         """A literal as people write it."""
         if self._profile.statements:
             if node.datatype in _NAMES:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     import httpx
 
-Row = dict[str, dict[str, Any]]
+Bindings = dict[str, dict[str, Any]]
 """One solution: what each variable is bound to, as SPARQL 1.1 Query Results JSON has it."""
 
 _ACCEPT = "application/sparql-results+json, application/json;q=0.9"
@@ -134,7 +134,7 @@ class SparqlClient:
         self._closed = True
         self._http.close()
 
-    def select(self, query: str, *, page: bool = False) -> list[Row]:
+    def select(self, query: str, *, page: bool = False) -> list[Bindings]:
         """The solutions of a SELECT query.
 
         Args:
@@ -150,7 +150,7 @@ class SparqlClient:
             raise StoreError(f"{self.name} is closed; open it again")
         return self._retrying(self._once, query, page=page)
 
-    def _once(self, query: str, *, page: bool) -> list[Row]:
+    def _once(self, query: str, *, page: bool) -> list[Bindings]:
         import httpx
 
         data = {"query": query, **self._parameters}
@@ -236,7 +236,7 @@ class SparqlClient:
             raise _PassingError(f"{self.name} reports {what} (status {status}{said})", wait)
         raise StoreError(f"{self.host} is no SPARQL endpoint at this path: status {status}{said}")
 
-    def _rows(self, response: httpx.Response, body: bytes, *, page: bool) -> list[Row]:
+    def _rows(self, response: httpx.Response, body: bytes, *, page: bool) -> list[Bindings]:
         kind = response.headers.get("content-type", "").partition(";")[0].strip().casefold()
         if kind and not kind.endswith("json"):
             raise StoreError(

@@ -17,12 +17,12 @@ from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.linking.names import key_label, normal_name, words
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
 from thinkgraph.tools.sparql.queries import Queries, values
-from thinkgraph.tools.sparql.terms import Node, literal, string
+from thinkgraph.tools.sparql.terms import RdfTerm, literal, string
 
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Entity, Match
     from thinkgraph.tools.sparql.profiles import Names, Profile, Search
-    from thinkgraph.tools.sparql.terms import Ids
+    from thinkgraph.tools.sparql.terms import RdfIds
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
 _LONGEST_NAME = 300
@@ -48,7 +48,7 @@ class NameFinder:
         batched: BatchedClient,
         queries: Queries,
         profile: Profile,
-        ids: Ids,
+        ids: RdfIds,
         *,
         where: Names,
         search: Search,
@@ -174,7 +174,7 @@ class NameFinder:
         for name in names:
             text = name.strip()
             node = self._ids.node(text) or (
-                Node(text) if text.startswith(("http://", "https://")) and self._ids.node(text) else None
+                RdfTerm(text) if text.startswith(("http://", "https://")) and self._ids.node(text) else None
             )
             if node is not None and not node.literal and node.value.startswith(self._profile.entity_start):
                 found[normal_name(name)].setdefault(self._ids.node_id(node), ("alias", text))
@@ -347,7 +347,7 @@ class NameFinder:
             for row in self._batched.pages(self._queries.unnamed, page=_PAGES * self._batched.page, small=True)
             if (node := node_in(row, "e")) is not None and not node.literal
         )
-        yield from ((self._ids.node_id(Node(one)), "l", label) for one, label in self._other_labels(unnamed))
+        yield from ((self._ids.node_id(RdfTerm(one)), "l", label) for one, label in self._other_labels(unnamed))
 
     def _other_labels(self, iris: Iterator[str]) -> Iterator[tuple[str, str]]:
         """Labels of entities that have none in a preferred language: in any other, else the IRI's last part."""
@@ -360,7 +360,7 @@ class NameFinder:
         yield from self._labelled(part)
 
     def _labelled(self, iris: Sequence[str]) -> Iterator[tuple[str, str]]:
-        rows = [ValuesRow(i, (f"<{one}>",), Node(one).strict) for i, one in enumerate(iris)]
+        rows = [ValuesRow(i, (f"<{one}>",), RdfTerm(one).strict) for i, one in enumerate(iris)]
         found: dict[str, str] = {}
         for row in self._batched.select_all(
             rows, lambda part: self._queries.any_label(values("?i ?e", (one.values for one in part)))

@@ -16,11 +16,11 @@ from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, number_in
 from thinkgraph.tools.sparql.describing import Describer
-from thinkgraph.tools.sparql.http import RequestPolicy, Row, SlowError, SparqlClient
+from thinkgraph.tools.sparql.http import Bindings, RequestPolicy, SlowError, SparqlClient
 from thinkgraph.tools.sparql.names import NameFinder
 from thinkgraph.tools.sparql.profiles import PROFILES, Counts, Names, Profile, Search
 from thinkgraph.tools.sparql.queries import TOTAL, Queries, values
-from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri
 from thinkgraph.tools.sparql.triples import Raw, TripleReader, raw_of
 
 UNKNOWN = -1
@@ -39,7 +39,7 @@ Edges = tuple[dict[tuple[str, Direction], int], bool]
 
 class _Step(NamedTuple):
     number: int
-    node: Node
+    node: RdfTerm
     relation: str
     out: bool
 
@@ -114,7 +114,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         self._batched = BatchedClient(self._client, batch=batch, page=page)
         self._queries = Queries(found, tuple(languages) or found.languages, literal_length)
         self._describer = Describer(self._batched, self._queries, found)
-        self._ids = Ids(found.node_forms, found.relation_forms)
+        self._ids = RdfIds(found.node_forms, found.relation_forms)
         with_details = found.statements if statements is None else statements and found.statements
         self._reader = TripleReader(
             self._batched, self._queries, self._describer, self._ids, found, statements=with_details
@@ -274,13 +274,13 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             found[id_] = sorted(rows, key=lambda row: (row["count"], row["name"], row["direction"]))
         return [[row.copy() for row in found.get(id_, ())] for id_ in ids]
 
-    def _edges_of(self, nodes: Mapping[str, Node]) -> dict[str, Edges]:
+    def _edges_of(self, nodes: Mapping[str, RdfTerm]) -> dict[str, Edges]:
         """The counts of all edges at each node."""
         found = self._cached_edges(nodes)
         asked = [(id_, node) for id_, node in nodes.items() if id_ not in found]
         counts: list[dict[tuple[str, Direction], int]] = [{} for _ in asked]
 
-        def take(rows: Iterable[Row], direction: Direction) -> None:
+        def take(rows: Iterable[Bindings], direction: Direction) -> None:
             for row in rows:
                 if relation := node_in(row, "p"):
                     item_in(row, counts)[relation.value, direction] = number_in(row, "n")
@@ -397,7 +397,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         numbers = {key: i for i, key in enumerate(keys)}
         return self._neighbours([(numbers[id_], totals[id_]) if id_ in numbers else None for id_ in ids], raws, limit)
 
-    def _loops(self, nodes: Mapping[str, Node], edges: Mapping[str, Edges]) -> dict[str, int]:
+    def _loops(self, nodes: Mapping[str, RdfTerm], edges: Mapping[str, Edges]) -> dict[str, int]:
         """Triples from a node to itself, which count once; only where a relation goes both ways can there be any."""
         keys = [
             key
@@ -443,7 +443,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         found = self._reader.shown(chosen)
         return [_copied(found[one]) for one in chosen]
 
-    def _between(self, part: Sequence[ValuesRow], limit: int) -> list[Row]:
+    def _between(self, part: Sequence[ValuesRow], limit: int) -> list[Bindings]:
         subjects = " ".join(row.terms[0] for row in part if row.number < 0)
         objects = " ".join(row.terms[0] for row in part if row.number >= 0)
         if not subjects or not objects:

@@ -91,7 +91,7 @@ def literal(value: str, datatype: str = "", language: str = "") -> str:
     return string(value) if datatype in ("", STRING) else f"{string(value)}^^{iri(datatype)}"
 
 
-class Node(NamedTuple):
+class RdfTerm(NamedTuple):
     """A literal or an IRI."""
 
     value: str
@@ -109,7 +109,7 @@ class Node(NamedTuple):
         return strict_iri(self.datatype or "x:x") if self.literal else strict_iri(self.value)
 
 
-def node_of(binding: Mapping[str, Any]) -> Node | None:
+def node_of(binding: Mapping[str, Any]) -> RdfTerm | None:
     """The node in a binding of a SPARQL JSON answer; None for a blank node or a triple term.
 
     Raises:
@@ -121,11 +121,11 @@ def node_of(binding: Mapping[str, Any]) -> Node | None:
     if kind not in _TERMS or not isinstance(value, str):
         raise ValueError("a binding without type and value")
     if kind == "uri" and valid_iri(value):
-        return Node(value)
+        return RdfTerm(value)
     if kind not in ("literal", "typed-literal"):
         return None
     datatype, language = binding.get("datatype") or "", binding.get("xml:lang") or ""
-    return Node(
+    return RdfTerm(
         value,
         literal=True,
         datatype="" if language or datatype in (STRING, LANG_STRING) else datatype,
@@ -133,7 +133,7 @@ def node_of(binding: Mapping[str, Any]) -> Node | None:
     )
 
 
-class Ids:
+class RdfIds:
     """Writes nodes and relations as ids and reads them back."""
 
     def __init__(self, nodes: Sequence[Short], relations: Sequence[Short]) -> None:
@@ -141,24 +141,24 @@ class Ids:
         self._nodes = tuple(nodes)
         self._relations = tuple(relations)
 
-    def node_id(self, node: Node) -> str:
+    def node_id(self, node: RdfTerm) -> str:
         """The id of a node."""
         if not node.literal:
             return _shortened(node.value, self._nodes)
         text = '"' + "".join(_PLAIN.get(c, c) for c in node.value) + '"'
         return f"{text}@{node.language}" if node.language else f"{text}^^<{node.datatype}>" if node.datatype else text
 
-    def node(self, id_: str) -> Node | None:
+    def node(self, id_: str) -> RdfTerm | None:
         """The node of an id; None for what the store would never have handed out."""
         if id_[:1] == '"':
             found = _LITERAL.fullmatch(id_)
             if found is None or _NOT_IN_RDF.search(id_) or (found[2] and not valid_iri(found[2])):
                 return None
             value = re.sub(r'\\["\\nr]', lambda escape: _UNESCAPED[escape[0]], found[1])
-            node = Node(value, literal=True, datatype=found[2] or "", language=found[3] or "")
+            node = RdfTerm(value, literal=True, datatype=found[2] or "", language=found[3] or "")
             return node if self.node_id(node) == id_ else None
         text = _whole(id_, self._nodes)
-        return Node(text) if valid_iri(text) and _shortened(text, self._nodes) == id_ else None
+        return RdfTerm(text) if valid_iri(text) and _shortened(text, self._nodes) == id_ else None
 
     def relation_name(self, text: str) -> str:
         """The name of a relation's IRI."""

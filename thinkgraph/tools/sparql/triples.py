@@ -10,10 +10,10 @@ from thinkgraph.errors import StoreError
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, node_in, number_in, text_in
 from thinkgraph.tools.sparql.describing import Describer
-from thinkgraph.tools.sparql.http import Row
+from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.profiles import WD, Profile
 from thinkgraph.tools.sparql.queries import WIKIBASE, Queries, values
-from thinkgraph.tools.sparql.terms import Ids, Node, iri, strict_iri, string
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri, string
 from thinkgraph.tools.wikidata import NO_UNIT, quantity_text, time_text
 
 _DIRECT, _CLAIM, _VALUE = f"{WD}prop/direct/", f"{WD}prop/", f"{WD}prop/statement/"
@@ -27,7 +27,7 @@ class Raw(NamedTuple):
 
     subject: str
     relation: str
-    object: Node
+    object: RdfTerm
 
     @property
     def strict(self) -> bool:
@@ -57,7 +57,7 @@ class Details:
     """What is said about one triple."""
 
     value: Precise | None = None
-    qualifiers: list[tuple[str, Node | Precise]] = field(default_factory=list)
+    qualifiers: list[tuple[str, RdfTerm | Precise]] = field(default_factory=list)
     """Property's IRI and value, by statement, property and value."""
 
     def iris(self) -> set[str]:
@@ -79,7 +79,7 @@ def details(batched: BatchedClient, triples: Iterable[Raw]) -> dict[Raw, Details
         number = one.relation[len(_DIRECT) :]
         terms = (iri(one.subject), iri(_CLAIM + number), iri(_VALUE + number), one.object.term())
         rows.append(ValuesRow(i, terms, one.strict))
-    simple: dict[int, set[tuple[str, str, Node]]] = {}
+    simple: dict[int, set[tuple[str, str, RdfTerm]]] = {}
     precise: dict[tuple[int, str, str], dict[str, Precise]] = {}
     for row in batched.select_all(rows, _query, batch=_BATCH):
         i, statement, predicate = number_in(row, "i"), text_in(row, "st"), text_in(row, "r")
@@ -97,7 +97,7 @@ def details(batched: BatchedClient, triples: Iterable[Raw]) -> dict[Raw, Details
 def _joined(
     number: int,
     triple: Raw,
-    simple: Mapping[int, set[tuple[str, str, Node]]],
+    simple: Mapping[int, set[tuple[str, str, RdfTerm]]],
     precise: Mapping[tuple[int, str, str], Mapping[str, Precise]],
 ) -> Details | None:
     found = Details()
@@ -108,13 +108,13 @@ def _joined(
     for statement, predicate, value in sorted(simple.get(number, ()), key=_order):
         name = predicate[len(_QUALIFIER) :]
         exact = precise.get((number, statement, _FULL_QUALIFIER + name), {}).get(value.value)
-        pair: tuple[str, Node | Precise] = (f"{WD}entity/{name}", exact or value)
+        pair: tuple[str, RdfTerm | Precise] = (f"{WD}entity/{name}", exact or value)
         if pair not in found.qualifiers:
             found.qualifiers.append(pair)
     return found if found.value or found.qualifiers else None
 
 
-def _order(one: tuple[str, str, Node]) -> tuple[str, int, str, Node]:
+def _order(one: tuple[str, str, RdfTerm]) -> tuple[str, int, str, RdfTerm]:
     statement, predicate, value = one
     return statement, len(predicate), predicate, value
 
@@ -149,7 +149,7 @@ class TripleReader:
         batched: BatchedClient,
         queries: Queries,
         describer: Describer,
-        ids: Ids,
+        ids: RdfIds,
         profile: Profile,
         *,
         statements: bool,
@@ -186,12 +186,12 @@ class TripleReader:
                 found = self._paged(query(part))
             self._take(found, raws)
 
-    def _paged(self, query: str) -> list[Row]:
+    def _paged(self, query: str) -> list[Bindings]:
         order = "ORDER BY ?i STR(?s) STR(?p) STR(?o) LANG(?o) STR(DATATYPE(?o))"
         return list(self._batched.pages(lambda limit, offset: f"{query} {order} LIMIT {limit} OFFSET {offset}"))
 
     @staticmethod
-    def _take(rows: Iterable[Row], raws: dict[int, list[Raw]]) -> None:
+    def _take(rows: Iterable[Bindings], raws: dict[int, list[Raw]]) -> None:
         for row in rows:
             raws.setdefault(number_in(row, "i"), []).append(raw_of(row))
 
@@ -213,14 +213,14 @@ class TripleReader:
         relations: Mapping[str, str],
         labels: Mapping[str, str],
     ) -> Triple:
-        def text(value: Node | Precise) -> str:
+        def text(value: RdfTerm | Precise) -> str:
             if isinstance(value, Precise):
                 return value.text(labels)
             return self._describer.literal_label(value) if value.literal else labels[value.value]
 
         return {
             "id": " ".join(self.order(raw)),
-            "subject": self._ids.node_id(Node(raw.subject)),
+            "subject": self._ids.node_id(RdfTerm(raw.subject)),
             "relation": names[raw.relation],
             "object": self._ids.node_id(raw.object),
             "subject_label": labels[raw.subject],
@@ -233,7 +233,7 @@ class TripleReader:
     def order(self, raw: Raw) -> tuple[str, str, str]:
         """Subject, relation and object as ids: a triple's place among others."""
         return (
-            self._ids.node_id(Node(raw.subject)),
+            self._ids.node_id(RdfTerm(raw.subject)),
             self._ids.relation_name(raw.relation),
             self._ids.node_id(raw.object),
         )
@@ -249,7 +249,7 @@ class TripleReader:
         return Raw(subject.value, relation, end)
 
 
-def raw_of(row: Row) -> Raw:
+def raw_of(row: Bindings) -> Raw:
     """The triple of a solution.
 
     Raises:
