@@ -1,5 +1,6 @@
-"""Relation extraction by a model (ToG-2 section 1, "documents without a KG"): passage by passage, side by side, kept as it
-comes, so that a stopped build asks nothing twice.
+"""Relation extraction by a model (ToG-2 section 1, "documents without a KG").
+
+Passages are asked about concurrently. Every reply is stored at once, so that a stopped build asks nothing twice.
 """
 
 from __future__ import annotations
@@ -39,31 +40,31 @@ if TYPE_CHECKING:
 ROLE = "extract.triples"
 
 _GIVE_UP = 8
-"""Passages that fail one after the other before the model is not asked any more."""
+"""Passages that fail in a row before the extraction stops."""
 _KEPT_AT_ONCE = 32
 _LONGEST_RELATION = 100
 _LONGEST_NAME = 200
 
 
 class ExtractSettings(RunSettings):
-    """Settings of relation extraction; those of a run that make no difference here are accepted and not used."""
+    """Settings of relation extraction. The other settings of a run are accepted and not used."""
 
     max_calls: int | None = Field(
         None, ge=1, le=10_000_000, description="Ceiling on model calls of one command, repairs and retries included."
     )
-    concurrency: int = Field(8, ge=1, le=256, description="Passages asked about side by side.")
+    concurrency: int = Field(8, ge=1, le=256, description="Passages asked about at one time.")
     max_output_tokens: int | None = Field(None, ge=16, description="Limit on a reply's length, sent to the provider.")
 
 
 @dataclass
 class ExtractionUsage:
-    """What an extraction used, and what came of it."""
+    """Usage and failures of an extraction."""
 
     model: str = ""
     calls: int = 0
     """Requests made by this command, retries and repairs included."""
     replayed: int = 0
-    """Replies that were there already."""
+    """Replies taken from the journal."""
     input_tokens: int = 0
     output_tokens: int = 0
     cost: float | None = None
@@ -71,7 +72,7 @@ class ExtractionUsage:
     unreadable: int = 0
     """Passages whose reply could not be read, even after one repair."""
     failed: int = 0
-    """Passages without a usable reply, these among them."""
+    """Passages without a usable reply; includes `unreadable`."""
     first_problem: str = ""
 
 
@@ -83,9 +84,9 @@ class Extraction:
     prompts: PromptLibrary
     settings: ExtractSettings
     relations: Sequence[str] = ()
-    """The only relations wanted, each perhaps with a description after " -- "; empty: any."""
+    """The only relations to extract, each with an optional description after " -- "; empty: any."""
     types: Sequence[str] = ()
-    """Types of entities to tell; empty: none."""
+    """Types to give entities; empty: none."""
 
     @property
     def client(self) -> ChatClient:
@@ -105,20 +106,20 @@ class Extraction:
         }
 
     def key(self, chunk: Chunk) -> str:
-        """Tells a reply from those to other words, by another model or another prompt."""
+        """Hash of all that a reply depends on: passage, prompt, model, settings."""
         messages = self.prompts.get(ROLE).render(self.inputs(chunk), self.shape(), shots=self.settings.shots)
         parts = [self.client.name, self.settings.temperature_reason, self.settings.max_output_tokens, messages]
         return hashlib.blake2b(json.dumps(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
 
 def _entry(line: str) -> str:
-    """A name and perhaps its description, as prompts show entities."""
+    """A name with its description, if it has one, as prompts show entities."""
     name, dash, words = line.partition(" -- ")
     return f"{safe_label(name)}{dash}{safe_label(words)}"
 
 
 class _Purse(Ledger):
-    """Ceilings hold for what this command spends: a reply that was paid for before is free."""
+    """A ledger for what this command spends: replies from the journal are free."""
 
     def replay(self, *, attempts: int, tokens: int, cost: float) -> None:
         del attempts, tokens, cost
@@ -135,7 +136,7 @@ class _Task:
 
 @dataclass
 class _Answer:
-    """What one passage's question came to."""
+    """The result of one passage."""
 
     task: _Task
     found: Statements | None = None
@@ -149,18 +150,18 @@ class _Answer:
 def extract(
     store: DocumentStore, how: Extraction, journal: Journal, *, keep: bool, progress: Progress
 ) -> ExtractionUsage:
-    """Ask about every passage that has no usable reply yet. A passage that fails is noted, and the others go on.
+    """Ask about every passage that has no usable reply yet. A failure is recorded, and the others go on.
 
     Args:
-        store: the documents; what is found is kept there a few passages at a time, and in the journal at once.
+        store: the documents. Statements are written to it every few passages.
         how: model, prompt, vocabulary, limits.
-        journal: where replies are kept as they come.
-        keep: whether what another model or prompt found in unchanged passages stays.
-        progress: told of every few passages.
+        journal: replies are written to it at once.
+        keep: whether statements by another model or prompt stay if their passages did not change.
+        progress: called for every document.
 
     Raises:
-        ModelError: nothing could be asked at all: the model cannot be reached, or refuses.
-        ThinkGraphError: a fault of ours in the prompt or the journal.
+        ModelError: no passage could be asked about: the model cannot be reached, or refuses.
+        ThinkGraphError: the prompt or the journal is wrong.
     """
     usage = ExtractionUsage(model=how.client.name)
     price = how.models.price(how.client)
@@ -215,7 +216,7 @@ class _Extractor:
         progress("extraction", len(documents), len(documents))
 
     def _tasks(self, document: str) -> Iterator[_Task]:
-        """The passages of a document that are still to be asked about."""
+        """The passages of a document that have no usable reply yet."""
         known = self._store.extracted(document)
         for place, chunk in enumerate(self._store.chunks(of=document)):
             one = known.get(place)
@@ -251,7 +252,7 @@ class _Extractor:
             inputs=self._how.inputs(task.chunk),
             shape=self._how.shape(),
             fallback=nothing,
-            # A reply that could not be read is in the journal too: another try is another sample.
+            # The journal has unreadable replies too, so another attempt is another sample.
             sample=task.tries,
         )
         try:
@@ -313,9 +314,7 @@ class _Extractor:
 
 
 def grounded(found: Statements, chunk: Chunk, relations: Sequence[str] = ()) -> dict[str, Any]:
-    """The statements whose both ends stand in the passage (its title and headings are part of what was shown), as they are
-    kept; the others are dropped and counted by their fault.
-    """
+    """The statements with both ends in the passage, its title or its section. The others are dropped and counted by reason."""
     shown = _PassageWords(chunk)
     allowed = {normal_name(name): name for name in (line.partition(" -- ")[0].strip() for line in relations)}
     kept: dict[tuple[str, str, str], None] = {}
@@ -346,7 +345,7 @@ def _fault(subject: str, relation: str, thing: str, shown: _PassageWords) -> str
 
 
 class _PassageWords:
-    """The words that a passage shows."""
+    """The words of a passage, its title and its section."""
 
     def __init__(self, chunk: Chunk) -> None:
         self._words = [f" {key_of_name(text)} " for text in (chunk.text, chunk.title, chunk.section)]
@@ -361,9 +360,7 @@ class _PassageWords:
 
 
 def cached_journal(fallback: Callable[[], SqliteJournal]) -> SqliteJournal:
-    """Where replies are kept: the user's cache, so that no knowledge base pays for a reply that another one has had; where
-    that cannot be written, `fallback`.
-    """
+    """The journal in the user's cache, which all knowledge bases share; `fallback` if the cache cannot be written."""
     from thinkgraph.tools.cache import cache_folder
 
     with suppress(OSError, ThinkGraphError):

@@ -1,4 +1,4 @@
-"""From documents to the files a knowledge base is built from: triples, entities, aliases, passages."""
+"""Writes the files that a knowledge base is built from: triples, entities, aliases and passages of the documents."""
 
 from __future__ import annotations
 
@@ -28,24 +28,24 @@ from thinkgraph.tools.values import value_kind
 MENTIONS, WITH = "mentions", "mentioned with"
 
 _PENDING = 1_000_000
-"""Pairs gathered before they are counted: 8 MB."""
+"""Pairs that are collected before they are counted; 8 MB."""
 _NEAR = 8
-"""Entities after it, in one passage, that an entity is paired with at most: a list of a hundred names is no clique."""
+"""Most entities after it in a passage that an entity is paired with: a list of a hundred names is not a clique."""
 
 
 @dataclass(frozen=True, kw_only=True)
 class Limits:
-    """How many edges are kept."""
+    """How many co-occurrence edges are kept."""
 
     with_others: int = 20
-    """Entities that each entity is joined to by `mentioned with`, those of most weight."""
+    """Most `mentioned with` edges of an entity; those of greatest weight are kept."""
     mentions: int = 50
-    """Entities that each title is joined to by `mentions`, those of most weight."""
+    """Most `mentions` edges of a title; those of greatest weight are kept."""
 
 
 @dataclass
 class PairCounts:
-    """Counts of pairs of numbers, in memory as two arrays."""
+    """Counts of pairs of numbers, as two arrays."""
 
     keys: NDArray[np.uint64] = field(default_factory=lambda: np.empty(0, np.uint64))
     times: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, np.int64))
@@ -68,7 +68,7 @@ class PairCounts:
             self._pending.clear()
 
     def columns(self) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-        """Both numbers and the count of every pair, in order."""
+        """First numbers, second numbers and counts of all pairs, in order."""
         self.settle()
         return (
             (self.keys >> np.uint64(32)).astype(np.int64),
@@ -78,7 +78,7 @@ class PairCounts:
 
 
 class Cooccurrence:
-    """Gathers what passages mention together and says which edges come of it."""
+    """Counts which entities passages mention together, and selects edges from the counts."""
 
     def __init__(self) -> None:
         self._numbers: dict[str, int] = {}
@@ -89,7 +89,7 @@ class Cooccurrence:
         self._uses: list[int] = []
 
     def add(self, read: LinkedPassage) -> None:
-        """Count one passage: two entities once, where they stand near each other in it."""
+        """Count each pair of entities that stand near each other in a passage, once."""
         self._passages += 1
         order = list(dict.fromkeys(self._number(mention.entity) for mention in read.mentions))
         about = self._number(read.about) if read.about else -1
@@ -108,7 +108,7 @@ class Cooccurrence:
         return number
 
     def edges(self, limits: Limits) -> Iterator[tuple[str, str, str, int]]:
-        """(entity, relation, entity, passages that say so), in an order that the order of documents does not change."""
+        """(entity, relation, entity, number of passages), in an order that does not depend on that of the documents."""
         names = list(self._numbers)
         uses = np.array(self._uses, np.float64)
         rank = np.empty(len(names), np.int64)
@@ -131,7 +131,7 @@ class Cooccurrence:
     def _weights(
         self, one: NDArray[np.int64], other: NDArray[np.int64], times: NDArray[np.int64], uses: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """Count times pointwise mutual information: often together, and more often than by chance."""
+        """Count times pointwise mutual information: frequent pairs that are more frequent than by chance."""
         if not len(one):
             return np.empty(0)
         pmi = np.log(times * self._passages / (uses[one] * uses[other]))
@@ -141,7 +141,7 @@ class Cooccurrence:
 def _best(
     ends: Sequence[NDArray[np.int64]], order: NDArray[np.int64], weight: NDArray[np.float64], most: int
 ) -> NDArray[np.bool_]:
-    """Which edges are among the `most` of greatest weight of one of their ends; of equal ones, those first in `order`."""
+    """Whether each edge is among the `most` of greatest weight of one of its ends; of equal ones, the first in `order`."""
     keep = np.zeros(len(weight), bool)
     if not len(weight):
         return keep
@@ -161,12 +161,12 @@ Mode = Literal["cooccurrence", "llm", "both"]
 
 SAME_NAME = "shares its name with"
 RESOLUTION = "resolution.jsonl"
-"""The file of a knowledge base that tells which names were taken for one thing, and by which rule."""
+"""The file of a knowledge base that lists the merged names with their rules."""
 
 _TITLE, _NAME = "title of a document", "name in a document"
 _ALIASES = 30
 _SOURCES = 3
-"""Passages that a statement names as its source; the others are counted."""
+"""Passages that a statement names as its sources; the others are only counted."""
 _NAMESAKES = 6
 _ABOUT = re.compile(r"\b(?:is|was|are|were)\s+(?:an?|the|one of the|one of)\s+(?P<what>[^.!?;\n]{3,200})")
 _LONGEST_ABOUT, _LOOKED_AT = 120, 300
@@ -174,7 +174,7 @@ _LONGEST_ABOUT, _LOOKED_AT = 120, 300
 
 @dataclass
 class GraphFiles:
-    """The files that were written, and what is in them."""
+    """The written files, and counts of what is in them."""
 
     triples: Path
     entities: Path
@@ -238,7 +238,7 @@ class _Writer:
         self.counts["passages"], self.counts["documents"] = count, number
 
     def _read_extracted(self) -> None:
-        """The names that models gave, and what they dropped."""
+        """Add the names in extracted statements, and count the dropped statements."""
         for document in self._store.documents():
             for one in self._store.extracted(document).values():
                 if one.found is None:
@@ -280,7 +280,7 @@ class _Writer:
             out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _state(self, read: LinkedPassage, found: dict[str, Any], names: ResolvedNames) -> list[str]:
-        """Take in the statements of one passage; gives the entities they are about."""
+        """Add the statements of one passage. Returns the entities in them."""
         ends: dict[str, None] = {}
         for subject, relation, thing in found["triples"]:
             one, other = _entity(subject, read, names), _entity(thing, read, names)
@@ -325,7 +325,7 @@ class _Writer:
         out.write(json.dumps(row, ensure_ascii=False) + "\n")
 
     def _namesakes(self, base: str, titles: list[str], names: ResolvedNames) -> Iterator[tuple[str, str]]:
-        """Pairs of entities that share a short name: what it stands for is told by the text, if at all."""
+        """Pairs of entities that share a short name."""
         found = [entity for entity in dict.fromkeys(map(names.root, [base, *sorted(titles)])) if entity in self._used]
         if len(found) <= _NAMESAKES:
             yield from ((one, other) for place, one in enumerate(found) for other in found[place + 1 :])
@@ -337,7 +337,7 @@ class _Writer:
                 kind = min(kinds, key=lambda name: (-kinds[name], name))
             else:
                 kind = _TITLE if entity in self._about else _NAME
-            # Never empty: a store would make them up from the entity's edges, which say little here.
+            # Never empty: a store would make a description from the entity's edges, which say little here.
             words = self._about.get(entity) or (f"mentioned in {title}" if title else kind)
             yield {"id": label[entity], "label": label[entity], "type": kind, "description": words}
 
@@ -364,7 +364,7 @@ class _Writer:
 
 
 def _entity(name: str, read: LinkedPassage, names: ResolvedNames) -> str:
-    """What a name stands for in a document; empty where it is no known name."""
+    """The entity of a name in a document; empty if the name is unknown."""
     key = key_of_name(name)
     if key in read.entities:
         return read.entities[key]
@@ -372,7 +372,7 @@ def _entity(name: str, read: LinkedPassage, names: ResolvedNames) -> str:
 
 
 def about(text: str) -> str:
-    """What the beginning of a document says its thing is ("tributary of the Limpopo"), else how the document begins."""
+    """A description from the beginning of a document: "… is a tributary of the Limpopo"; else its first words."""
     head = " ".join(text[:_LOOKED_AT].split())
     found = _ABOUT.search(head)
     words = re.split(r",\s|\s(?:which|who|that)\s|\s\(", found["what"], maxsplit=1)[0] if found else head
@@ -387,15 +387,15 @@ def _write_lines(path: Path, rows: Iterable[dict[str, str]]) -> None:
 def write_files(
     store: DocumentStore, folder: Path, resolution: Path, mode: Mode, limits: Limits, progress: Progress
 ) -> GraphFiles:
-    """Find the names and write the files; the same documents give the same files, in whatever order they came.
+    """Find the names and write the files. The same documents give the same files in any order.
 
     Args:
         store: the documents.
         folder: where the files go.
-        resolution: where the decisions on names go.
-        mode: edges by co-occurrence, by what models extracted, or both.
-        limits: how many edges of co-occurrence are kept.
-        progress: told by document.
+        resolution: the file of merged names.
+        mode: edges from co-occurrence, from extracted statements, or both.
+        limits: how many co-occurrence edges are kept.
+        progress: called for every document.
     """
     made = GraphFiles(
         triples=folder / "triples.jsonl",

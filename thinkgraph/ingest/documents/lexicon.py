@@ -1,4 +1,4 @@
-"""The names that a collection of documents uses: titles, headings, names in the text, phrases that come back."""
+"""The names that a collection of documents uses: titles, headings, names in the text, repeated phrases."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from thinkgraph.tools.values import value_kind
 # ---- phrases --------------------------------------------------------------------------------------------------------
 
 MOST_COUNTED = 2_000_000
-"""Distinct phrases kept in memory; beyond it, those seen once so far are forgotten."""
+"""Distinct phrases kept in memory; beyond it, those counted once are dropped."""
 _PASSAGES = 2
-"""Passages that a phrase must come back in."""
+"""Fewest passages that a phrase must stand in."""
 _COHESION = 3.0
-"""Times (as a logarithm to base e) that its parts stand together more often than by chance."""
+"""Least pointwise mutual information of its words (natural logarithm)."""
 _MOST_COMMON = 0.1
-"""Share of passages in which a lone word of a script without capitals may stand; a commoner one is grammar."""
+"""Largest share of passages with a single word of a script without capitals; more frequent words are grammar."""
 _FEW = 20
-"""Passages below which that share says nothing."""
+"""Passages in which such a word may stand in any case."""
 _SHORT = 3
 
 _HAN = re.compile(r"[\u4e00-\u9fff\u3400-\u4dbf]{2,}|[\u30a0-\u30ff]{2,}")
@@ -62,7 +62,7 @@ class Phrases:
             _bound(counter)
 
     def found(self) -> Iterator[str]:
-        """The phrases that came back often enough, in no order that matters."""
+        """The phrases that are frequent enough, in no particular order."""
         for (left, right), count in self._pairs.items():
             if count >= _PASSAGES and self._holds(count, self._words[left], self._words[right]):
                 yield f"{left} {right}"
@@ -74,14 +74,14 @@ class Phrases:
         return math.log(both * self._passages / (one * other)) >= _COHESION
 
     def _whole_runs(self, most: float) -> Iterator[str]:
-        """Runs of characters that are no mere part of a longer one."""
+        """Runs of characters that are not only part of a longer run."""
         kept = {run: count for run, count in self._runs.items() if _PASSAGES <= count <= most}
         parts = {part for run, count in kept.items() for part in (run[:-1], run[1:]) if kept.get(part) == count}
         yield from (run for run in kept if run not in parts)
 
 
 def _plain(word: Token) -> bool:
-    """Whether a word may be part of a phrase written small."""
+    """Whether a word may be part of a phrase in lower case."""
     return (
         not word.upper
         and not word.unspaced
@@ -96,7 +96,7 @@ def _caseless(word: Token) -> bool:
 
 
 def _runs(text: str) -> Iterator[str]:
-    """Stretches of a text without spaces that may be a word: Katakana whole, Han characters by two to four."""
+    """Possible words in a text without spaces: whole runs of Katakana, two to four Han characters."""
     for found in _HAN.finditer(text):
         run = found.group()
         if run[0] >= "\u3400":
@@ -126,26 +126,26 @@ _SMALL_WORD = 3
 
 @dataclass(slots=True)
 class Form:
-    """One name as it is written, whatever its capitals and accents."""
+    """One name in all its spellings."""
 
     key: str
     kinds: set[Kind] = field(default_factory=set)
     variants: Counter[str] = field(default_factory=Counter)
-    """How it is written, and how often."""
+    """Its spellings, and how often each occurs."""
     given: Counter[str] = field(default_factory=Counter)
-    """How those write it who named it: titles, lists of entities."""
+    """Its spellings in titles and lists of entities."""
     mentions: int = 0
     opening: int = 0
-    """Mentions whose only sign is the head of a sentence."""
+    """Mentions by a capital at the beginning of a sentence alone."""
 
     @property
     def sure(self) -> bool:
-        """Whether somebody named it: a title, or a list of entities."""
+        """Whether it is a title, stands in a list of entities, or was extracted by a model."""
         return bool(self.kinds & {"title", "given", "extracted"})
 
     @property
     def label(self) -> str:
-        """The most frequent way of writing it, a title's where there is one; of equals, the first in the alphabet."""
+        """Its most frequent spelling, in titles if there are any; of equals, the first in the alphabet."""
         variants = self.given or self.variants
         return min(variants, key=lambda text: (-variants[text], text))
 
@@ -170,10 +170,10 @@ class Lexicon:
         self.forms: dict[str, Form] = {}
         self.case = CaseCounts()
         self.acronyms: dict[str, set[str]] = {}
-        """Key of an acronym to the names that some text spells it out as."""
+        """Key of an acronym to the keys of the names it is spelt out as."""
 
     def add(self, text: str, kind: Kind, *, opens: bool = False) -> Form | None:
-        """Take in one occurrence of a name; None if it can be none."""
+        """Count one occurrence of a name; None if the text cannot be a name."""
         text = " ".join(text.split())
         key = key_of_name(text)
         if not key or len(text) > _LONGEST_NAME or value_kind(text):
@@ -194,7 +194,7 @@ class Lexicon:
 
 
 def _written(analysis: Analysis, span: NameSpan) -> str:
-    """A name's text, with the point of its last initial ("U.S.")."""
+    """A name's text, with the full stop of its last initial ("U.S.")."""
     start, last = analysis.words[span.first].start, analysis.words[span.last]
     text = analysis.text[start : last.end]
     return text + "." if len(last.text) == 1 and "." in text and analysis.text[last.end :][:1] == "." else text
@@ -204,7 +204,7 @@ _SPELT_OUT = re.compile(r"((?:[^\W\d_][\w'\u2019&-]*\s+){1,9}?[^\W\d_][\w'\u2019
 
 
 def spelt_out(text: str) -> Iterator[tuple[str, str]]:
-    """Keys of an acronym and of the name before it, wherever a text has "Long Name (LN)" and the letters agree."""
+    """Keys of an acronym and its name, where a text has "Long Name (LN)" and the letters agree."""
     for found in _SPELT_OUT.finditer(text):
         letters = [c for c in found[2] if c.isalpha()]
         words = found[1].split()
@@ -216,7 +216,7 @@ def spelt_out(text: str) -> Iterator[tuple[str, str]]:
 
 
 def initials_fit(letters: Sequence[str], name: Sequence[str]) -> bool:
-    """Whether the letters are the first letters of the name's words; small words may go without one."""
+    """Whether the letters are the first letters of the name's words. Short words in lower case may be left out."""
     at = 0
     for word in name:
         if at < len(letters) and word[:1].casefold() == letters[at].casefold():
@@ -227,13 +227,13 @@ def initials_fit(letters: Sequence[str], name: Sequence[str]) -> bool:
 
 
 def collect(chunks: Iterable[Chunk], lexicon: Lexicon) -> None:
-    """First look: how words are written."""
+    """First pass: count how words are written."""
     for chunk in chunks:
         lexicon.case.add(analyse(chunk.text))
 
 
 def read_names(chunks: Iterable[Chunk], lexicon: Lexicon) -> None:
-    """Second look: every name that a passage writes as one."""
+    """Second pass: add every name."""
     phrases = Phrases()
     for chunk in chunks:
         if chunk.title and key_of_name(chunk.title) not in GENERIC:

@@ -1,4 +1,4 @@
-"""Finds the known names in every passage, and decides within each document what a short name stands for."""
+"""Finds the known names in every passage, and decides in each document what a short name stands for."""
 
 from __future__ import annotations
 
@@ -13,15 +13,15 @@ from thinkgraph.ingest.documents.words import GENERIC, JOINT, LOOSE_JOINT, Analy
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 
 _COMMON_SHARE, _COMMON = 0.01, 20
-"""A title of one word is looked for in small letters too, unless more passages than this use the word."""
+"""A title of one word is also found in lower case, unless more passages than this use the word."""
 _PERSON_WORDS = range(2, 5)
 _LONGEST_RUN = 12
 _KOREAN_ENDING = 3
 _PART = 2_000
-"""Passages of one document that are looked at together."""
+"""Most passages of one document that are resolved together."""
 _ALONE = 3
-"""Times that a last name may stand alone for each time that it ends a whole name; what stands alone more often is a name
-of its own ("California" beside "Southern California")."""
+"""Most mentions of a last name alone for each mention of a full name that ends with it. A more frequent word is a name of its
+own ("California" beside "Southern California")."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,7 +32,7 @@ class EntityMention:
     """The entity's key."""
     start: int
     end: int
-    """Characters of the passage; -1 where only its title, or a list of entities, names it."""
+    """Offsets in the passage; -1 if only its title or a list of entities names it."""
 
 
 @dataclass
@@ -41,10 +41,10 @@ class LinkedPassage:
 
     chunk: Chunk
     about: str
-    """Key of the entity that the document's title names; empty where it has none."""
+    """Key of the entity that the document's title names; empty if it names none."""
     mentions: list[EntityMention]
     entities: dict[str, str] = field(default_factory=dict)
-    """What the names of its document stand for there, by key: also what this passage does not say."""
+    """The entity of each name of its document, by key; also of names that this passage does not mention."""
 
 
 @dataclass(slots=True)
@@ -59,7 +59,7 @@ class _Passage:
     chunk: Chunk
     found: list[_FoundName]
     in_title: list[_FoundName]
-    """Names inside its title, the title itself among them."""
+    """Names inside its title, and the title itself."""
     words: set[str]
     """Keys of all its words."""
 
@@ -80,7 +80,7 @@ class Matcher:
                 self._runs[key[0]] = max(self._runs.get(key[0], 0), min(len(key), _LONGEST_RUN))
 
     def find(self, analysis: Analysis) -> Iterator[_FoundName]:
-        """Names from left to right, none overlapping."""
+        """Names from left to right."""
         words = analysis.words
         at = 0
         while at < len(words):
@@ -121,7 +121,7 @@ class Matcher:
 
     @staticmethod
     def _stands_alone(form: Form, around: Sequence[Token]) -> bool:
-        """Whether part of a longer name is a name that the collection also uses alone, and set off by small words."""
+        """Whether part of a longer name is also used alone in the collection, and stands between words in lower case."""
         return (
             form.sure
             or "short" in form.kinds
@@ -144,7 +144,7 @@ class Matcher:
         return ending, 1
 
     def _korean(self, word: Token) -> Form | None:
-        """The noun before the particles that stick to it."""
+        """A Korean noun without the particles attached to it."""
         if not "\uac00" <= word.key[0] <= "\ud7a3":
             return None
         cuts = (word.key[:-cut] for cut in range(1, min(_KOREAN_ENDING, len(word.key) - 2) + 1))
@@ -188,13 +188,13 @@ class Matcher:
 def read_documents(
     chunks: Iterable[Chunk], names: ResolvedNames, lexicon: Lexicon, passages: int
 ) -> Iterator[LinkedPassage]:
-    """Every passage with its mentions, document by document. Decisions about single documents go to `names.decisions`.
+    """Every passage with its mentions, document by document. Merges within one document go to `names.decisions`.
 
     Args:
-        chunks: the passages; those of one document stand together.
-        names: what the collection's names stand for.
+        chunks: the passages, grouped by document.
+        names: the entities of the collection's names.
         lexicon: how words are written.
-        passages: how many there are.
+        passages: the number of passages.
     """
     matcher = Matcher(names, lexicon, passages)
     ends: dict[str, int] = defaultdict(int)
@@ -202,7 +202,7 @@ def read_documents(
         if is_person_like(form, lexicon):
             ends[key.rpartition(" ")[2]] += form.mentions
     for document, group in groupby(chunks, key=lambda chunk: chunk.document):
-        # A book is one document, a file of a gigabyte many: short names hold for as far as anyone would remember them.
+        # A file of a gigabyte is more than one text: short names hold for a part of it.
         while part := list(islice(group, _PART)):
             read = [_passage(chunk, matcher) for chunk in part]
             yield from _Document(document, read, names, lexicon, ends).resolved()
@@ -215,7 +215,7 @@ def _passage(chunk: Chunk, matcher: Matcher) -> _Passage:
 
 
 class _Document:
-    """One document, while its short names are decided."""
+    """One document while its short names are resolved."""
 
     def __init__(
         self,
@@ -240,13 +240,13 @@ class _Document:
                 self._ends[key.rpartition(" ")[2]].append(key)
 
     def resolved(self) -> Iterator[LinkedPassage]:
-        """The passages with entities in the place of names."""
+        """The passages with their entities."""
         reads = [self._read(passage) for passage in self._passages]
         mentioned = {mention.entity for read in reads for mention in read.mentions}
         for name in dict.fromkeys(name for passage in self._passages for name in passage.chunk.given):
             key = key_of_name(name)
             if key in self._names.forms and (entity := self._names.root(key)) not in mentioned:
-                # No passage says the name: then the document as a whole is about it.
+                # No passage mentions the name, so the document as a whole does.
                 reads[0].mentions.append(EntityMention(entity, -1, -1))
         for read in reads:
             read.entities.update(self._chosen)
@@ -272,7 +272,7 @@ class _Document:
         return self._chosen[key]
 
     def _choose(self, found: _FoundName) -> tuple[str, str]:
-        """The name that this one is short for in this document, and the rule that says so."""
+        """The name that this one is short for in this document, and the rule."""
         key = found.form.key
         if (family := self._of_family(key)) is not None:
             return family, "namesake"
@@ -285,7 +285,7 @@ class _Document:
         return key, ""
 
     def _of_family(self, key: str) -> str | None:
-        """Of the titles that qualify a name, its own document's, else one that the document speaks of."""
+        """Of the titles that qualify a name: the document's own, else one that it mentions."""
         family = self._names.families.get(key, ())
         own = [title for title in self._titles if title in family]
         whole = [title for title in family if title in self._present]
@@ -322,7 +322,7 @@ class _Document:
 
 
 def is_person_like(form: Form, lexicon: Lexicon) -> bool:
-    """Two to four words of letters, each with a capital and hardly ever written small; no place with its county."""
+    """Whether a name is two to four words of letters, each with a capital and hardly ever in lower case, without a comma."""
     words, label = form.key.split(), form.label
     return (
         len(words) in _PERSON_WORDS

@@ -1,4 +1,4 @@
-"""Stretches of a passage that are written as names: capitals, quotation marks; without a model, in any alphabet."""
+"""Finds the names in a passage by capitals and quotation marks, without a model."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
 LONGEST = 10
-"""Words of the longest name."""
+"""Most words of a name."""
 
 _HYPHENS = frozenset("-\u2010\u2011")
 _SHOUTED = 0.8
@@ -20,7 +20,7 @@ _FEW, _MANY = 4, 7
 
 @dataclass(slots=True)
 class CaseCounts:
-    """How often each word of a collection is written small, and with a capital inside a sentence."""
+    """How often each word of a collection is in lower case, and has a capital inside a sentence."""
 
     lower: dict[str, int] = field(default_factory=dict)
     upper: dict[str, int] = field(default_factory=dict)
@@ -43,11 +43,11 @@ class CaseCounts:
                 before = word
 
     def is_common(self, key: str) -> bool:
-        """Whether the word is mostly written small, so that a capital at a sentence's head is grammar."""
+        """Whether the word is mostly in lower case, so that a capital at the beginning of a sentence means nothing."""
         return self.lower.get(key, 0) > self.upper.get(key, 0)
 
     def is_proper(self, key: str) -> bool:
-        """Whether the word is hardly ever written small."""
+        """Whether the word is hardly ever in lower case."""
         return self.lower.get(key, 0) * 10 <= self.upper.get(key, 0)
 
 
@@ -59,7 +59,7 @@ class NameSpan:
     last: int
     quoted: bool
     opens: bool
-    """Whether its only sign is a capital at the head of a sentence."""
+    """Whether it is taken for a name only by a capital at the beginning of a sentence."""
 
 
 def _sentences(analysis: Analysis) -> Iterator[list[Token]]:
@@ -76,7 +76,7 @@ def _sentences(analysis: Analysis) -> Iterator[list[Token]]:
 
 
 def _shouted(group: list[Token]) -> bool:
-    """A headline: capitals throughout, which then mark nothing."""
+    """Whether a sentence is a headline, whose capitals do not mark names."""
     letters = [word for word in group if word.text[0].isalpha() and not word.unspaced]
     loud, raised = sum(word.text.isupper() for word in letters), sum(word.upper for word in letters)
     return (len(letters) > _FEW and loud > _SHOUTED * len(letters)) or (
@@ -85,7 +85,7 @@ def _shouted(group: list[Token]) -> bool:
 
 
 def spans(analysis: Analysis, case: CaseCounts) -> Iterator[NameSpan]:
-    """The names of a passage; none overlaps another."""
+    """The names of a passage. None overlaps another."""
     quoted = list(_quoted(analysis))
     yield from quoted
     inside = {place for span in quoted for place in range(span.first, span.last + 1)}
@@ -111,7 +111,7 @@ def _quoted(analysis: Analysis) -> Iterator[NameSpan]:
 
 
 def _may_quote(group: list[Token]) -> bool:
-    """A title or a name, not a remark: its first word has a capital, or its script has none."""
+    """Whether a quotation is a title or a name: its first word has a capital, or its script has no capitals."""
     first = group[0]
     return (first.upper or first.unspaced or first.text.lower() == first.text.upper()) and any(
         not word.text.isdigit() for word in group
@@ -152,12 +152,12 @@ def _belongs(word: Token, before: Token | None) -> bool:
 
 
 def is_letters(text: str) -> bool:
-    """Whether a word is all capitals: "US" and "IT" are no pronouns."""
+    """Whether a word is all capitals: "US" and "IT" are not pronouns."""
     return len(text) > 1 and text.isupper()
 
 
 def _hyphened(text: str, before: Token, word: Token, case: CaseCounts) -> bool:
-    """A name's second half, written small after a hyphen: "Kim Il-sung", but not "London-based"; and "Don't"."""
+    """Whether a word in lower case continues a name: "Kim Il-sung" and "Don't", but not "London-based"."""
     if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
         return True
     if word.key in HYPHENED:

@@ -1,4 +1,4 @@
-"""What readers hand over: pieces of text with the section they stand in and where they stand in the file; and chunks."""
+"""A document while it is read: pieces of text with section and offset, and the passages cut from them."""
 
 from __future__ import annotations
 
@@ -10,29 +10,29 @@ from dataclasses import dataclass, field
 from thinkgraph.tools.chunks import chunk_offsets
 
 LONGEST_PIECE = 1 << 16
-"""Characters after which readers of long files hand over what they have, at a paragraph's end: memory stays flat."""
+"""Characters of a piece of a text file at most, so that a long file is never in memory as a whole."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
 
 class UnreadableError(Exception):
-    """A document that cannot be read. The text is one line that says why, and what to do where something can be done."""
+    """A document cannot be read. The text is one line that says why, and what to do about it if anything helps."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Text that stands together."""
+    """Text of one section that stands together."""
 
     section: str
-    """Headings above it, outermost first, parted by " / "."""
+    """The headings above it, outermost first, separated by " / "."""
     text: str
     start: int
     """Offset of its first character in the file, in characters as decoded."""
     marks: tuple[tuple[int, int], ...] = ()
-    """Where the text leaves out parts of the file: (offset in `text`, offset in the file) from which on it runs alike."""
+    """Where the text continues after a part of the file that it leaves out: (offset in `text`, offset in the file)."""
 
     def place(self, offset: int) -> int:
-        """Where a character of the text stands in the file."""
+        """The offset in the file of a character of the text."""
         if not self.marks:
             return self.start + offset
         text, file = self.marks[max(0, bisect_right(self.marks, (offset, 1 << 62)) - 1)]
@@ -44,11 +44,11 @@ class Reading:
     """A document while it is read."""
 
     title: str = ""
-    """Known when its pieces have been read, at the latest."""
+    """Set when all pieces have been read, if not before."""
     entities: tuple[str, ...] = ()
     pieces: Iterator[Piece] = field(default_factory=lambda: iter(()))
     clean: Callable[[str], str] = str
-    """Takes markup out of a passage's text."""
+    """Removes markup from the text of a passage."""
 
 
 class Headings:
@@ -60,11 +60,11 @@ class Headings:
 
     @property
     def section(self) -> str:
-        """See `Piece.section`. The document's title is no part of it."""
+        """See `Piece.section`. The document's title is not part of it."""
         return " / ".join(text for _, text in self._above)
 
     def enter(self, level: int, text: str) -> None:
-        """Take in a heading, which ends those of its level and below. The first top heading titles a document without title."""
+        """Add a heading, which ends those of its level and below. The first of level 1 becomes the title if there is none."""
         self._above = [heading for heading in self._above if heading[0] < level]
         if level == 1 and not self._reading.title:
             self._reading.title = text
@@ -84,9 +84,9 @@ class CutPassage:
 
 
 def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
-    """A document's passages, of at most `size` characters that never cross a section, cut at sentence ends where there are any.
+    """A document's passages: at most `size` characters, within one section, cut at sentence ends where there are any.
 
-    White space at the ends goes; what holds neither letter nor digit is left out.
+    White space at the ends is removed. A passage without letter or digit is left out.
     """
     for piece in reading.pieces:
         for start, end in chunk_offsets(piece.text, size, 0):
@@ -99,7 +99,7 @@ def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
 
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:
-    """Lines that stand together, as pieces of a bounded length."""
+    """The lines as pieces of a bounded length."""
     held = ""
     for line in lines:
         held += line

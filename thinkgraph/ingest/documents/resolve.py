@@ -1,9 +1,9 @@
-"""Which names mean the same thing. Every rule is deterministic, and every decision is kept to be reported.
+"""Merges names that mean the same thing. Every rule is deterministic, and every merge is recorded.
 
-Over the whole collection: equal but for case, accents and punctuation (by construction); a leading article; a person's
-title; a company's legal form; a plural of what is written small; letters with and without points; an acronym that a
-text spells out in brackets; a misspelling of a long and frequent name. Within one document (`mentions.py`): the last name,
-initials, an acronym's letters, a name that several titles share.
+Rules over the whole collection: names equal but for case, accents and punctuation; a leading article; a person's title; a
+company's legal form; the plural of a phrase; initials with and without full stops; an acronym that a text spells out; a
+misspelling of a long and frequent name. Rules within one document (`mentions.py`): a last name, initials, an acronym's
+letters, a name that several titles share.
 """
 
 from __future__ import annotations
@@ -21,34 +21,34 @@ from thinkgraph.tools.linking.lexical import stem
 
 _QUALIFIED = re.compile(r"(?P<base>.+?)\s*(?:\([^()]+\)|,\s+(?P<place>[^()]+))\s*")
 _LONG, _FREQUENT, _RARE = 9, 5, 2
-"""Letters of a name whose spelling is doubted; mentions of the right spelling at least, of the wrong one at most."""
+"""Of a misspelling: fewest letters, fewest mentions of the right spelling, most mentions of the wrong one."""
 _PERSON_WORDS = range(2, 5)
 _FAMILY = 20
-"""Namesakes that one short name can stand for; more are a class of things ("List, …"), not a name."""
+"""Most namesakes of one short name; more are a class of things ("List, …"), not a name."""
 
 
 @dataclass(frozen=True, slots=True)
 class MergedName:
-    """Two names taken for one thing."""
+    """Two names merged into one entity."""
 
     name: str
     entity: str
     rule: str
     document: str = ""
-    """Where it holds; empty: everywhere."""
+    """The document in which it holds; empty: all."""
 
 
 @dataclass
 class ResolvedNames:
-    """The names of a collection with the entity that each stands for. Entities are named by the key of one of their names."""
+    """The names of a collection and their entities. The key of an entity is the key of one of its names."""
 
     forms: Mapping[str, Form]
     entity: dict[str, str] = field(default_factory=dict)
-    """Key of a name to the entity's key; a name that is missing here is an entity of its own."""
+    """Key of a name to the key of its entity, perhaps in several steps. A name that is missing is an entity of its own."""
     families: dict[str, list[str]] = field(default_factory=dict)
     """Key of a short name ("brother") to the keys of the titles that qualify it ("brother pearl jam song")."""
     qualifiers: dict[str, frozenset[str]] = field(default_factory=dict)
-    """Words of the qualification of each such title."""
+    """The qualifying words of each such title."""
     decisions: list[MergedName] = field(default_factory=list)
 
     def root(self, key: str) -> str:
@@ -59,7 +59,7 @@ class ResolvedNames:
         return seen
 
     def groups(self) -> dict[str, list[Form]]:
-        """Each entity's names, the one that labels it first."""
+        """Each entity's names, its label first."""
         found: dict[str, list[Form]] = defaultdict(list)
         for key, form in self.forms.items():
             found[self.root(key)].append(form)
@@ -94,14 +94,14 @@ def resolve(lexicon: Lexicon) -> ResolvedNames:
 
 
 def _grammar(form: Form) -> bool:
-    """A lone word whose only sign is that it once began a sentence."""
+    """Whether a name is a single word that had a capital once, at the beginning of a sentence."""
     return form.kinds == {"capitals"} and form.mentions == form.opening == 1 and " " not in form.key
 
 
 def _join(names: ResolvedNames, key: str, other: str, rule: str) -> None:
-    """Take two names for one thing; the better name's entity takes the other in."""
+    """Merge two names into the entity of the better one."""
     one, two = names.root(key), names.root(other)
-    # Titles of two documents are two things, whatever their names look like.
+    # Titles of two documents are two entities, however similar.
     if one == two or all("title" in names.forms[root].kinds for root in (one, two)):
         return
     kept, gone = sorted((one, two), key=lambda root: _rank(names.forms[root]))
@@ -119,7 +119,7 @@ def _articles(forms: Mapping[str, Form], lexicon: Lexicon) -> Iterator[tuple[str
 
 
 def _points(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
-    """Single letters and the same ones without points: "U.S." and "US"."""
+    """Initials with and without full stops: "U.S." and "US"."""
     for key, form in forms.items():
         joined = key.replace(" ", "")
         letters = len(joined) > 1 and len(joined) == len(key.split()) and joined.isalpha()
@@ -157,7 +157,7 @@ def _acronyms(forms: Mapping[str, Form], lexicon: Lexicon) -> Iterator[tuple[str
 
 
 def _initials(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
-    """Initials where one whole name of the collection fits: "J. Strauss II" and "Johann Strauss II"."""
+    """Initials that fit exactly one full name of the collection: "J. Strauss II" and "Johann Strauss II"."""
     whole: dict[str, list[list[str]]] = defaultdict(list)
     for key, form in forms.items():
         words = key.split()
@@ -172,8 +172,9 @@ def _initials(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
 
 
 def initials_agree(short: Sequence[str], whole: Sequence[str]) -> bool:
-    """Whether "j k rowling" can be "joanne kathleen rowling": each word the same, or its first letter. A lone initial may
-    also stand for a first name with middle names ("c rogers", "carl ransom rogers").
+    """Whether "j k rowling" can be "joanne kathleen rowling": each word is equal, or is the first letter.
+
+    A single initial may also stand for first and middle names ("c rogers", "carl ransom rogers").
     """
     if len(short) == len(whole):
         return all(a == b or (len(a) == 1 and b[0] == a) for a, b in zip(short, whole, strict=True))
@@ -201,7 +202,7 @@ def _without_one(key: str) -> set[str]:
 
 
 def _words_of(forms: Mapping[str, Form]) -> dict[str, int]:
-    """In how many names each word stands."""
+    """The number of names that each word stands in."""
     counts: dict[str, int] = defaultdict(int)
     for key in forms:
         for word in set(key.split()):
@@ -210,7 +211,7 @@ def _words_of(forms: Mapping[str, Form]) -> dict[str, int]:
 
 
 def _is_slip(wrong: str, right: str, words: Mapping[str, int]) -> bool:
-    """One letter differs, inside a long word that stands in no other name: not its first, not its last, no digit."""
+    """Whether one letter differs, inside a long word of no other name: not its first or last letter, and no digit."""
     left, other = wrong.split(), right.split()
     if len(left) != len(other) or OSA.distance(wrong, right) != 1:
         return False

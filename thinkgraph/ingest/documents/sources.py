@@ -1,4 +1,4 @@
-"""Finds documents: the files of folders, the rows of JSON Lines files; and says of what it leaves out why."""
+"""Finds documents: files, files in folders, rows of JSON Lines files. Reports what it leaves out, and why."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Literal
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
+from thinkgraph.ingest.documents.pieces import Piece, Reading
 from thinkgraph.ingest.readers.files import PassageRow, read_passages
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.kb_files import is_knowledge_base
@@ -36,24 +36,24 @@ _BLOCK = 1 << 20
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """One document where it was found."""
+    """One document, found but not read."""
 
     id: str
-    """The file's path from the folder that was named, that folder's name first; a row's own id."""
+    """The file's path, beginning with the name of the given folder; a row's own id."""
     file: str
-    """The file it stands in, named like an id."""
+    """The file it is in, named like an id."""
     kind: Kind
     content: str
-    """Hash of the file or row: what tells a changed document from an unchanged one."""
+    """Hash of the file or row. A document changed if it changed."""
     path: Path | None = None
     row: PassageRow | None = None
 
 
 def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[Path, str]]:
-    """Each path, resolved, with the name that the ids of its documents begin with: the folder's name, or the file's.
+    """Each path, resolved, with the beginning of the ids of its documents: the folder's name, or the file's.
 
-    Where documents are known, a path that lies inside a folder they came from is named as it was then: after `reports` was
-    read, the file `reports/2023/a.md` is that document again, by whatever way it is given.
+    A path inside a folder that known documents came from keeps its id: after `reports` was read, the file
+    `reports/2023/a.md` is the same document however it is given.
     """
     folders = {one[:at] for one in known for at, sign in enumerate(one) if sign == "/"}
     found = []
@@ -67,15 +67,15 @@ def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[P
 
 
 def find_sources(paths: Sequence[Path], rejects: Rejects, known: Collection[str] = ()) -> Iterator[Source]:
-    """Every document under the paths, in the order of names; what cannot be used is reported and the others go on.
+    """Every document under the paths, in the order of names. What cannot be used is reported and skipped.
 
     Args:
         paths: files and folders.
-        rejects: told what is no document, and why.
+        rejects: receives what is no document, and why.
         known: ids of documents that were read before, see `names_of`.
 
     Raises:
-        KnowledgeError: a path that was named does not exist.
+        KnowledgeError: a given path does not exist.
     """
     for path in paths:
         if not path.exists():
@@ -111,7 +111,7 @@ class _Files:
                     yield path, name
 
     def _entries(self, folder: Path, name: str) -> list[tuple[Path, str]]:
-        """What a folder holds, in the order of names; nothing where it was read before."""
+        """The entries of a folder, in the order of names; none if the folder was read before."""
         try:
             about = folder.stat()
             if (about.st_dev, about.st_ino) in self._visited:
@@ -135,7 +135,7 @@ class _Files:
         try:
             if entry.is_symlink():
                 target = Path(entry.path).resolve()
-                # What it leads to is read at its own place; what lies above would be read for ever.
+                # A target below a given path is read at its own place. A target above one would be read for ever.
                 if target.exists() and any(
                     target.is_relative_to(root) or root.is_relative_to(target) for root in self._roots
                 ):
@@ -191,7 +191,7 @@ def read_source(source: Source, encoding: str | None) -> Reading:
     """Open one document.
 
     Raises:
-        UnreadableError: it cannot be read; may also come while its pieces are taken.
+        UnreadableError: it cannot be read. Also raised while its pieces are iterated.
     """
     if source.row is not None:
         row = source.row
@@ -209,6 +209,3 @@ def read_source(source: Source, encoding: str | None) -> Reading:
             return readers.read_pdf(source.path)
         case _:
             return readers.read_text(source.path, encoding)
-
-
-__all__ = ["SUFFIXES", "Kind", "Source", "UnreadableError", "find_sources", "names_of", "read_source"]

@@ -1,7 +1,7 @@
-"""`documents.sqlite` of a knowledge base: its documents, the passages cut from them, and what models found in these.
+"""`documents.sqlite` of a knowledge base: its documents, their passages, and the statements extracted from these.
 
-Graph and texts are made from it alone, so a document comes, changes or goes without the others being read, asked about or
-encoded again.
+The graph and the texts are made from this file alone, so a document can be added, changed or removed without reading the
+others again.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ from thinkgraph.ingest.documents.sources import Source
 from thinkgraph.tools.sqlite.text_schema import clean
 
 FORMAT = "1"
-"""Version of the tables below; another one is not taken over but read anew."""
+"""Version of the tables below. The documents of another version are read again."""
 
 _LONGEST = 300
-"""Characters of a title, and of the headings above a passage: they stand before every passage that is encoded or shown."""
+"""Most characters of a title, and of a passage's section: they precede every passage that is encoded or put in a prompt."""
 
 _SCHEMA = """
 CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
@@ -68,14 +68,14 @@ class DocumentFacts(TypedDict):
     title: str
     passages: int
     problem: str
-    """Why it could not be read, or not wholly asked about; empty."""
+    """Why it could not be read, or why the extraction is not complete; else empty."""
     copy_of: str
-    """Id of the document with the same words that is used in its place; empty."""
+    """Id of the document with the same words that is used instead; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
 class Extracted:
-    """What a model found in one passage, as it is kept."""
+    """What a model extracted from one passage."""
 
     key: str
     found: dict[str, Any] | None
@@ -85,10 +85,10 @@ class Extracted:
 
 
 class DocumentStore:
-    """Reads and writes one `documents.sqlite`. Use as a context manager; whoever opens it holds the build's lock."""
+    """Reads and writes one `documents.sqlite`. Use it as a context manager, and hold the build's lock."""
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
-        """Open the file, made if it is missing and `write`.
+        """Open the file; with `write`, a missing one is created.
 
         Raises:
             KnowledgeError: it is damaged or of another format.
@@ -124,7 +124,7 @@ class DocumentStore:
 
     @contextmanager
     def together(self) -> Iterator[None]:
-        """All writes within the block at once, or none."""
+        """A transaction: all writes in the block, or none."""
         self._db.execute("BEGIN IMMEDIATE")
         try:
             yield
@@ -134,27 +134,27 @@ class DocumentStore:
         self._db.execute("COMMIT")
 
     def meta(self, key: str) -> str:
-        """A fact about the whole; empty where there is none."""
+        """A value of the table `meta`; empty if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
         return str(row[0]) if row else ""
 
     def set_meta(self, key: str, value: str) -> None:
-        """Keep a fact about the whole."""
+        """Write a value of the table `meta`."""
         self._db.execute("INSERT OR REPLACE INTO meta VALUES (?, ?)", (key, value))
 
     def content(self, identifier: str) -> str:
-        """Hash of what a document was read from; empty where it is unknown or could not be read."""
+        """Hash of what a document was read from; empty if it is unknown or could not be read."""
         row = self._db.execute("SELECT content FROM document WHERE id = ?", (clean(identifier),)).fetchone()
         return str(row[0]) if row else ""
 
     def put(self, source: Source, content: str, reading: Reading, size: int) -> None:
-        """Read a document to its end and keep it in place of what it was; a failure leaves what was.
+        """Read a document to its end and replace its old version. A failure keeps the old one.
 
         Args:
             source: the document.
             content: hash of what it is read from, and of how.
-            reading: it, opened.
-            size: characters of a passage at most.
+            reading: the opened document.
+            size: most characters of a passage.
 
         Raises:
             UnreadableError: it cannot be read to its end, or holds no words.
@@ -171,11 +171,11 @@ class DocumentStore:
                 self._db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
                 digest.update(json.dumps([row[2], row[5]]).encode())
                 if kept := known.get((row[2], row[5])):
-                    # The same words as before, wherever they stand now: what was paid for stays.
+                    # The same words as before keep what was extracted, wherever they stand now.
                     self._db.execute("INSERT INTO extraction VALUES (?, ?, ?, ?, ?, ?)", (number, count, *kept))
             if not count:
                 raise UnreadableError("holds no words")
-            # Some titles are known only when all is read.
+            # Some titles are known only at the end.
             title = " ".join(clean(reading.title[:_LONGEST]).split())
             digest.update(json.dumps(title).encode())
             entities = json.dumps([clean(name) for name in reading.entities], ensure_ascii=False)
@@ -202,7 +202,7 @@ class DocumentStore:
         return {(row[0], row[1]): row[2:] for row in rows}
 
     def fail(self, source: Source, problem: str) -> bool:
-        """Note that a document could not be read. One that could be read before stays as it was (True)."""
+        """Record that a document could not be read. An old version of it is kept, and True is returned."""
         if self.content(source.id):
             return True
         number = self._number(source)
@@ -210,7 +210,7 @@ class DocumentStore:
         return False
 
     def remove(self, identifiers: Iterable[str]) -> None:
-        """Take documents out, all of them or none; one that is not there is no matter."""
+        """Remove documents, all of them or none. Unknown ids are ignored."""
         with self.together():
             for identifier in identifiers:
                 row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
@@ -218,19 +218,19 @@ class DocumentStore:
                     self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", row or (-1,))
 
     def is_sound(self) -> bool:
-        """Whether the file's own checks find nothing wrong with it."""
+        """Whether SQLite's quick check finds no damage."""
         try:
             return bool(self._db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
         except sqlite3.DatabaseError:
             return False
 
     def keep_only(self, identifiers: set[str]) -> None:
-        """Take out every document that is not among these."""
+        """Remove all documents but these."""
         kept = {clean(identifier) for identifier in identifiers}
         self.remove([i for (i,) in self._db.execute("SELECT id FROM document").fetchall() if i not in kept])
 
     def chunks(self, *, of: str = "") -> Iterator[Chunk]:
-        """The passages of all documents in use (of copies, one), by the documents' ids; those of one stand together."""
+        """The passages of all documents in use (of copies, one), grouped by document, in the order of their ids."""
         only = "AND d.id = ?" if of else ""
         rows = self._db.execute(
             "SELECT d.id, d.title, d.entities, p.section, p.first, p.last, p.text FROM document d"
@@ -252,7 +252,7 @@ class DocumentStore:
         return [i for (i,) in self._db.execute(f"SELECT d.id FROM document d WHERE {_USED} ORDER BY d.id")]
 
     def extracted(self, identifier: str) -> dict[int, Extracted]:
-        """What models found in a document's passages, by their place in it (from 0)."""
+        """What models extracted from a document's passages, by the passage's place in it (from 0)."""
         rows = self._db.execute(
             "SELECT e.number, e.key, e.found, e.tries, e.problem FROM extraction e"
             " JOIN document d ON d.no = e.document WHERE d.id = ?",
@@ -264,11 +264,11 @@ class DocumentStore:
         }
 
     def has_statements(self) -> bool:
-        """Whether a model has said anything usable of any passage."""
+        """Whether there is a usable reply of a model to any passage."""
         return self._db.execute("SELECT 1 FROM extraction WHERE found IS NOT NULL LIMIT 1").fetchone() is not None
 
     def put_extracted(self, identifier: str, found: dict[int, Extracted]) -> None:
-        """Keep what was found in passages of a document, by their place in it (from 0)."""
+        """Write what was extracted from passages of a document, by the passage's place in it (from 0)."""
         with self.together():
             (number,) = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
             self._db.executemany(
@@ -287,7 +287,7 @@ class DocumentStore:
             )
 
     def facts(self) -> Iterator[DocumentFacts]:
-        """Every document, failed ones and copies too, by id."""
+        """Every document in the order of ids, with failed ones and copies."""
         rows = self._db.execute(
             "SELECT d.id, d.title, (SELECT count(*) FROM passage p WHERE p.document = d.no), d.problem,"
             " (SELECT e.problem FROM extraction e WHERE e.document = d.no AND e.problem != '' ORDER BY e.number LIMIT 1),"

@@ -1,4 +1,4 @@
-"""A passage taken apart into words and sentences, with what capitals, quotes and scripts say about names."""
+"""Splits a passage into words, sentences and quotations, and lists the words that the search for names needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from thinkgraph.tools.linking.names import words as name_words
 
 
 def listed(words: str, sign: str | None = None) -> frozenset[str]:
-    """A set of words, written one after the other."""
+    """The words of a text as a set."""
     return frozenset(words.split(sign))
 
 
@@ -24,19 +24,19 @@ HYPHENED = listed(
     "based born like style speaking era wide led owned backed area bound made related free class trained educated registered "
     "listed raised language type shaped size level only oriented minded friendly built run held style inspired themed time"
 )
-"""Words that a hyphen ties to a name without making them part of it."""
+"""Words that follow a name after a hyphen and are not part of it ("London-based")."""
 
 DATES = listed(
     "january february march april may june july august september october november december monday tuesday wednesday "
     "thursday friday saturday sunday jan feb mar apr jun jul aug sep sept oct nov dec century bc bce ad ce am pm"
 )
-"""Words with a capital that make a date."""
+"""Words of dates that are written with a capital."""
 
 PARTS = listed(
     "chapter section figure fig table page appendix step part equation note exhibit annex article volume item question "
     "exercise"
 )
-"""Words that a number after them makes a place in the document, not a name."""
+"""Words that name a place in the document, not a thing, when a number follows ("Figure 3")."""
 
 OPENERS = STOP_WORDS | listed(
     "although however despite since though unlike like among amongst upon within without along throughout during following "
@@ -46,13 +46,13 @@ OPENERS = STOP_WORDS | listed(
     "everyone someone never always often sometimes perhaps maybe still yet even now here there yes no not whether either "
     "neither including based located founded named known called born also see"
 )
-"""Words that begin sentences and no names."""
+"""Words that begin sentences but no names."""
 
 ABBREVIATIONS = listed(
     "mr mrs ms dr st prof sr jr rev hon gen col capt lt sgt sen rep gov pres inc ltd co corp no nos vol vs etc eg ie al ca "
     "approx dept est fig mt ft ph vgl bzw nr bd str mme mlle sra dra"
 )
-"""Words after which a point ends no sentence."""
+"""Words after which a full stop does not end the sentence."""
 
 PERSON_TITLES = listed(
     "president king queen prince princess emperor empress sir lord lady dr doctor prof professor general colonel captain "
@@ -70,7 +70,7 @@ GENERIC = listed(
     "document,home,changelog,license,getting started,installation,usage,examples,acknowledgements",
     ",",
 )
-"""Titles and headings that name no thing."""
+"""Titles and headings that name nothing of their own."""
 
 _RUN = UNSPACED.pattern
 # Vowel signs of Indic and Semitic scripts are marks, which \w leaves out, and yet parts of words.
@@ -85,34 +85,34 @@ _QUOTED = re.compile(
     r"|``\s?([^`'\n]{2,120}?)\s?''"
 )
 _LONGEST_WORD = 100
-"""Characters of a word that can be part of a name; base64 and the like are none."""
+"""Most characters of a word that can be part of a name; longer ones are base64 and the like."""
 _SPACE = r"[ \t\u00a0]*\n?[ \t\u00a0]*"
 JOINT = re.compile(rf"{_SPACE}|[-\u2010\u2011'\u2019/\u00b7]|\.{_SPACE}|\.-|{_SPACE}&{_SPACE}")
 """What stands between two words of one name: a space (or the line break of wrapped text), a hyphen, an apostrophe, the
 point of an initial, an ampersand."""
 LOOSE_JOINT = re.compile(rf"{_SPACE}[-\u2010-\u2015'\u2019/\u00b7&.,:;(]?{_SPACE}[('\"\u201c]?")
-"""What may stand between the words of a name that is known: also a spaced hyphen, a comma, a bracket."""
+"""What may stand between two words of a name that is already known: also a spaced hyphen, a comma, a bracket."""
 
 
 @dataclass(slots=True)
 class Token:
-    """A word with its place and how it is written."""
+    """A word with its offsets and spelling."""
 
     start: int
     end: int
     text: str
     key: str
-    """Its folded form, under which names are compared."""
+    """Its folded form. Names are compared by it."""
     upper: bool
     """Whether it begins with a capital, or holds one ("iPhone")."""
     opens: bool
-    """Whether it begins a sentence (or a quotation), where a capital says nothing."""
+    """Whether it begins a sentence or a quotation, where any word has a capital."""
     unspaced: bool
 
 
 @dataclass(slots=True)
 class Analysis:
-    """One text taken apart."""
+    """One text with its words, sentences and quotations."""
 
     text: str
     words: list[Token]
@@ -123,17 +123,17 @@ class Analysis:
 
 @lru_cache(maxsize=200_000)
 def key_of(word: str) -> str:
-    """The folded form of one word (case and Latin accents do not count); "" where nothing of it is a letter or digit."""
+    """The folded form of one word, without case and Latin accents; "" if it has neither letter nor digit."""
     return "".join(name_words(word))
 
 
 def key_of_name(name: str) -> str:
-    """The folded words of a name, one space between them: names with equal keys are the same name."""
+    """The folded words of a name, separated by one space. Names with equal keys are the same name."""
     return " ".join(word.key for word in split_words(name))
 
 
 def split_words(text: str) -> list[Token]:
-    """The words of a text in order, without a thought for sentences."""
+    """The words of a text in order; `opens` is not set."""
     found = []
     for match in _WORD.finditer(text):
         word = match.group()
@@ -184,7 +184,7 @@ def _sentence_ends(text: str, words: list[Token]) -> list[int]:
 
 
 def _goes_on(word: Token, follows: Token | None) -> bool:
-    """Whether a point after `word` ends an abbreviation or an initial, not a sentence."""
+    """Whether a full stop after `word` ends an abbreviation or an initial, not the sentence."""
     if len(word.text) == 1 and word.text.isupper() and word.text != "I":
         return True
     if word.key in ABBREVIATIONS:
