@@ -1,4 +1,4 @@
-"""Opens `sparql+https://host/path?profile=wikidata&…`."""
+"""Opens an address `sparql+https://host/path?profile=wikidata&…`."""
 
 from __future__ import annotations
 
@@ -23,9 +23,9 @@ _SCHEMES = {"sparql+http": "http", "sparql+https": "https"}
 _YES, _NO = {"yes", "true", "1", "on"}, {"no", "false", "0", "off"}
 _LOCAL_CONCURRENCY = 8
 PASSWORD_VARIABLE = "SPARQL_PASSWORD"  # noqa: S105 - the name of the variable
-"""Where the password of a user comes from whose address has none."""
+"""The variable with the password of a user whose address has none."""
 _THEIRS = "x-"
-"""Starts an option that is sent on to the server."""
+"""Prefix of an option that is sent to the server."""
 
 
 def _switch(text: str) -> bool:
@@ -111,7 +111,7 @@ _NAMED = {"language": "languages", "qualifiers": "statements"}
 
 
 def sparql_store(spec: str) -> SparqlGraphStore:
-    """The store of an address; nothing is asked yet.
+    """The store of an address. No request is sent yet.
 
     Raises:
         KnowledgeError: the address or one of its options is wrong.
@@ -161,14 +161,14 @@ def sparql_store(spec: str) -> SparqlGraphStore:
 
 
 def _login(user: str | None, password: str | None) -> tuple[str, str] | None:
-    """User and password; a user without one has it in the environment, which is where a password belongs."""
+    """User and password. The password comes from the environment if the address has none."""
     if not user:
         return None
     return unquote(user), unquote(password) if password else os.environ.get(PASSWORD_VARIABLE, "")
 
 
 def _is_here(host: str) -> bool:
-    """Whether the server runs on this machine, where no rate needs to be kept."""
+    """Whether the server runs on this machine, which needs no limit on the rate."""
     try:
         return host == "localhost" or ipaddress.ip_address(host).is_loopback
     except ValueError:
@@ -176,7 +176,7 @@ def _is_here(host: str) -> bool:
 
 
 def open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
-    """A knowledge base over an endpoint. The endpoint is asked whether it is there.
+    """A knowledge base over an endpoint. A first request finds out whether the endpoint answers.
 
     Raises:
         KnowledgeError: the address is wrong.
@@ -190,6 +190,3 @@ def open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
     except BaseException:
         store.close()
         raise
-
-
-__all__ = ["open_sparql", "sparql_store"]

@@ -1,4 +1,4 @@
-"""Carries long lists to an endpoint in requests of bounded length, and reads what comes back."""
+"""Sends long lists to an endpoint in batches, and reads the values in its answers."""
 
 from __future__ import annotations
 
@@ -12,29 +12,29 @@ from thinkgraph.tools.sparql.terms import RdfTerm, node_of
 T = TypeVar("T")
 
 _LEAST_CUT = 500
-"""Rows below which no server is known to cut its answers without saying so."""
+"""Fewest rows at which a server is known to cut its answers without notice."""
 _BODY = 150_000
-"""Characters of one list in one request."""
+"""Most characters of a list in one request."""
 
 
 class ValuesRow(NamedTuple):
-    """A row of a list that is asked about."""
+    """A row of a VALUES block."""
 
     number: int
     terms: tuple[str, ...]
     strict: bool = True
-    """Whether every server takes its terms."""
+    """Whether every server accepts its terms."""
     weight: int = 1
-    """How many rows the answer will have for it."""
+    """The number of rows that the answer will have for it."""
 
     @property
     def values(self) -> tuple[str, ...]:
-        """The row of a VALUES block: number and terms."""
+        """Its number and terms, as they stand in the block."""
         return (str(self.number), *self.terms)
 
 
 class BatchedClient:
-    """Asks in batches."""
+    """Sends queries about lists in batches."""
 
     def __init__(self, client: SparqlClient, *, batch: int, page: int) -> None:
         """Send at most `batch` rows in one request, and expect at most `page` in one answer."""
@@ -43,15 +43,18 @@ class BatchedClient:
         self.page = page
 
     def select(self, query: str) -> list[Bindings]:
-        """One query as it is."""
+        """The solutions of one query."""
         return self._client.select(query)
 
     def select_all(
         self, rows: Iterable[ValuesRow], build: Callable[[Sequence[ValuesRow]], str], *, batch: int | None = None
     ) -> Iterator[Bindings]:
-        """The solutions for all rows, however many requests that takes.
+        """The solutions for all rows. See `select_accepted` for batches that the server refuses.
 
-        A server that refuses a batch for an IRI that it finds no good is asked again without such.
+        Args:
+            rows: the rows.
+            build: makes the query about a batch of them.
+            batch: rows in one request, if not the client's own number.
         """
         for part in self.batches(rows, batch):
             yield from self.select_accepted(part, lambda kept: self._client.select(build(kept)))
@@ -59,7 +62,7 @@ class BatchedClient:
     def select_accepted(
         self, part: Sequence[ValuesRow], run: Callable[[Sequence[ValuesRow]], list[Bindings]]
     ) -> list[Bindings]:
-        """Ask about a part; if the server refuses that, about those rows of it that every server takes."""
+        """The solutions for a batch. If the server refuses it, those for its rows that every server accepts."""
         try:
             return run(part)
         except RefusedError:
@@ -69,7 +72,7 @@ class BatchedClient:
             return run(kept) if kept else []
 
     def batches(self, rows: Iterable[ValuesRow], batch: int | None = None) -> Iterator[list[ValuesRow]]:
-        """The rows in lists that are short enough to be asked, with answers short enough to be read."""
+        """The rows in batches whose requests and answers are short enough."""
         batch = batch or self._batch
         part: list[ValuesRow] = []
         size = weight = 0
@@ -87,12 +90,16 @@ class BatchedClient:
     def pages(
         self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None, small: bool = False
     ) -> Iterator[Bindings]:
-        """All solutions of a query in pages (limit and offset); a server may send shorter pages than it is asked for.
+        """All solutions of a query, page by page. A server may send shorter pages than it is asked for.
 
-        With `small`, a page of fewer rows than any server would cut at is taken for the last.
+        Args:
+            query: makes the query for a limit and an offset.
+            most: the most solutions to read; None: all.
+            page: solutions of one page, if not the client's own number.
+            small: whether a page that is too short to have been cut by the server is the last.
 
         Raises:
-            StoreError: the server sends the same page again and again, so that there would be no end.
+            StoreError: the server ignores the offset: it sends the same page again.
         """
         offset = 0
         before: list[Bindings] = []
@@ -114,7 +121,7 @@ class BatchedClient:
 
 
 def text_in(row: Bindings, name: str) -> str:
-    """The text of a variable; "" where it is not bound."""
+    """The text of a variable; "" if it is not bound."""
     binding = row.get(name)
     return str(binding.get("value", "")) if binding else ""
 
@@ -123,7 +130,7 @@ def number_in(row: Bindings, name: str) -> int:
     """The number of a variable.
 
     Raises:
-        StoreError: it is none.
+        StoreError: it is not a number.
     """
     text = text_in(row, name)
     try:
@@ -133,10 +140,10 @@ def number_in(row: Bindings, name: str) -> int:
 
 
 def item_in(row: Bindings, items: Sequence[T]) -> T:
-    """What the row is about: the item whose number it has.
+    """The item that a row is about, by its number ?i.
 
     Raises:
-        StoreError: there is no such number.
+        StoreError: there is no such item.
     """
     number = number_in(row, "i")
     if not 0 <= number < len(items):
@@ -145,7 +152,7 @@ def item_in(row: Bindings, items: Sequence[T]) -> T:
 
 
 def node_in(row: Bindings, name: str) -> RdfTerm | None:
-    """The node of a variable; None where it is not bound, blank, or no IRI that can be asked for."""
+    """The term of a variable; None if it is not bound, is a blank node, or is not a valid IRI."""
     binding = row.get(name)
     if binding is None:
         return None

@@ -1,4 +1,4 @@
-"""Labels, classes and descriptions of nodes, in the languages that are preferred."""
+"""Labels, classes and descriptions of nodes, in the preferred languages."""
 
 from __future__ import annotations
 
@@ -21,16 +21,16 @@ _NAMES = {f"{XSD}dateTime", f"{XSD}date"}
 
 
 class Description(NamedTuple):
-    """What is said of one IRI."""
+    """Label, class and description of an IRI."""
 
     label: str
-    """"" where it has none in any language."""
+    """"" if it has none in any language."""
     type: str
     description: str
 
 
 class Describer:
-    """Reads what a graph says of its nodes. Labels are cached for an hour."""
+    """Reads labels, classes and descriptions. Labels are cached for an hour."""
 
     def __init__(self, batched: BatchedClient, queries: Queries, profile: Profile) -> None:
         self._batched = batched
@@ -46,7 +46,7 @@ class Describer:
         self._ranks = {language: rank for rank, language in enumerate((*queries.languages, ""))}
 
     def facts(self, iris: Iterable[str]) -> dict[str, Description]:
-        """Label, class and description of each IRI that has any of them."""
+        """Label, class and description of each IRI."""
         asked = list(dict.fromkeys(iris))
         texts, classes = self._read(asked, full=True)
         kinds = {one: min(found, key=lambda kind: (len(kind), kind)) for one, found in classes.items()}
@@ -65,7 +65,7 @@ class Describer:
         return found
 
     def labels(self, iris: Iterable[str]) -> dict[str, str]:
-        """The label of each IRI: in a preferred language, else in any, else the last part of the IRI."""
+        """The label of each IRI: in a preferred language, else in any language, else the last part of the IRI."""
         asked = list(dict.fromkeys(iris))
         with self._lock:
             found = {one: label for one in asked if (label := self._labels.get(one)) is not None}
@@ -80,11 +80,11 @@ class Describer:
         return {one: found[one] or key_label(one) for one in asked}
 
     def relation_labels(self, iris: Iterable[str], names: dict[str, str]) -> dict[str, str]:
-        """The label of each relation, by its IRI; `names` are the store's names of them."""
+        """The label of each relation by its IRI; `names` are the store's names by IRI."""
         asked = list(dict.fromkeys(iris))
         describing = {one: self._profile.describing(one) for one in asked}
         found = self.labels(describing.values())
-        # What was made from the IRI alone is no label yet: the parts of its name are to be told apart.
+        # A label made from the IRI is replaced by the words of the relation's name.
         return {
             one: label if (label := found[about]) != key_label(about) else relation_label(_bare(names[one]))
             for one, about in describing.items()
@@ -132,7 +132,7 @@ def _listed(part: Sequence[ValuesRow]) -> str:
 
 
 def _best(texts: Sequence[tuple[int, int, str]]) -> str:
-    # The surer predicate before the better language: an English nickname is no better than a German name.
+    # Predicates come before languages: a German name is better than an English nickname.
     return min(texts, key=lambda one: (one[1], one[0], one[2]))[2] if texts else ""
 
 

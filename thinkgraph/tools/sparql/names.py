@@ -1,4 +1,4 @@
-"""Finds entities by name: in an index of all names read once, or by what the server itself can look up."""
+"""Finds entities by name: in a local index of all names, or by queries to the server."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ if TYPE_CHECKING:
 
 _LONGEST_NAME = 300
 _NAMESAKES = 50
-"""Namesakes whose triples are compared; the index keeps them in the order of their ids."""
+"""Namesakes that are ordered by their number of triples; the index has them in the order of ids."""
 _SPELLINGS = 2_000
 """Spellings of names in one request."""
 _PAGES = 10
-"""Pages of names read at once: the server sorts them all for each."""
+"""Pages read in one request: the server sorts all names for each request."""
 _TEXTS = 10
 _SEARCHED_WORDS = 8
 _SMALL = " a an and at by de der des di du for from in la le les of on or the to und van von y "
@@ -91,7 +91,7 @@ class NameFinder:
                 self._index.close()
 
     def notes(self) -> list[str]:
-        """What cannot be found by name, one line each."""
+        """What cannot be found by name, in one line each."""
         if self._where == "local":
             return []
         by_words = (
@@ -170,7 +170,7 @@ class NameFinder:
         return {one["id"]: one for one in self._store_entities(list(dict.fromkeys(ids))) if one is not None}
 
     def _by_id(self, names: Sequence[str], found: dict[str, dict[str, tuple[str, str]]]) -> None:
-        """An id written out names its entity, if there is one (the store's entities tell)."""
+        """Add the entities whose id or IRI is given as a name. The store tells later whether they exist."""
         for name in names:
             text = name.strip()
             node = self._ids.node(text) or (
@@ -197,7 +197,7 @@ class NameFinder:
         def ask(part: Sequence[ValuesRow]) -> Iterator[None]:
             answer = self._batched.select(self._queries.named(values("?i ?t", (row.values for row in part)), page))
             if len(answer) >= page and len(part) > 1:
-                # Names that very many things have would push others out of the answer.
+                # Names of very many things would push others out of the answer.
                 yield from ask(part[: len(part) // 2])
                 yield from ask(part[len(part) // 2 :])
                 return
@@ -251,7 +251,7 @@ class NameFinder:
         ]
 
     def _search_block(self, row: ValuesRow, limit: int) -> str:
-        """A group that binds ?i, ?e and perhaps ?t and ?rank; the words are letters and digits only."""
+        """A group that binds ?i, ?e and perhaps ?t and ?rank. The words are letters and digits only."""
         said = row.terms[0]
         label = f"<{self._profile.labels[0]}>"
         language = self._queries.languages[0]
@@ -339,7 +339,7 @@ class NameFinder:
             if id_ != entity:
                 yield from told()
                 entity, rows = id_, []
-            # The surer predicate before the better language, as in labels.
+            # Predicates come before languages, as in labels.
             rows.append((kind[:1] == "a", int(kind[1:] or 0), ranks.get(text_in(row, "l"), len(ranks)), text))
         yield from told()
         unnamed = (
@@ -371,7 +371,7 @@ class NameFinder:
 
 
 def spellings(name: str) -> list[str]:
-    """The ways a name is usually written, as it is first: lower case, upper case, with a capital, as a title."""
+    """Usual spellings of a name: as it is, in lower case, in upper case, with a capital, as a title."""
     plain = " ".join(unicodedata.normalize("NFKC", name).split())
     lower = plain.lower()
     title = " ".join(word[:1].upper() + word[1:] for word in lower.split(" "))

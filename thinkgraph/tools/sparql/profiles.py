@@ -1,4 +1,4 @@
-"""How graphs are written in RDF: which predicates name things and which are relations, by kind of endpoint."""
+"""Profiles of RDF graphs: which predicates name things and which are relations, by kind of endpoint."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ LABELS = (
     "http://purl.org/dc/terms/title",
     "http://purl.org/dc/elements/1.1/title",
 )
-"""Predicates of plain RDF that name a thing, the surest first."""
+"""Predicates that name a thing in plain RDF, the most reliable first."""
 ALIASES = (
     f"{SKOS}altLabel",
     "http://schema.org/alternateName",
@@ -51,7 +51,7 @@ _LOCAL = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """One way of writing a graph in RDF."""
+    """How one kind of graph is written in RDF."""
 
     name: str
     labels: tuple[str, ...] = LABELS
@@ -59,32 +59,32 @@ class Profile:
     descriptions: tuple[str, ...] = DESCRIPTIONS
     types: tuple[str, ...] = (RDF_TYPE,)
     languages: tuple[str, ...] = ("en",)
-    """Preferred unless the address says otherwise."""
+    """The preferred languages, if the address names none."""
     all_languages: bool = True
-    """Whether values in other languages are objects too."""
+    """Whether texts in other languages are objects of triples too."""
     node_forms: tuple[Short, ...] = ()
     relation_forms: tuple[Short, ...] = ()
     relation_start: str = ""
-    """What a relation's IRI starts with."""
+    """The beginning of every relation's IRI."""
     excluded: frozenset[str] = frozenset()
-    """Predicates that are no relations; naming ones never are."""
+    """Predicates that are not relations, beside those of `naming`."""
     excluded_starts: tuple[str, ...] = ()
     relation_pattern: str = ""
-    """SPARQL that a relation ?p must also fit."""
+    """A SPARQL pattern that a relation ?p must also match."""
     described: tuple[str, str] = ("", "")
-    """A relation's label is that of its IRI with this start replaced."""
+    """Beginning of a relation's IRI, and its replacement in the IRI that has the relation's label."""
     entity_start: str = ""
-    """What the IRI of an entity that names are looked up for starts with."""
+    """The beginning of the IRI of an entity that can be found by name."""
     statements: bool = False
-    """Whether statements have nodes of Wikidata's kind, with qualifiers, precisions and units."""
+    """Whether statements are nodes, as in Wikidata, with qualifiers, precisions and units."""
     names: Names = "server"
     search: Search = "none"
     degree: str = ""
-    """A predicate whose value says how much there is about an entity; "" where its triples are counted."""
+    """A predicate with the number of statements about an entity; "": its triples are counted."""
     bound: int = 0
-    """The most incoming triples of an entity that are looked at; 0: all."""
+    """The most incoming triples of an entity that are read; 0: all."""
     counts: Counts = "none"
-    """What is counted when it is opened."""
+    """What is counted when an endpoint is opened."""
     naming: frozenset[str] = field(default=frozenset(), init=False)
 
     def __post_init__(self) -> None:
@@ -92,7 +92,7 @@ class Profile:
         object.__setattr__(self, "naming", frozenset((*self.labels, *self.aliases, *self.descriptions)))
 
     def is_relation(self, iri: str) -> bool:
-        """Whether triples with this predicate are part of the graph, as far as the IRI tells."""
+        """Whether a predicate is a relation, judged by its IRI alone."""
         return (
             iri.startswith(self.relation_start)
             and iri not in self.naming
@@ -101,7 +101,7 @@ class Profile:
         )
 
     def describing(self, iri: str) -> str:
-        """The IRI whose label is that of the relation."""
+        """The IRI that has the relation's label."""
         start, other = self.described
         return other + iri[len(start) :] if start and iri.startswith(start) else iri
 
@@ -116,7 +116,7 @@ WIKIDATA = Profile(
     node_forms=(Short("", f"{WD}entity/", re.compile(r"[QPL][1-9]\d{0,17}")),),
     relation_forms=(Short("", f"{WD}prop/direct/", re.compile(r"P[1-9]\d{0,17}")),),
     relation_start=f"{WD}prop/direct/",
-    # Addresses in other catalogues, pictures and maps would fill every list of relations.
+    # Ids in other catalogues, pictures and maps would fill every list of relations.
     relation_pattern=(
         "?prop <http://wikiba.se/ontology#directClaim> ?p . FILTER NOT EXISTS { "
         "VALUES ?kind { <http://wikiba.se/ontology#ExternalId> <http://wikiba.se/ontology#CommonsMedia> "

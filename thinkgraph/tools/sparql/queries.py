@@ -1,4 +1,4 @@
-"""The queries, as text. Everything variable in them is a number or a term that `terms` wrote."""
+"""The texts of the queries. All that varies in them is numbers, and terms written by `terms`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from thinkgraph.tools.sparql.terms import iri, string
 
 WIKIBASE = "http://wikiba.se/ontology#"
 TOTAL = "SELECT (COUNT(*) AS ?n) { ?s ?p ?o }"
-"""All triples of an endpoint, names and all."""
+"""The number of all triples of an endpoint, those of names included."""
 _GENID = "http://www.wikidata.org/.well-known/genid/"
 _FEW = 3
 _LABEL_LENGTH, _DESCRIPTION_LENGTH = 300, 400
@@ -22,10 +22,10 @@ def values(variables: str, rows: Iterable[Sequence[str]]) -> str:
 
 
 def _said(rows: str, predicates: Sequence[str], more: str) -> list[str]:
-    """Groups that bind what is said of each ?e by any of the predicates to ?t, and the predicate to ?q.
+    """Groups that bind ?t to the values of any of the predicates of each ?e, and ?q to the predicate.
 
-    A few predicates are looked up one by one. Many are not listed by VALUES, for some servers would start from that list
-    and read every name of the graph.
+    A few predicates are looked up one by one. Many go into a filter: from a VALUES block some servers would start, and read
+    every name of the graph.
     """
     if len(predicates) <= _FEW:
         return [f"{{ {rows} ?e {iri(one)} ?t . BIND({iri(one)} AS ?q) {more} }}" for one in predicates]
@@ -43,7 +43,7 @@ class Queries:
         kept = f"STRLEN(STR(?o)) <= {literal_length:d}"
         if not profile.all_languages:
             kept += f" && LANG(?o) IN ({wanted})"
-        # Blank nodes cannot be asked for again, and texts longer than a line are no values.
+        # A blank node cannot be asked about again, and a long text is not a value.
         self.object_ok = f"FILTER(isIRI(?o) || (isLiteral(?o) && {kept}))"
         self.subject_ok = "FILTER(isIRI(?s))"
         if profile.statements:
@@ -51,7 +51,7 @@ class Queries:
         self.relation_ok = self._relation_ok()
 
     def _relation_ok(self) -> str:
-        """What ?p must fit to be a relation."""
+        """The patterns and filters that make ?p a relation."""
         profile = self._profile
         parts = [profile.relation_pattern] if profile.relation_pattern else []
         if profile.relation_start and not profile.relation_pattern:
@@ -89,7 +89,7 @@ class Queries:
         )
 
     def relations_in_bounded(self, nodes: Sequence[ValuesRow], bound: int) -> str:
-        """The same, looking at no more than `bound` triples of each node."""
+        """The same from at most `bound` triples of each node."""
         parts = (
             f"{{ SELECT ({row.number} AS ?i) ?p (COUNT(*) AS ?n) {{ {{ SELECT ?p {{ ?s ?p {row.terms[0]} . "
             f"{self.relation_ok} {self.subject_ok} }} LIMIT {bound:d} }} }} GROUP BY ?p }}"
@@ -102,7 +102,7 @@ class Queries:
         return f"SELECT ?i (COUNT(*) AS ?n) {{ {rows} ?s ?p ?o . {self.object_ok if out else self.subject_ok} }} GROUP BY ?i"
 
     def step_counts_bounded(self, steps: Sequence[ValuesRow], bound: int) -> str:
-        """The same for steps backwards (object and predicate), looking at no more than `bound` triples of each."""
+        """The same for steps backwards (object and predicate), from at most `bound` triples of each."""
         parts = (
             f"{{ SELECT ({row.number} AS ?i) (COUNT(*) AS ?n) {{ {{ SELECT ?s {{ ?s {row.terms[1]} {row.terms[0]} . "
             f"{self.subject_ok} }} LIMIT {bound:d} }} }} }}"

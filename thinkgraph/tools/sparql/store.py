@@ -24,12 +24,12 @@ from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri
 from thinkgraph.tools.sparql.triples import Raw, TripleReader, raw_of
 
 UNKNOWN = -1
-"""Stands for a count that an endpoint does not tell cheaply."""
+"""Stands for a count that was not asked for."""
 
 _PAIRED = 1_000
 """Nodes on either side of one request for the edges between them."""
 _HUBS = 25
-"""Nodes whose incoming triples are counted up to a bound in one request."""
+"""Nodes in one request that counts incoming triples up to a bound."""
 _COUNTED, _SECONDS = 20_000, 600.0
 
 Key = tuple[str, str, str]
@@ -56,12 +56,12 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     """Reads a SPARQL endpoint, and nothing but SELECT queries ever goes there.
 
     One call of the protocol is one logical round trip; long lists go in several requests (`batch`), long answers come in
-    pages (`page`). Triples with a blank node are left out, as one cannot be asked for again; so are literals longer
-    than `literal_length`. Labels are cached for an hour and counts for ten minutes.
+    pages (`page`). Triples with a blank node are left out, because a blank node cannot be asked about again; so are literals
+    longer than `literal_length`. Labels are cached for an hour and counts for ten minutes.
 
-    With `bound`, no more than that many incoming triples of a node (or of a step backwards) are looked at: counts beyond
-    it are lower bounds, and samples of hubs are drawn from the first ones in the server's order. Without it everything
-    is exact, which a public server may refuse to work out for a hub of millions.
+    With `bound`, at most that many incoming triples of a node (or of a step backwards) are read: larger counts are lower
+    bounds, and samples of hubs are drawn from the first triples in the server's order. Without it everything is exact, but
+    a public server may refuse to count a hub of millions.
     """
 
     def __init__(
@@ -85,7 +85,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         version: str = "",
         name: str = "",
     ) -> None:
-        """Speak to an endpoint; nothing is asked yet.
+        """Set the store up. No request is sent yet.
 
         Args:
             url: its address, http or https.
@@ -94,18 +94,18 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             policy: timeout, retries, rate, user agent.
             login: user and password.
             parameters: further form fields of every request.
-            names: where names are looked up: in an index read once and kept in the user's cache (local), or by the
-                server (server), which has no index that ignores case: usual spellings are tried.
+            names: where names are looked up: in an index of all names in the user's cache (local), or by the server
+                (server). A server has no index that ignores case, so usual spellings are tried.
             search: the server's full-text search, where names are looked up by the server.
             statements: whether to ask for qualifiers, precisions and units (Wikidata).
-            counts: what is counted for `info` and the fingerprint: all its counts (which reads the whole graph), the
-                total of the endpoint's triples (which most servers know), or none.
-            bound: the most incoming triples of a node that are looked at; 0: all.
+            counts: what is counted for `info` and the fingerprint: all (which reads the whole graph), the total of the
+                endpoint's triples (which most servers know), or none.
+            bound: the most incoming triples of a node that are read; 0: all.
             batch: rows sent in one request.
             page: rows expected in one answer.
-            literal_length: characters of the longest literal that is a value.
-            max_names: the most names that a local index is made of.
-            version: becomes part of the fingerprint: change it to tell that the data changed.
+            literal_length: the most characters of a literal that is a value.
+            max_names: the most names in a local index.
+            version: part of the fingerprint; change it when the data changed.
             name: for people; by default host and path.
         """
         found = PROFILES[profile] if isinstance(profile, str) else profile
@@ -162,7 +162,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
 
     @property
     def notes(self) -> list[str]:
-        """What this endpoint cannot do, one line each."""
+        """What this endpoint cannot do, in one line each."""
         found = self._finder.notes()
         if self._count != "all":
             found.append("the endpoint's graph is not counted (counts=yes asks for it)")
@@ -173,11 +173,10 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     # ---- info -----------------------------------------------------------------------------------------------------
 
     def info(self) -> GraphInfo:
-        """Name, fingerprint and counts, asked for once.
+        """Name, fingerprint and counts, asked for once. Counts that were not asked for are -1.
 
-        The fingerprint is that of address, profile and options, and of what is counted: a change of the data that changes
-        no count is not seen, nor any where nothing is counted (`version` tells of it). Counts that were not asked for
-        are -1.
+        The fingerprint is a hash of address, profile, options and counts. A change of the data that changes no count does
+        not change it (`version` does).
         """
         with self._lock:
             if self._info is None:
@@ -187,7 +186,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     def _asked_info(self) -> GraphInfo:
         queries = {"all": self._queries.totals(), "total": [TOTAL], "none": ["SELECT (1 AS ?n) {}"]}[self._count]
         try:
-            # Where nothing is counted something is asked all the same: a wrong address is to be found out now.
+            # Something is asked even if nothing is counted, so that a wrong address is found now.
             rows = [self._batched.select(query) for query in queries]
         except SlowError as error:
             raise SlowError(f"{error}; if it is too large to be counted, open it with counts=no") from None
@@ -212,19 +211,19 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See `GraphStore.lookup`. An entity's id, or its IRI, finds it as an alias does.
 
-        With names looked up by the server, a name is found as written, in lower and upper case, with a capital, and as
-        a title; and the triples of namesakes are counted as the profile has it (on Wikidata, their own statements).
+        If the server looks names up, a name is found as written, in lower and upper case, with a capital, and as a title.
+        The triples of namesakes are counted as the profile says (on Wikidata, their own statements).
         """
         return self._finder.lookup(names, limit)
 
     def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
-        """See `GraphStore.search`. Where names are looked up by the server: its full-text search if it has one, and
-        nothing by spelling (`notes` says so).
+        """See `GraphStore.search`. A server that looks names up uses its full-text search, if it has one, and finds nothing
+        by similar spelling (see `notes`).
         """
         return self._finder.search(texts, limit, fuzzy=fuzzy)
 
     def degrees(self, ids: Sequence[str]) -> dict[str, int]:
-        """How much there is about each entity, to order namesakes by."""
+        """The number of triples or statements of each entity, by which namesakes are ordered."""
         nodes = {id_: node for id_ in ids if (node := self._ids.node(id_)) and not node.literal}
         if not self._bound and not self.profile.degree:
             return {id_: sum(edges.values()) for id_, (edges, _) in self._edges_of(nodes).items()}
@@ -275,7 +274,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         return [[row.copy() for row in found.get(id_, ())] for id_ in ids]
 
     def _edges_of(self, nodes: Mapping[str, RdfTerm]) -> dict[str, Edges]:
-        """The counts of all edges at each node."""
+        """The counts of all edges of each node."""
         found = self._cached_edges(nodes)
         asked = [(id_, node) for id_, node in nodes.items() if id_ not in found]
         counts: list[dict[tuple[str, Direction], int]] = [{} for _ in asked]
@@ -310,8 +309,8 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     # ---- triples --------------------------------------------------------------------------------------------------
 
     def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
-        """See `GraphStore.neighbours`. A hub's triples are counted, never fetched; its sample is drawn by the server, in
-        the order of a hash of seed and triple.
+        """See `GraphStore.neighbours`. A hub's triples are counted, not fetched. The server draws the sample, in the order
+        of a hash of seed and triple.
         """
         limit = max(limit, 0)
         wanted = [(step["entity"], step["relation"], step["direction"]) for step in steps]
@@ -349,7 +348,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         return build(_values("?i ?s ?p" if out else "?i ?o ?p", part), out=out)
 
     def _totals(self, steps: Mapping[Key, _Step]) -> dict[Key, int]:
-        """How many triples each step has, from what `relations` found or asked for now."""
+        """The number of triples of each step, from the cached counts or from the server."""
         edges = self._cached_edges(key[0] for key in steps)
         found: dict[Key, int] = {}
         for key, step in steps.items():
@@ -398,7 +397,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         return self._neighbours([(numbers[id_], totals[id_]) if id_ in numbers else None for id_ in ids], raws, limit)
 
     def _loops(self, nodes: Mapping[str, RdfTerm], edges: Mapping[str, Edges]) -> dict[str, int]:
-        """Triples from a node to itself, which count once; only where a relation goes both ways can there be any."""
+        """The number of triples from each node to itself. Only relations in both directions can have any."""
         keys = [
             key
             for key, (counts, _) in edges.items()
@@ -431,7 +430,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         if limit <= 0 or not nodes:
             return []
         objects = [ValuesRow(i, (node.term(),), node.strict) for i, node in enumerate(nodes)]
-        # Told apart by the sign of their numbers, for both are asked about at once.
+        # One request has both; subjects have negative numbers.
         subjects = [row._replace(number=~i) for i, row in enumerate(objects) if not nodes[i].literal]
         raws: set[Raw] = set()
         for theirs in self._batched.batches(objects, _PAIRED):
@@ -453,7 +452,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
     def _neighbours(
         self, places: Sequence[tuple[int, int] | None], raws: Mapping[int, Sequence[Raw]], limit: int
     ) -> list[Neighbours]:
-        """The answers from the triples found: for each place the number of its triples and how many there are in all."""
+        """The answers. A place is the number of a step in `raws`, and the count of its triples."""
         shown = self._reader.shown(one for rows in raws.values() for one in rows)
         out: list[Neighbours] = []
         for place in places:
@@ -474,7 +473,7 @@ def _values(variables: str, part: Sequence[ValuesRow]) -> str:
 
 
 def _things(part: Sequence[ValuesRow]) -> str:
-    """The rows that can be subjects."""
+    """The VALUES block of the rows that can be subjects."""
     return _values("?i ?s", [row for row in part if row.terms[0].startswith("<")])
 
 

@@ -1,7 +1,7 @@
-"""RDF terms: checked before they enter a query, written so that no text can leave its quotes, read from answers.
+"""RDF terms: checked and escaped before they enter a query, and read from answers.
 
-Ids of nodes are IRIs (shortened where the profile has a short form) or literals as N-Triples writes them; an id is only
-taken if it is written exactly as the store would hand it out.
+The id of a node is its IRI (shortened if the profile has a short form), or the literal as in N-Triples. An id is accepted
+only if it is written exactly as the store writes it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ _TERMS = {"uri", "literal", "typed-literal", "bnode"}
 
 
 class Short(NamedTuple):
-    """IRIs of a namespace whose rest has a form are written as prefix and rest."""
+    """A short form: an IRI of the namespace whose rest matches is written as prefix and rest."""
 
     prefix: str
     namespace: str
@@ -43,12 +43,12 @@ class Short(NamedTuple):
 
 
 def valid_iri(text: str) -> bool:
-    """Whether SPARQL's grammar takes the text as an absolute IRI (it then cannot leave its angle brackets)."""
+    """Whether the text is an absolute IRI by SPARQL's grammar, so that it cannot end its angle brackets."""
     return len(text) <= _LONGEST_IRI and _IRIREF.fullmatch(text) is not None
 
 
 def strict_iri(text: str) -> bool:
-    """Whether it is also an IRI by RFC 3987; some servers refuse a whole query for one that is not."""
+    """Whether it is also an IRI by RFC 3987. Some servers refuse a whole query for one that is not."""
     return len(text) <= _LONGEST_IRI and _STRICT.fullmatch(text) is not None
 
 
@@ -56,7 +56,7 @@ def iri(text: str) -> str:
     """An IRI in angle brackets.
 
     Raises:
-        ValueError: it is none.
+        ValueError: it is not a valid IRI.
     """
     if not valid_iri(text):
         raise ValueError(f"no IRI: {text[:80]!r}")
@@ -64,14 +64,13 @@ def iri(text: str) -> str:
 
 
 def string(text: str) -> str:
-    """A text as a quoted SPARQL string, without datatype or language.
+    r"""A text as a quoted SPARQL string, without datatype or language.
 
-    SPARQL replaces escapes of code points (a backslash, u, four digits) before it reads a query, so a backslash before a
-    u could become a quote in a server that takes this by the letter. Such a u is itself written as an escape, which is
-    right under either reading.
+    Some servers replace code point escapes (`\u0022`) before they parse a query, as the standard says; others while they
+    parse it. A `u` after a backslash is therefore written as an escape itself, which both read correctly.
 
     Raises:
-        ValueError: it has NUL or half a surrogate pair, which are in no RDF.
+        ValueError: the text has NUL or half a surrogate pair, which RDF does not allow.
     """
     if _NOT_IN_RDF.search(text):
         raise ValueError("a text with NUL or half a surrogate pair")
@@ -105,15 +104,15 @@ class RdfTerm(NamedTuple):
 
     @property
     def strict(self) -> bool:
-        """Whether every server takes it."""
+        """Whether every server accepts it."""
         return strict_iri(self.datatype or "x:x") if self.literal else strict_iri(self.value)
 
 
 def node_of(binding: Mapping[str, Any]) -> RdfTerm | None:
-    """The node in a binding of a SPARQL JSON answer; None for a blank node or a triple term.
+    """The term in a binding of a SPARQL JSON answer; None for a blank node or a triple term.
 
     Raises:
-        ValueError: it is no binding.
+        ValueError: it is not a binding.
     """
     kind, value = binding.get("type"), binding.get("value")
     if kind == "triple":
@@ -149,7 +148,7 @@ class RdfIds:
         return f"{text}@{node.language}" if node.language else f"{text}^^<{node.datatype}>" if node.datatype else text
 
     def node(self, id_: str) -> RdfTerm | None:
-        """The node of an id; None for what the store would never have handed out."""
+        """The node of an id; None for a text that is not an id of the store."""
         if id_[:1] == '"':
             found = _LITERAL.fullmatch(id_)
             if found is None or _NOT_IN_RDF.search(id_) or (found[2] and not valid_iri(found[2])):
@@ -165,7 +164,7 @@ class RdfIds:
         return _shortened(text, self._relations)
 
     def relation(self, name: str) -> str | None:
-        """The IRI of a relation's name; None for what is none."""
+        """The IRI of a relation's name; None for a text that is not one."""
         text = _whole(name, self._relations)
         return text if valid_iri(text) and _shortened(text, self._relations) == name else None
 

@@ -23,7 +23,7 @@ _BATCH = 100
 
 
 class Raw(NamedTuple):
-    """A triple as it is in the graph."""
+    """A triple of the graph, without labels."""
 
     subject: str
     relation: str
@@ -31,7 +31,7 @@ class Raw(NamedTuple):
 
     @property
     def strict(self) -> bool:
-        """Whether every server takes it."""
+        """Whether every server accepts it."""
         return strict_iri(self.subject) and strict_iri(self.relation) and self.object.strict
 
 
@@ -54,14 +54,14 @@ class Precise(NamedTuple):
 
 @dataclass
 class Details:
-    """What is said about one triple."""
+    """Qualifiers and precise value of one triple."""
 
     value: Precise | None = None
     qualifiers: list[tuple[str, RdfTerm | Precise]] = field(default_factory=list)
     """Property's IRI and value, by statement, property and value."""
 
     def iris(self) -> set[str]:
-        """All IRIs whose labels are needed to write it down."""
+        """All IRIs whose labels are needed to render it."""
         found = {prop for prop, _ in self.qualifiers}
         for one in (self.value, *(value for _, value in self.qualifiers)):
             if isinstance(one, Precise):
@@ -72,7 +72,7 @@ class Details:
 
 
 def details(batched: BatchedClient, triples: Iterable[Raw]) -> dict[Raw, Details]:
-    """What is said about each triple, where anything is; best-ranked statements only."""
+    """The details of each triple that has any, from best-ranked statements only."""
     asked = list(dict.fromkeys(one for one in triples if one.relation.startswith(_DIRECT)))
     rows = []
     for i, one in enumerate(asked):
@@ -142,7 +142,7 @@ _SAMPLES = 20
 
 
 class TripleReader:
-    """Fetches the triples of numbered patterns, and shows them."""
+    """Fetches the triples of numbered patterns, and renders them."""
 
     def __init__(
         self,
@@ -164,7 +164,7 @@ class TripleReader:
     def fetch(
         self, rows: Sequence[ValuesRow], build: Callable[[Sequence[ValuesRow]], str], raws: dict[int, list[Raw]]
     ) -> None:
-        """All triples of each row; its weight says how many there are."""
+        """All triples of each row, whose weight is their number."""
         for part in self._batched.batches(rows):
             if sum(row.weight for row in part) <= self._batched.page:
                 found = self._batched.select_accepted(part, lambda kept: self._batched.select(build(kept)))
@@ -196,7 +196,7 @@ class TripleReader:
             raws.setdefault(number_in(row, "i"), []).append(raw_of(row))
 
     def shown(self, raws: Iterable[Raw]) -> dict[Raw, Triple]:
-        """The triples with the labels and qualifiers that are needed to read them."""
+        """The triples with their labels and qualifiers."""
         asked = list(dict.fromkeys(raws))
         more: dict[Raw, Details] = details(self._batched, asked) if self._with_details else {}
         iris = {one.subject for one in asked} | {one.object.value for one in asked if not one.object.literal}
@@ -231,7 +231,7 @@ class TripleReader:
         }
 
     def order(self, raw: Raw) -> tuple[str, str, str]:
-        """Subject, relation and object as ids: a triple's place among others."""
+        """Subject, relation and object as ids, by which triples are ordered."""
         return (
             self._ids.node_id(RdfTerm(raw.subject)),
             self._ids.relation_name(raw.relation),
@@ -239,7 +239,7 @@ class TripleReader:
         )
 
     def parsed(self, id_: str) -> Raw | None:
-        """The triple of an id; None for what is none."""
+        """The triple of an id; None for a text that is not one."""
         parts = id_.split(" ", 2)
         if len(parts) < 3:  # noqa: PLR2004 - subject, relation, object
             return None
@@ -250,10 +250,10 @@ class TripleReader:
 
 
 def raw_of(row: Bindings) -> Raw:
-    """The triple of a solution.
+    """The triple in a solution.
 
     Raises:
-        StoreError: it has none.
+        StoreError: subject, predicate or object is missing.
     """
     subject, relation, end = (node_in(row, name) for name in "spo")
     if subject is None or relation is None or end is None or subject.literal:
