@@ -58,7 +58,7 @@ class Describer:
                 _best(texts.get((one, "l"), [])), labels.get(kinds.get(one, ""), ""), _one_line(description)
             )
         bare = [one for one, facts in found.items() if not facts.label]
-        for one, label in self._any_label(bare).items():
+        for one, label in self.any_labels(bare).items():
             found[one] = found[one]._replace(label=label)
         with self._lock:
             self._labels.update({one: facts.label for one, facts in found.items()})
@@ -73,7 +73,7 @@ class Describer:
         if missing:
             texts, _ = self._read(missing, full=False)
             fresh = {one: _best(texts.get((one, "l"), [])) for one in missing}
-            fresh |= self._any_label([one for one, label in fresh.items() if not label])
+            fresh |= self.any_labels([one for one, label in fresh.items() if not label])
             with self._lock:
                 self._labels.update(fresh)
             found |= fresh
@@ -119,7 +119,8 @@ class Describer:
                 texts.setdefault((one, kind), []).append((language, rank, " ".join(text.split())))
         return texts, classes
 
-    def _any_label(self, iris: Sequence[str]) -> dict[str, str]:
+    def any_labels(self, iris: Sequence[str]) -> dict[str, str]:
+        """A label of each IRI in whatever language, if it has one."""
         rows = [ValuesRow(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
         found = {}
         for row in self._batched.select_all(rows, lambda part: self._queries.any_label(_listed(part))):

@@ -10,12 +10,14 @@ import threading
 import unicodedata
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from itertools import groupby, islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.linking.names import key_label, normal_name, words
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
+from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import RdfTerm, literal, string
 
@@ -55,6 +57,7 @@ class NameFinder:
         max_names: int,
         entities: Callable[[Sequence[str]], list[Entity | None]],
         degrees: Callable[[Sequence[str]], dict[str, int]],
+        any_labels: Callable[[Sequence[str]], dict[str, str]],
         version: Callable[[], str],
     ) -> None:
         """Look names up in an index of our own, or by the server.
@@ -69,6 +72,7 @@ class NameFinder:
             max_names: the most names that an index is made of.
             entities: the store's entities, by their ids.
             degrees: how much there is about entities, to order namesakes by.
+            any_labels: labels of IRIs in any language.
             version: the store's fingerprint; an index is made for each.
         """
         self._batched = batched
@@ -80,6 +84,7 @@ class NameFinder:
         self._most = max_names
         self._store_entities = entities
         self._degrees = degrees
+        self._any_labels = any_labels
         self._version = version
         self._lock = threading.Lock()
         self._index: SqliteGraphStore | None = None
@@ -192,28 +197,24 @@ class NameFinder:
                     for text in texts
                     for language in (*self._queries.languages, "")
                 ]
-        page = self._batched.page
 
-        def ask(part: Sequence[ValuesRow]) -> Iterator[None]:
+        def select(part: Sequence[ValuesRow]) -> list[Bindings]:
+            page = self._batched.page
             answer = self._batched.select(self._queries.named(values("?i ?t", (row.values for row in part)), page))
-            if len(answer) >= page and len(part) > 1:
-                # Names of very many things would push others out of the answer.
-                yield from ask(part[: len(part) // 2])
-                yield from ask(part[len(part) // 2 :])
-                return
-            for row in answer:
-                name, node = item_in(row, wanted), node_in(row, "e")
-                text = text_in(row, "t")
+            if len(answer) < page or len(part) == 1:
+                return answer
+            # Names of very many things would push others out of the answer.
+            half = len(part) // 2
+            return select(part[:half]) + select(part[half:])
+
+        for part in self._batched.batches(rows, _SPELLINGS):
+            for row in select(part):
+                name, node, text = item_in(row, wanted), node_in(row, "e"), text_in(row, "t")
                 if node is None or node.literal or normal_name(text) != name:
                     continue
                 method = "exact" if text_in(row, "q") in self._profile.labels else "alias"
                 if method == "exact" or self._ids.node_id(node) not in found[name]:
                     found[name][self._ids.node_id(node)] = (method, text)
-            yield
-
-        for part in self._batched.batches(rows, _SPELLINGS):
-            for _ in ask(part):
-                pass
 
     def _searched(self, texts: Sequence[str], limit: int) -> list[list[Match]]:
         rows = [
@@ -321,53 +322,27 @@ class NameFinder:
                 part.unlink(missing_ok=True)
 
     def _all_names(self) -> Iterator[tuple[str, str, str]]:
-        """Every entity's names, its label first."""
+        """Id, kind (l: label, a: alias) and text of every entity's names, its label first."""
         ranks = {language: rank for rank, language in enumerate((*self._queries.languages, ""))}
-        entity, rows = "", list[tuple[bool, int, int, str]]()
+        page = _PAGES * self._batched.page
 
-        def told() -> Iterator[tuple[str, str, str]]:
-            rows.sort()
-            for number, (alias, _, _, text) in enumerate(rows):
-                yield entity, "a" if alias or number else "l", text
-
-        for row in self._batched.pages(self._queries.all_names, page=_PAGES * self._batched.page):
+        def id_of(row: Bindings) -> str:
             node = node_in(row, "e")
-            text = " ".join(text_in(row, "v").split())
-            if node is None or node.literal or not text:
-                continue
-            id_, kind = self._ids.node_id(node), text_in(row, "k")
-            if id_ != entity:
-                yield from told()
-                entity, rows = id_, []
+            return self._ids.node_id(node) if node is not None and not node.literal else ""
+
+        for id_, rows in groupby(self._batched.pages(self._queries.all_names, page=page), key=id_of):
             # Predicates come before languages, as in labels.
-            rows.append((kind[:1] == "a", int(kind[1:] or 0), ranks.get(text_in(row, "l"), len(ranks)), text))
-        yield from told()
-        unnamed = (
-            node.value
-            for row in self._batched.pages(self._queries.unnamed, page=_PAGES * self._batched.page, small=True)
-            if (node := node_in(row, "e")) is not None and not node.literal
-        )
-        yield from ((self._ids.node_id(RdfTerm(one)), "l", label) for one, label in self._other_labels(unnamed))
-
-    def _other_labels(self, iris: Iterator[str]) -> Iterator[tuple[str, str]]:
-        """Labels of entities that have none in a preferred language: in any other, else the IRI's last part."""
-        part: list[str] = []
-        for one in iris:
-            part.append(one)
-            if len(part) == self._batched.page:
-                yield from self._labelled(part)
-                part = []
-        yield from self._labelled(part)
-
-    def _labelled(self, iris: Sequence[str]) -> Iterator[tuple[str, str]]:
-        rows = [ValuesRow(i, (f"<{one}>",), RdfTerm(one).strict) for i, one in enumerate(iris)]
-        found: dict[str, str] = {}
-        for row in self._batched.select_all(
-            rows, lambda part: self._queries.any_label(values("?i ?e", (one.values for one in part)))
-        ):
-            found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())
-        for one in iris:
-            yield one, found.get(one) or key_label(one)
+            names = sorted(
+                (kind[:1] == "a", int(kind[1:] or 0), ranks.get(text_in(row, "l"), len(ranks)), text)
+                for row in rows
+                if (kind := text_in(row, "k")) and id_ and (text := " ".join(text_in(row, "v").split()))
+            )
+            yield from ((id_, "a" if alias or n else "l", text) for n, (alias, _, _, text) in enumerate(names))
+        rest = self._batched.pages(self._queries.unnamed, page=page, small=True)
+        unnamed = (node.value for row in rest if (node := node_in(row, "e")) is not None and not node.literal)
+        while part := list(islice(unnamed, self._batched.page)):
+            labels = self._any_labels(part)
+            yield from ((self._ids.node_id(RdfTerm(one)), "l", labels.get(one) or key_label(one)) for one in part)
 
 
 def spellings(name: str) -> list[str]:

@@ -144,6 +144,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             max_names=max_names,
             entities=self.entities,
             degrees=self.degrees,
+            any_labels=self._describer.any_labels,
             version=lambda: self.info()["fingerprint"],
         )
 
