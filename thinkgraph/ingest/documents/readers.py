@@ -376,13 +376,10 @@ def read_pdf(path: Path) -> Reading:
 
 
 def _title(reader: PdfReader) -> str:
-    title = " ".join(str((reader.metadata and reader.metadata.title) or "").split())
+    title = _flat(str((reader.metadata and reader.metadata.title) or ""))
     # Word processors write the file's name there.
-    return (
-        title
-        if len(title) <= _LONGEST_PDF_TITLE and not re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE)
-        else ""
-    )
+    named = len(title) > _LONGEST_PDF_TITLE or re.search(r"\.\w{2,4}$|^untitled", title, re.IGNORECASE)
+    return "" if named else title
 
 
 def _pages(reader: PdfReader) -> Iterator[Piece]:
@@ -402,4 +399,4 @@ def _pages(reader: PdfReader) -> Iterator[Piece]:
 
 
 def _words(error: BaseException) -> str:
-    return " ".join(str(error).split())[:80] or type(error).__name__
+    return _flat(str(error))[:80] or type(error).__name__
