@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import tasks
+from thinkgraph.graphs.wiring import samples, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
@@ -27,10 +27,10 @@ from thinkgraph.nodes.fasttog.grow import grow
 from thinkgraph.nodes.fasttog.header_choice import header_choice
 from thinkgraph.nodes.fasttog.majority import majority
 from thinkgraph.nodes.fasttog.reason import reason
-from thinkgraph.nodes.fasttog.remember import may_remember, remember, samples
-from thinkgraph.runtime.driver import NodeRunner, Update
+from thinkgraph.nodes.fasttog.remember import may_remember, remember, sample_count
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput, SampleTask
+from thinkgraph.state.base import SampleTask
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
 
 
@@ -61,10 +61,6 @@ def _fresh() -> Update:
     }
 
 
-def _settings(state: FastTogState) -> FastTogSettings:
-    return FastTogSettings.model_validate(state["manifest"]["settings"])
-
-
 def _after_subjects(state: FastTogState) -> str | list[Send]:
     return "community_search" if state["subjects"] else _give_up(state)
 
@@ -81,43 +77,40 @@ def _after_search(state: FastTogState) -> str | list[Send]:
             "community_prune",
             PruneTask(**task, subjects=state["subjects"], chain=chain, candidates=state["candidates"][task["part"]]),
         )
-        for task, chain in tasks(state, _settings(state), asked, keep=1, ahead=1)
+        for task, chain in tasks(state, settings_in(state, FastTogSettings), asked, keep=1, ahead=1)
     ]
 
 
 def _after_reason(state: FastTogState) -> str | list[Send]:
-    if state.get("draft") or is_final(state, _settings(state)):
+    if state.get("draft") or is_final(state, settings_in(state, FastTogSettings)):
         return _give_up(state)
     return "community_search"
 
 
 def _give_up(state: FastTogState) -> str | list[Send]:
     """The end, by way of the model's memory where that is allowed and there is no answer yet."""
-    settings = _settings(state)
+    settings = settings_in(state, FastTogSettings)
     if state.get("draft") or state["stopped"] or not may_remember(settings):
         return "answer"
-    numbers = ((str(number), number) for number in range(1, samples(settings) + 1))
-    return [
-        Send("remember", SampleTask(**task, sample=number)) for task, number in tasks(state, settings, numbers, keep=0)
-    ]
+    return samples("remember", sample_count(settings), state, settings, keep=0)
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        FastTogState, context_schema=FastTogSettings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
-    graph.add_node("begin", run.node("begin", begin("fasttog", roles, _fresh), entry=True))
-    graph.add_node("extract_subjects", run.node("extract_subjects", extract_subjects))
-    graph.add_node("community_search", run.node("community_search", community_search))
-    graph.add_node("header_choice", run.node("header_choice", header_choice))
-    graph.add_node("community_prune", run.node("community_prune", community_prune), input_schema=PruneTask)
-    graph.add_node("grow", run.node("grow", grow))
-    graph.add_node("reason", run.node("reason", reason))
-    graph.add_node("remember", run.node("remember", remember), input_schema=SampleTask)
-    graph.add_node("majority", run.node("majority", majority))
-    graph.add_node("answer", run.node("answer", answer("fasttog.reason", chains_trace)))
-    graph.add_edge(START, "begin")
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("fasttog", roles, _fresh),
+        "extract_subjects": extract_subjects,
+        "community_search": community_search,
+        "header_choice": header_choice,
+        "community_prune": community_prune,
+        "grow": grow,
+        "reason": reason,
+        "remember": remember,
+        "majority": majority,
+        "answer": answer("fasttog.reason", chains_trace),
+    }
+    payloads = {"community_prune": PruneTask, "remember": SampleTask}
+    graph = state_graph(run, FastTogState, FastTogSettings, nodes, payloads)
     graph.add_edge("begin", "extract_subjects")
     graph.add_conditional_edges("extract_subjects", _after_subjects, ["community_search", "remember", "answer"])
     graph.add_conditional_edges("community_search", _after_search, ["header_choice", "community_prune", "grow"])
@@ -127,13 +120,12 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("reason", _after_reason, ["community_search", "remember", "answer"])
     graph.add_edge("remember", "majority")
     graph.add_edge("majority", "answer")
-    graph.add_edge("answer", END)
     return graph
 
 
 def bound(settings: FastTogSettings, _answer: Answer) -> int:
     """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback."""
-    remembered = samples(settings) if may_remember(settings) else 0
+    remembered = sample_count(settings) if may_remember(settings) else 0
     return 3 + settings.depth * (settings.width + 1) + remembered
 
 

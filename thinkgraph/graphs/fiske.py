@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from langgraph.graph import END, START, StateGraph
+from langgraph.graph import StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import tasks
+from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
@@ -33,9 +33,8 @@ from thinkgraph.nodes.fiske.outcomes import outcomes
 from thinkgraph.nodes.fiske.r_mapping import r_mapping
 from thinkgraph.nodes.fiske.relation_discovery import relation_discovery
 from thinkgraph.nodes.fiske.starting_points import starting_points
-from thinkgraph.runtime.driver import NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
 
@@ -86,7 +85,7 @@ def _mapping(node: str, state: FiskeState) -> list[Send]:
     """One task for each mapping call. Calls for the end are kept back, whatever the fan-out uses."""
     if not state["calls_to_make"]:
         return []
-    settings = FiskeSettings.model_validate(state["manifest"]["settings"])
+    settings = settings_in(state, FiskeSettings)
     parts = ((f"{call['group']}/{call['chunk']}", call) for call in state["calls_to_make"])
     return [
         Send(node, MappingTask(**task, clues=state["clues"], call=call))
@@ -96,20 +95,19 @@ def _mapping(node: str, state: FiskeState) -> list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        FiskeState, context_schema=FiskeSettings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
-    graph.add_node("begin", run.node("begin", begin("fiske", roles, _fresh), entry=True))
-    graph.add_node("extract_clues", run.node("extract_clues", extract_clues))
-    graph.add_node("starting_points", run.node("starting_points", starting_points))
-    graph.add_node("relation_discovery", run.node("relation_discovery", relation_discovery))
-    graph.add_node("r_mapping", run.node("r_mapping", r_mapping), input_schema=MappingTask)
-    graph.add_node("entity_discovery", run.node("entity_discovery", entity_discovery))
-    graph.add_node("e_mapping", run.node("e_mapping", e_mapping), input_schema=MappingTask)
-    graph.add_node("outcomes", run.node("outcomes", outcomes))
-    graph.add_node("conclude", run.node("conclude", conclude))
-    graph.add_node("answer", run.node("answer", answer("fiske.answer", trace)))
-    graph.add_edge(START, "begin")
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("fiske", roles, _fresh),
+        "extract_clues": extract_clues,
+        "starting_points": starting_points,
+        "relation_discovery": relation_discovery,
+        "r_mapping": r_mapping,
+        "entity_discovery": entity_discovery,
+        "e_mapping": e_mapping,
+        "outcomes": outcomes,
+        "conclude": conclude,
+        "answer": answer("fiske.answer", trace),
+    }
+    graph = state_graph(run, FiskeState, FiskeSettings, nodes, {"r_mapping": MappingTask, "e_mapping": MappingTask})
     graph.add_edge("begin", "extract_clues")
     graph.add_conditional_edges("extract_clues", _start, ["starting_points", "conclude"])
     graph.add_conditional_edges("starting_points", _next_round, ["relation_discovery", "conclude"])
@@ -119,7 +117,6 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_edge("e_mapping", "outcomes")
     graph.add_conditional_edges("outcomes", _next_round, ["relation_discovery", "conclude"])
     graph.add_edge("conclude", "answer")
-    graph.add_edge("answer", END)
     return graph
 
 

@@ -15,7 +15,7 @@ def may_remember(settings: FastTogSettings) -> bool:
     return settings.own_knowledge and settings.fallback != "off"
 
 
-def samples(settings: FastTogSettings) -> int:
+def sample_count(settings: FastTogSettings) -> int:
     """How many answers from memory a run takes, where it takes any."""
     return settings.fallback_samples if settings.fallback == "cot_sc" else 1
 
