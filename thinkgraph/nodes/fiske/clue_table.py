@@ -21,7 +21,7 @@ def ancestors(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> list[Br
         branch = queue.pop()
         if branch["id"] not in found:
             found[branch["id"]] = branch
-            queue += [branches[way["branch"]] for way in branch["arrivals"]]
+            queue += [branches[arrival["branch"]] for arrival in branch["arrivals"]]
     return sorted(found.values(), key=lambda branch: int(branch["id"]))
 
 
@@ -133,5 +133,5 @@ def _row(branch: Branch, stopped: str) -> BranchRow:
         why=why,
         explored=branch["explored"],
         remaining=branch["remaining"],
-        came_from=[way["branch"] for way in branch["arrivals"]],
+        came_from=[arrival["branch"] for arrival in branch["arrivals"]],
     )

@@ -15,11 +15,11 @@ from thinkgraph.state.fiske import Arrival, Branch
 
 
 @dataclass
-class _Hop:
-    """All ends that one branch's step has on the paths."""
+class _PathStep:
+    """A branch expanded along one relation, with the ends that lie on the paths."""
 
     parent: Branch
-    way: Arrival
+    arrival: Arrival
     ends: list[Branch] = field(default_factory=list)
     triples: list[str] = field(default_factory=list)
 
@@ -33,9 +33,9 @@ def path_evidence(
 ) -> Flow[tuple[PromptContext, list[str]]]:
     """Evidence lines of all paths to `ends`, those that explain most clues first, within a bound on tokens.
 
-    A line is a whole path whose last step lists all its ends; a step that longer paths walk anyway has no line of its
-    own. Where that is too long, every step has its own line without the path before it. What is shown of an item is the
-    line, what it cites is the whole path.
+    A line is a whole path whose last step lists all its ends. A step that is part of longer paths has no line of its own.
+    Where the lines are too long together, every step has its own line, without the path before it. An item then still
+    cites its whole path.
 
     Args:
         branches: all branches.
@@ -44,23 +44,23 @@ def path_evidence(
         tokens: bound on the lines together.
 
     Returns:
-        The lines, and what had to be left out.
+        The lines, and notes on what was left out.
     """
-    hops = _hops(branches, ends)
-    whole = 1 + max((len(branch["explored"]) + len(branch["remaining"]) for branch in ends), default=0)
-    items = {key: _item(hop, branches, number, whole) for key, hop in hops.items()}
-    needed = [key for key, hop in hops.items() if not _walked_on(hop, hops)]
+    steps = _steps(branches, ends)
+    clues = max((len(branch["explored"]) + len(branch["remaining"]) for branch in ends), default=1)
+    items = {key: _item(step, branches, number, clues) for key, step in steps.items()}
+    needed = [key for key, step in steps.items() if not _walked_on(step, steps)]
     texts = yield from fetch_texts(list(items.values()))
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
     if sum(map(_cost, (line for _, line in full))) <= tokens:
         return PromptContext([item for item, line in full if line], [line for _, line in full if line]), []
-    alone = {key: _alone(items[key], hop, texts) for key, hop in hops.items()}
+    alone = {key: _alone(items[key], step, texts) for key, step in steps.items()}
     level = _level([_cost(line) for line in alone.values()], tokens)
     kept: list[tuple[EvidenceItem, str]] = []
     room, cut = tokens, 0
     for key, whole_line in alone.items():
         fits = _cost(whole_line) <= level
-        line = whole_line if fits else _shortened(items[key], hops[key], texts, level)
+        line = whole_line if fits else _shortened(items[key], steps[key], texts, level)
         if line and (_cost(line) <= room or not kept):
             kept.append((items[key], line))
             room -= _cost(line)
@@ -72,7 +72,7 @@ def path_evidence(
 
 
 def _level(costs: Sequence[int], room: int) -> int:
-    """The most that one line may cost so that all fit: long lists are cut before any line is left out."""
+    """The highest cost of a line at which all fit: long lists are cut before any line is left out."""
     left, lines = room, len(costs)
     for cost in sorted(costs):
         if cost > left // lines:
@@ -86,65 +86,65 @@ def _cost(line: str) -> int:
     return estimate_tokens(len(line)) + 2
 
 
-def _hops(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple[str, str, str], _Hop]:
+def _steps(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple[str, str, str], _PathStep]:
     """The steps of all paths to `ends` by (branch, relation, direction), best first."""
-    hops: dict[tuple[str, str, str], _Hop] = {}
+    steps: dict[tuple[str, str, str], _PathStep] = {}
     for branch in ancestors(branches, ends):
-        for way in branch["arrivals"]:
-            key = (way["branch"], way["relation"], way["direction"])
-            hop = hops.setdefault(key, _Hop(branches[way["branch"]], way))
-            hop.ends.append(branch)
-            hop.triples.append(way["triple"])
-    return dict(sorted(hops.items(), key=lambda entry: -entry[1].furthest))
+        for arrival in branch["arrivals"]:
+            key = (arrival["branch"], arrival["relation"], arrival["direction"])
+            step = steps.setdefault(key, _PathStep(branches[arrival["branch"]], arrival))
+            step.ends.append(branch)
+            step.triples.append(arrival["triple"])
+    return dict(sorted(steps.items(), key=lambda entry: -entry[1].furthest))
 
 
-def _walked_on(hop: _Hop, hops: Mapping[tuple[str, str, str], _Hop]) -> bool:
-    """Whether longer paths show every end of a step: each end goes on, and this step is on the way its line shows."""
-    onward = {parent for parent, _, _ in hops}
+def _walked_on(step: _PathStep, steps: Mapping[tuple[str, str, str], _PathStep]) -> bool:
+    """Whether longer paths show every end of a step: each end goes on, and its line leads through this step."""
+    onward = {parent for parent, _, _ in steps}
     return all(
         end["id"] in onward
         and end["arrivals"][0]["triple"] == triple
-        and end["arrivals"][0]["branch"] == hop.parent["id"]
-        for end, triple in zip(hop.ends, hop.triples, strict=True)
+        and end["arrivals"][0]["branch"] == step.parent["id"]
+        for end, triple in zip(step.ends, step.triples, strict=True)
     )
 
 
 def _lead(branch: Branch, branches: Mapping[str, Branch]) -> Path:
-    """The first way that led to a branch, from its starting point."""
+    """The first path to a branch, from its starting point."""
     triples: list[str] = []
     while branch["arrivals"]:
-        way = branch["arrivals"][0]
-        triples.insert(0, way["triple"])
-        branch = branches[way["branch"]]
+        arrival = branch["arrivals"][0]
+        triples.insert(0, arrival["triple"])
+        branch = branches[arrival["branch"]]
     return Path(start=branch["entity"], triples=triples)
 
 
-def _item(hop: _Hop, branches: Mapping[str, Branch], number: int, whole: int) -> EvidenceItem:
-    path = _lead(hop.parent, branches)
-    step = [path["start"], *path["triples"], hop.way["relation"], hop.way["direction"]]
-    digest = hashlib.sha256("\n".join(step).encode("utf-8", "replace")).hexdigest()[:16]
+def _item(step: _PathStep, branches: Mapping[str, Branch], number: int, clues: int) -> EvidenceItem:
+    path = _lead(step.parent, branches)
+    parts = [path["start"], *path["triples"], step.arrival["relation"], step.arrival["direction"]]
+    digest = hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
     return EvidenceItem(
         id=f"p{digest}",
         kind="path",
-        score=round(hop.furthest / max(whole - 1, 1), 4),
+        score=round(step.furthest / max(clues, 1), 4),
         round=number,
         path=path,
-        tails=hop.triples,
-        total=hop.way["total"],
+        tails=step.triples,
+        total=step.arrival["total"],
     )
 
 
-def _alone(item: EvidenceItem, hop: _Hop, texts: Texts, most: int | None = None) -> str:
+def _alone(item: EvidenceItem, step: _PathStep, texts: Texts, most: int | None = None) -> str:
     """The step without the path before it, with all its ends or the first so many."""
-    path = Path(start=hop.parent["entity"], triples=[])
+    path = Path(start=step.parent["entity"], triples=[])
     return evidence_line(EvidenceItem({**item, "path": path, "tails": item["tails"][:most]}), texts)
 
 
-def _shortened(item: EvidenceItem, hop: _Hop, texts: Texts, tokens: int) -> str:
+def _shortened(item: EvidenceItem, step: _PathStep, texts: Texts, tokens: int) -> str:
     """The step with as many ends as fit; the line says how many are missing."""
     most = len(item["tails"])
-    line = _alone(item, hop, texts)
+    line = _alone(item, step, texts)
     while _cost(line) > tokens and most > 1:
         most = max(1, min(most - 1, int(most * 0.95 * tokens / _cost(line))))
-        line = _alone(item, hop, texts, most)
+        line = _alone(item, step, texts, most)
     return line
