@@ -11,7 +11,7 @@ from typing import Any, TypeAlias
 import numpy as np
 import numpy.typing as npt
 
-Numbers: TypeAlias = npt.NDArray[np.int64]
+Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
 RUN_ROWS = 1_000_000
 """Rows sorted at a time: about 60 MB with the sort's own copies."""
@@ -36,9 +36,10 @@ def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[Any]
 
 def insert_numbers(db: sqlite3.Connection, table: str, *columns: npt.ArrayLike) -> None:
     """Insert rows of numbers, given column by column."""
-    rows = np.column_stack(np.broadcast_arrays(*columns))
-    for at in range(0, len(rows), _CHUNK_ROWS):
-        _insert(db, table, len(columns), rows[at : at + _CHUNK_ROWS].ravel().tolist())
+    full = np.broadcast_arrays(*columns)
+    for at in range(0, len(full[0]), _CHUNK_ROWS):
+        rows = np.column_stack([column[at : at + _CHUNK_ROWS] for column in full])
+        _insert(db, table, len(full), rows.ravel().tolist())
 
 
 def _insert(db: sqlite3.Connection, table: str, width: int, values: list[Any]) -> None:
@@ -70,7 +71,7 @@ def sorted_runs(path: Path, width: int) -> Iterator[Numbers]:
             rows = rows[np.lexsort(rows.T[::-1])]
             new = np.ones(len(rows), np.bool_)
             new[1:] = (rows[1:] != rows[:-1]).any(axis=1)
-            yield rows[new].astype(np.int64)
+            yield rows[new]
         low = high
 
 
