@@ -31,7 +31,7 @@ from typing import Any
 
 from pydantic import PrivateAttr
 
-from thinkgraph.cli.options import parse_settings
+from thinkgraph.config import parse_settings
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.metrics import score
 from thinkgraph.eval.perfect.chooser import PerfectChooser

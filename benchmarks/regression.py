@@ -32,7 +32,7 @@ from typing import Any
 from documents import gold_of
 from documents import read as read_rows
 
-from thinkgraph.cli.options import parse_settings
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.bench import BenchPlan, kept_results, plan_record, run_bench
 from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method, spread

@@ -13,10 +13,10 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
-LAYERS = ["errors version", "state", "prompts", "models", "tools", "runtime", "nodes ingest training plot", "graphs",
-          "eval integrations config testing", "cli", "__init__"]  # fmt: skip
+LAYERS = ["errors version", "state", "prompts", "models", "tools", "runtime", "nodes ingest plot", "graphs",
+          "eval integrations config testing training", "cli", "__init__"]  # fmt: skip
 RANK = {room: rank for rank, rooms in enumerate(LAYERS) for room in rooms.split()}
-BESIDE = {"ingest", "training", "plot"}  # nodes do not import them, nor do they import each other; graphs import ingest
+BESIDE = {"ingest", "plot"}  # nodes do not import them, nor do they import each other; graphs import ingest
 CORE = {"state", "prompts", "models", "runtime", "nodes", "graphs"}
 MOST_LINES, MOST_FILES = 60, 12
 FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)

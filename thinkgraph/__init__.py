@@ -13,9 +13,10 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph import version
-from thinkgraph.tools.openers import BUNDLED, OPENERS
+from thinkgraph.tools.openers import BUNDLED, OPENERS, WRITERS
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
     from pathlib import Path
 
     from thinkgraph.errors import ThinkGraphError
@@ -87,6 +88,13 @@ def _world(progress: Progress) -> Path:
     return world_folder(progress)
 
 
+def _write_names(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> None:
+    from thinkgraph.ingest.writers.graph import write_names_only
+
+    write_names_only(path, labels, aliases)
+
+
 OPENERS.update(dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j))
 OPENERS.update(dict.fromkeys(("sparql+http", "sparql+https"), _open_sparql))
 BUNDLED["world"] = _world
+WRITERS["names"] = _write_names

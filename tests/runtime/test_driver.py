@@ -23,11 +23,9 @@ from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.driver import Driver, NodeFunction, NodeRunner, Update, chain
-from thinkgraph.state.answer import PrunedNote
+from thinkgraph.runtime.driver import Driver, NodeFunction, NodeRunner, Update
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
-from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import merge_records
 from thinkgraph.testing.memory import MemoryGraphStore
@@ -325,95 +323,3 @@ async def test_flows_without_requests_just_return() -> None:
 
     assert Driver({}).drive(nothing()) == 7  # type: ignore[arg-type]
     assert await Driver({}).adrive(nothing()) == 7  # type: ignore[arg-type]
-
-
-# --- chain ----------------------------------------------------------------------------------------------------------
-
-
-def step(update: Update | None = None, seen: list[Any] | None = None, spend: str = "") -> NodeFunction:
-    """A transition that notes what it sees and returns an update."""
-
-    def run(state: Mapping[str, Any], _settings: Any) -> Flow[Update]:
-        if seen is not None:
-            seen.append(dict(state))
-        yield from ()
-        if spend:
-            raise BudgetSpentError(spend, 1)
-        return dict(update or {})
-
-    return run
-
-
-def chained(*functions: NodeFunction, state: Mapping[str, Any] | None = None) -> Update:
-    """What a chain returns, driven by hand; events are dropped."""
-    return Driver({}).drive(chain(RunState, *functions)(state or {}, None))  # type: ignore[arg-type]
-
-
-def item(key: str, score: float) -> EvidenceItem:
-    return EvidenceItem(id=key, kind="chunk", score=score, round=1)
-
-
-def note(kept: int) -> PrunedNote:
-    return PrunedNote(round=1, what="topics", kept=kept, dropped=0, examples=[])
-
-
-def test_each_transition_sees_what_those_before_it_did() -> None:
-    seen: list[Any] = []
-    out = chained(step({"a": 1, "_x": 2}), step({"a": 3, "b": 4}, seen), step({}, seen), state={"old": 0})
-    assert seen == [{"old": 0, "a": 1, "_x": 2}, {"old": 0, "a": 3, "b": 4, "_x": 2}]
-    assert out == {"a": 3, "b": 4}
-
-
-def test_a_chain_does_not_touch_the_state_it_was_given() -> None:
-    state = {"evidence": {"a": item("a", 1)}, "pruned": []}
-    chained(step({"evidence": {"b": item("b", 2)}, "pruned": [note(1)], "x": 1}), state=state)
-    assert state == {"evidence": {"a": item("a", 1)}, "pruned": []}
-
-
-def test_reduced_keys_gather() -> None:
-    seen: list[Any] = []
-    out = chained(
-        step({"evidence": {"b": item("b", 2)}, "pruned": [note(1)]}),
-        step({"evidence": {"c": item("c", 3), "b": item("b", 1)}, "pruned": [note(2)], "stopped": "why"}),
-        step({"stopped": ""}, seen),
-        state={"evidence": {"a": item("a", 1)}, "pruned": [note(0)]},
-    )
-    assert set(seen[0]["evidence"]) == {"a", "b", "c"}
-    assert seen[0]["pruned"] == [note(0), note(1), note(2)]
-    assert set(out["evidence"]) == {"b", "c"}, "the channel's reducer adds them to what it holds"
-    assert out["evidence"]["b"]["score"] == 2
-    assert out["pruned"] == [note(1), note(2)]
-    assert out["stopped"] == "why"
-
-
-def test_an_overwrite_wipes_and_stays_one() -> None:
-    seen: list[Any] = []
-    out = chained(
-        step({"evidence": Overwrite({}), "pruned": Overwrite([]), "kept": Overwrite({"k": 1})}),
-        step({"evidence": {"b": item("b", 2)}}, seen),
-        step({"pruned": [note(3)]}, seen),
-        state={"evidence": {"a": item("a", 1)}, "pruned": [note(0)]},
-    )
-    assert (seen[0]["evidence"], seen[0]["kept"]) == ({}, {"k": 1})
-    assert set(seen[1]["evidence"]) == {"b"}
-    assert out["evidence"] == Overwrite({"b": item("b", 2)})
-    assert out["pruned"] == Overwrite([note(3)])
-    late = chained(step({"evidence": {"b": item("b", 2)}}), step({"evidence": Overwrite({})}))
-    assert late["evidence"] == Overwrite({})
-
-
-def test_a_draft_ends_the_chain() -> None:
-    seen: list[Any] = []
-    out = chained(step({"draft": None}), step({"draft": {"answers": ["x"]}}, seen), step({"never": 1}, seen))
-    assert len(seen) == 1
-    assert out == {"draft": {"answers": ["x"]}}
-    old = chained(step({"a": 1}), state={"draft": {"answers": ["of the last question"]}})
-    assert old == {"a": 1}
-
-
-@MODES
-async def test_a_chain_that_runs_out_of_budget_keeps_what_it_did(mode: str) -> None:
-    toy = Toy(chain(RunState, step({"out": 1}), step(spend="calls"), step({"out": "never"})))
-    state = await toy.run(mode)
-    assert (state["out"], state["stopped"]) == (1, "budget: the ceiling of 1 calls is reached")
-    assert [event["type"] for event in toy.events].count("stopped") == 1

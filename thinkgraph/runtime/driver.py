@@ -14,7 +14,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Annotated, Any, NotRequired, Required, TypeVar, get_args, get_origin, get_type_hints
+from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
@@ -398,61 +398,3 @@ class NodeRunner:
             ceilings=Ceilings(settings, ask=asking),
             left_out=frozenset(manifest.get("not_meant", ())),
         )
-
-
-def reducers_of(schema: type[Any]) -> dict[str, Callable[[Any, Any], Any]]:
-    """The reducers of a state's channels, by name."""
-    hints = get_type_hints(schema, include_extras=True)
-    found = {}
-    for name, hint in hints.items():
-        inner = hint
-        while get_origin(inner) in {NotRequired, Required}:
-            inner = get_args(inner)[0]
-        if get_origin(inner) is Annotated and callable(get_args(inner)[-1]):
-            found[name] = get_args(inner)[-1]
-    return found
-
-
-def _plain(value: Any) -> Any:
-    return value.value if isinstance(value, Overwrite) else value
-
-
-def chain(schema: type[Any], *functions: NodeFunction) -> NodeFunction:
-    """One node out of several transitions that need no checkpoint between them: each sees the updates of those before.
-
-    Keys that start with an underscore pass from one to the next and never reach state. A transition that sets `draft`
-    ends the chain: the run has its answer.
-
-    Args:
-        schema: the method's state; its reducers apply between the transitions as between nodes.
-        functions: the transitions, in order.
-    """
-    reducers = reducers_of(schema)
-
-    def run(state: Mapping[str, Any], settings: Any) -> Flow[Update]:
-        view: Update = dict(state)
-        merged: Update = {}
-        for function in functions:
-            stopped = False
-            try:
-                update = yield from function(view, settings)
-            except BudgetSpentError as spent:
-                # What the transitions before it did stays.
-                yield Emit(Stopped(type="stopped", reason=spent.reason))
-                update, stopped = {"stopped": spent.reason}, True
-            for key, value in update.items():
-                reduce = reducers.get(key)
-                view[key] = (
-                    reduce(view.get(key), value) if reduce and not isinstance(value, Overwrite) else _plain(value)
-                )
-                known = merged.get(key)
-                if reduce and known is not None and not isinstance(value, Overwrite):
-                    both = reduce(_plain(known), value)
-                    merged[key] = Overwrite(both) if isinstance(known, Overwrite) else both
-                else:
-                    merged[key] = value
-            if merged.get("draft") or stopped:
-                break
-        return {key: value for key, value in merged.items() if not key.startswith("_")}
-
-    return run

@@ -1,4 +1,4 @@
-"""What opens a knowledge base by its address or name.
+"""What tools need from above them: openers of knowledge bases by address or name, and a writer of name indexes.
 
 The package's root registers its own. Each loads its store, or what builds one, when it is called.
 """
@@ -18,3 +18,6 @@ OPENERS: dict[str, Callable[..., Knowledge]] = {}
 
 BUNDLED: dict[str, Callable[[Progress], Path]] = {}
 """By name, what gives the folder of a knowledge base that comes with the package."""
+
+WRITERS: dict[str, Callable[..., None]] = {}
+"""By name, what writes a file: "names" an index of names, from its path, the labels and the aliases by entity id."""

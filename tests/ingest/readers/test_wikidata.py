@@ -15,7 +15,7 @@ from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.store import SparqlGraphStore
-from thinkgraph.tools.wikidata import place_text, point_text, quantity_text, time_text
+from thinkgraph.tools.values import place_text, point_text, quantity_text, time_text
 
 DUMP = wikidata_dump(SAMPLE)
 ITEMS = [thing.id for thing in SAMPLE if thing.id[0] == "Q"]

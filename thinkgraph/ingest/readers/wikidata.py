@@ -13,7 +13,7 @@ from thinkgraph.ingest.readers.files import TripleRow
 from thinkgraph.ingest.readers.lines import read_lines
 from thinkgraph.ingest.readers.rdf import LONGEST_VALUE
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.tools.wikidata import ENTITY, NO_UNIT, SKIPPED_TYPES, place_text, quantity_text, time_text
+from thinkgraph.tools.values import ENTITY, NO_UNIT, SKIPPED_TYPES, place_text, quantity_text, time_text
 
 _ID = re.compile(r"[QPL][1-9]\d*(?:-[FS][1-9]\d*)?")
 _INSTANCE_OF = "P31"

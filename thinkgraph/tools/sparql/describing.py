@@ -13,7 +13,7 @@ from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, n
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import Queries, values
 from thinkgraph.tools.sparql.terms import XSD, RdfTerm, iri, strict_iri
-from thinkgraph.tools.wikidata import point_text, time_text
+from thinkgraph.tools.values import point_text, time_text
 
 _CACHED, _SECONDS = 50_000, 3_600.0
 _DESCRIPTION_LENGTH = 160

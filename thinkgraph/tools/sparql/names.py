@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.linking.names import key_label, normal_name, words
+from thinkgraph.tools.openers import WRITERS
 from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
 from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.queries import Queries, values
@@ -296,8 +297,6 @@ class NameFinder:
 
     def _write(self, folder: Path, path: Path) -> None:
         """Read all names and index them; the file appears whole or not at all."""
-        from thinkgraph.ingest.writers.graph import write_names_only
-
         _log.info("reading the names of %s entities into %s", self._profile.name, folder)
         labels: dict[str, str] = {}
         aliases: dict[str, list[str]] = {}
@@ -313,7 +312,7 @@ class NameFinder:
         part = path.with_suffix(".part")
         try:
             folder.mkdir(parents=True, exist_ok=True)
-            write_names_only(part, labels, aliases)
+            WRITERS["names"](part, labels, aliases)
             part.replace(path)
         except OSError as error:
             raise KnowledgeError(f"cannot write the cache {folder} ({error.strerror}): set THINKGRAPH_CACHE") from error

@@ -14,7 +14,7 @@ from thinkgraph.tools.sparql.http import Bindings
 from thinkgraph.tools.sparql.profiles import WD, Profile
 from thinkgraph.tools.sparql.queries import WIKIBASE, Queries, values
 from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri, string
-from thinkgraph.tools.wikidata import NO_UNIT, quantity_text, time_text
+from thinkgraph.tools.values import NO_UNIT, quantity_text, time_text
 
 _DIRECT, _CLAIM, _VALUE = f"{WD}prop/direct/", f"{WD}prop/", f"{WD}prop/statement/"
 _QUALIFIER = f"{WD}prop/qualifier/"
