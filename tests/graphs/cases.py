@@ -169,7 +169,7 @@ def _fasttog_names(prompt: ParsedPrompt) -> Any:
 def _fasttog_pick(prompt: ParsedPrompt) -> Any:
     every = [item.number for item in prompt.lines("options")]
     if "queen" in prompt.text("question"):
-        return {"numbers": every[: 3 if prompt.role == "fasttog.headers" else 1]}
+        return {"numbers": every[: 3 if prompt.role == "fasttog.header_choice" else 1]}
     wanted = {"Panama", "Panama City"}
     return {
         "numbers": [n.number for n in prompt.lines("options") if wanted & {t.object for t in n.triples}][:1] or every
@@ -216,7 +216,7 @@ CASES: dict[str, Case] = {
             "fiske.extract_clues": _fiske_clues,
             "fiske.r_mapping": _fiske_pairs,
             "fiske.e_mapping": _fiske_pairs,
-            "fiske.answer": _fiske_answer,
+            "fiske.conclude": _fiske_answer,
             "recall.direct": {"sufficient": True, "answers": ["Atlantis"], "evidence": []},
         },
         calls=5,
@@ -228,9 +228,9 @@ CASES: dict[str, Case] = {
         question="What is the capital of the country whose highest point is Baru?",
         answers=["Panama City"],
         replies={
-            "fasttog.subjects": _fasttog_names,
-            "fasttog.headers": _fasttog_pick,
-            "fasttog.prune": _fasttog_pick,
+            "fasttog.extract_subjects": _fasttog_names,
+            "fasttog.header_choice": _fasttog_pick,
+            "fasttog.community_prune": _fasttog_pick,
             "fasttog.reason": _fasttog_reason,
             "recall.direct": {"sufficient": False, "answers": [], "evidence": []},
         },
@@ -246,8 +246,8 @@ CASES: dict[str, Case] = {
         answers=["18"],
         replies={
             "coggrag.decompose": _coggrag_decompose,
-            "coggrag.local_keys": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2]}]},
-            "coggrag.global_keys": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2, 3]}]},
+            "coggrag.extract_keys_local": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2]}]},
+            "coggrag.extract_keys_global": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2, 3]}]},
             "coggrag.reason": _coggrag_reason,
             "coggrag.verify": {"right": True},
             "coggrag.rethink": {"sufficient": False, "answers": [], "evidence": []},
@@ -298,7 +298,7 @@ CASES: dict[str, Case] = {
         method="rag",
         question="From which age may one vote in Panama?",
         answers=["18"],
-        replies={"rag.answer": _tog2_reason},
+        replies={"rag.reason": _tog2_reason},
         calls=1,
         other_question="Which queen visited Panama?",
         settings={"ranker": "bm25"},
@@ -307,7 +307,7 @@ CASES: dict[str, Case] = {
         method="kg_rag",
         question="What is the capital of Panama?",
         answers=["Panama City"],
-        replies={"kg_rag.answer": _capital},
+        replies={"kg_rag.reason": _capital},
         calls=1,
         other_question="Which queen visited Panama?",
         settings={"ranker": "bm25"},

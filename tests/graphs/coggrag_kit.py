@@ -56,8 +56,8 @@ def script(
 
     return {
         "coggrag.decompose": decompose,
-        "coggrag.local_keys": {"keys": list(keys)},
-        "coggrag.global_keys": {"keys": [key for key in keys if len(key["key"]) == 3]},
+        "coggrag.extract_keys_local": {"keys": list(keys)},
+        "coggrag.extract_keys_global": {"keys": [key for key in keys if len(key["key"]) == 3]},
         "coggrag.reason": reason,
         "coggrag.verify": {"right": True},
         "coggrag.rethink": reason,

@@ -81,7 +81,7 @@ def ask(
             "fiske.extract_clues": {"keywords": list(clues)},
             "fiske.r_mapping": mapping(*wanted),
             "fiske.e_mapping": mapping(*wanted),
-            "fiske.answer": everything,
+            "fiske.conclude": everything,
             "recall.direct": {"sufficient": True, "answers": ["from memory"], "evidence": []},
             **(replies or {}),
         }

@@ -40,8 +40,8 @@ def test_calls_are_bounded_as_the_method_says() -> None:
     roles = Counter(model.roles)
     assert roles == {
         "coggrag.decompose": 1,
-        "coggrag.local_keys": 1,
-        "coggrag.global_keys": 1,
+        "coggrag.extract_keys_local": 1,
+        "coggrag.extract_keys_global": 1,
         "coggrag.reason": 3,
         "coggrag.verify": 3,
     }
@@ -200,7 +200,7 @@ def test_a_question_that_needs_an_answer_without_a_key_for_it_is_followed_by_its
 
 
 def test_keys_that_cannot_be_read_are_the_questions_themselves() -> None:
-    answer, model = ask(TWO_HOPS, script(local_keys="no idea", global_keys="none"))
+    answer, model = ask(TWO_HOPS, script(extract_keys_local="no idea", extract_keys_global="none"))
     assert answer["answers"] == ["Panama City"]
     assert answer["usage"]["total"]["fallbacks"] == 2
     assert len(model.roles) == 11

@@ -179,7 +179,7 @@ def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> Non
 
 def test_nothing_to_stand_on_costs_no_call() -> None:
     answer, model = ask("Who is the mayor of Atlantis?", script({}, [], {}))
-    assert model.roles == ["coggrag.decompose", "coggrag.local_keys"]
+    assert model.roles == ["coggrag.decompose", "coggrag.extract_keys_local"]
     assert answer["reason"] == (
         'no answer to "Who is the mayor of Atlantis?": nothing in the knowledge base was found for it'
     )
@@ -247,10 +247,10 @@ def test_ablations() -> None:
 
     alone = [{"key": ["?land", "highest point", "Baru"], "of": [1]}]
     answer, model = ask(TWO_HOPS, script(keys=alone, answers={TWO_HOPS: ["Panama"]}), decompose=False)
-    assert Counter(model.roles) == {"coggrag.local_keys": 1, "coggrag.reason": 1, "coggrag.verify": 1}
+    assert Counter(model.roles) == {"coggrag.extract_keys_local": 1, "coggrag.reason": 1, "coggrag.verify": 1}
     assert len(answer["trace"]["lines"]) == 1
-    assert roles(global_keys=False) == {"decompose": 1, "local_keys": 1, "reason": 3, "verify": 3}
-    assert roles(verify=False) == {"decompose": 1, "local_keys": 1, "global_keys": 1, "reason": 3}
+    assert roles(global_keys=False) == {"decompose": 1, "extract_keys_local": 1, "reason": 3, "verify": 3}
+    assert roles(verify=False) == {"decompose": 1, "extract_keys_local": 1, "extract_keys_global": 1, "reason": 3}
     answer, _ = ask(TWO_HOPS, script(), verify=False)
     assert (answer["status"], outline(answer)[0]) == ("grounded", f"{TWO_HOPS} → Panama City")
 
@@ -268,7 +268,7 @@ def test_the_paper_preset_turns_every_departure_back() -> None:
     assert (paper.anchored_keys, paper.unanswered, paper.encode_texts, paper.lines) == (False, True, 5_000, 80)
     assert resolve_settings(CogGragSettings, {"preset": "paper", "passages": 3}).passages == 3
     _, model = ask("Capital of Panama?", script({}, [], {}), preset="paper")
-    assert model.roles.count("coggrag.global_keys") == 1
+    assert model.roles.count("coggrag.extract_keys_global") == 1
 
 
 @pytest.mark.parametrize("ceiling", range(1, 10))

@@ -84,7 +84,7 @@ def test_a_ceiling_raised_in_one_step_is_there_for_the_next() -> None:
     model = FakeModel(script({}, KEYS[1:], {TOWNS: ["Panama City"]}, verify={"right": False}))
     graph = make(model, decompose=False, rethinks=3, max_calls=3, ask_user="budget")
     out = graph.invoke({"question": TOWNS}, THREAD)
-    assert [role.split(".")[1] for role in model.roles] == ["local_keys", "reason", "verify"]
+    assert [role.split(".")[1] for role in model.roles] == ["extract_keys_local", "reason", "verify"]
     assert "max_calls" in out["__interrupt__"][0].value["text"]
     answer = graph.invoke(Command(resume=20), THREAD)["answer"]
     roles = Counter(model.roles)

@@ -64,9 +64,9 @@ def ask(
     question: str, replies: dict[str, Any], knowledge: Knowledge | None = None, **settings: Any
 ) -> tuple[Any, FakeModel]:
     base = {
-        "fasttog.subjects": names("Baru"),
-        "fasttog.headers": every,
-        "fasttog.prune": every,
+        "fasttog.extract_subjects": names("Baru"),
+        "fasttog.header_choice": every,
+        "fasttog.community_prune": every,
         "fasttog.reason": NEVER,
         "recall.direct": NEVER,
         "recall.cot": NEVER,
@@ -88,9 +88,15 @@ def chains(answer: Any) -> list[list[list[str]]]:
 
 
 def test_the_run_is_extraction_headers_reason_and_rounds() -> None:
-    replies = {"fasttog.headers": holding("Panama"), "fasttog.prune": holding("Panama City")}
+    replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": holding("Panama City")}
     answer, model = ask(CAPITAL, {**replies, "fasttog.reason": answer_with("Panama City")})
-    assert model.roles == ["fasttog.subjects", "fasttog.headers", "fasttog.reason", "fasttog.prune", "fasttog.reason"]
+    assert model.roles == [
+        "fasttog.extract_subjects",
+        "fasttog.header_choice",
+        "fasttog.reason",
+        "fasttog.community_prune",
+        "fasttog.reason",
+    ]
     assert answer["answers"] == ["Panama City"]
     assert answer["status"] == "grounded"
     assert answer["rounds"] == 1
@@ -98,7 +104,7 @@ def test_the_run_is_extraction_headers_reason_and_rounds() -> None:
 
 
 def test_larger_communities_take_fewer_rounds() -> None:
-    replies = {"fasttog.headers": holding("Panama City", "Panama"), "fasttog.reason": answer_with("Panama City")}
+    replies = {"fasttog.header_choice": holding("Panama City", "Panama"), "fasttog.reason": answer_with("Panama City")}
     rows = [("Baru", "highest_point_of", "Panama"), ("Panama", "capital", "Panama City"), ("Baru", "in", "Chiriqui")]
     deep, _ = ask(CAPITAL, replies, graph_of(*rows))
     flat, _ = ask(CAPITAL, replies, graph_of(*rows), community_size=4, decay=1.0)
@@ -109,8 +115,8 @@ def test_larger_communities_take_fewer_rounds() -> None:
 def test_evidence_is_the_chains_that_led_to_the_answer() -> None:
     """The cited community with those before it; the other chains are in the trace alone."""
     replies = {
-        "fasttog.headers": holding("Panama", "3475"),
-        "fasttog.prune": holding("Panama City"),
+        "fasttog.header_choice": holding("Panama", "3475"),
+        "fasttog.community_prune": holding("Panama City"),
         "fasttog.reason": answer_with("Panama City"),
     }
     answer, _ = ask(CAPITAL, replies)
@@ -136,32 +142,32 @@ def test_a_choice_of_at_most_one_candidate_costs_no_call() -> None:
     rows = [("a", "to", "b"), ("b", "to", "c"), ("c", "to", "d")]
     answer, model = ask(
         "Where does a lead?",
-        {"fasttog.subjects": names("a"), "fasttog.reason": answer_with("d")},
+        {"fasttog.extract_subjects": names("a"), "fasttog.reason": answer_with("d")},
         graph_of(*rows),
         hops=1,
     )
-    assert model.roles == ["fasttog.subjects", *["fasttog.reason"] * 3]
+    assert model.roles == ["fasttog.extract_subjects", *["fasttog.reason"] * 3]
     assert answer["answers"] == ["d"]
     assert chains(answer) == [[["b"], ["c"], ["d"]]]
 
 
 def test_an_isolated_start_and_an_unknown_name_end_without_reason() -> None:
     lonely = graph_of(("a", "is", "a"), ("b", "to", "c"))
-    answer, model = ask("Where does a lead?", {"fasttog.subjects": names("a")}, lonely)
+    answer, model = ask("Where does a lead?", {"fasttog.extract_subjects": names("a")}, lonely)
     assert answer["status"] == "unknown"
-    assert model.roles == ["fasttog.subjects"]
-    answer, model = ask("Who rules Blorptopia?", {"fasttog.subjects": names("Blorptopia")}, lonely)
-    assert (answer["status"], model.roles) == ("unknown", ["fasttog.subjects"])
+    assert model.roles == ["fasttog.extract_subjects"]
+    answer, model = ask("Who rules Blorptopia?", {"fasttog.extract_subjects": names("Blorptopia")}, lonely)
+    assert (answer["status"], model.roles) == ("unknown", ["fasttog.extract_subjects"])
     assert "no entity of the knowledge base fits" in answer["reason"]
-    answer, _ = ask("Where?", {"fasttog.subjects": names()}, graph_of())
+    answer, _ = ask("Where?", {"fasttog.extract_subjects": names()}, graph_of())
     assert answer["status"] == "unknown"
 
 
 def test_statements_among_the_starts_are_evidence() -> None:
     replies = {
-        "fasttog.subjects": names("Panama", "Colombia"),
+        "fasttog.extract_subjects": names("Panama", "Colombia"),
         "fasttog.reason": {"sufficient": True, "answers": ["yes"], "evidence": [1]},
-        "fasttog.headers": {"numbers": []},
+        "fasttog.header_choice": {"numbers": []},
     }
     answer, model = ask("Does Panama border Colombia?", replies)
     shown = model.asked[-1].lines("evidence")
@@ -173,11 +179,11 @@ def test_statements_among_the_starts_are_evidence() -> None:
 
 def test_several_subjects_share_one_header_choice_and_the_chains() -> None:
     replies = {
-        "fasttog.subjects": names("Panama", "Peru"),
-        "fasttog.headers": holding("Colombia", "Costa Rica", "Brazil"),
+        "fasttog.extract_subjects": names("Panama", "Peru"),
+        "fasttog.header_choice": holding("Colombia", "Costa Rica", "Brazil"),
     }
     answer, model = ask("What lies between Panama and Peru?", replies, depth=0)
-    assert model.roles == ["fasttog.subjects", "fasttog.headers", "fasttog.reason"]
+    assert model.roles == ["fasttog.extract_subjects", "fasttog.header_choice", "fasttog.reason"]
     options = model.asked[1].lines("options")
     assert len({item.text for item in options}) == len(options), "what lies next to both is offered once"
     assert [item.label for item in model.asked[1].lines("entities")] == ["Panama", "Peru"]
@@ -191,7 +197,7 @@ def test_several_subjects_share_one_header_choice_and_the_chains() -> None:
 def test_starts_are_stated_once_and_chains_under_their_heads() -> None:
     """And every edge to any earlier community of the chain, or to a start, is put into words."""
     rows = [*AMERICA, ("Panama City", "sees", "Baru")]
-    replies = {"fasttog.headers": holding("Panama", "3475"), "fasttog.prune": holding("Panama City")}
+    replies = {"fasttog.header_choice": holding("Panama", "3475"), "fasttog.community_prune": holding("Panama City")}
     _, model = ask(CAPITAL, replies, graph_of(*rows, literals=["population", "elevation_m"]), depth=1)
     prompt = model.asked[-1]
     assert prompt.text("entities") == "[1] Baru"
@@ -205,8 +211,10 @@ def test_starts_are_stated_once_and_chains_under_their_heads() -> None:
 
 
 def test_a_single_choice_shows_the_chain_so_far_and_candidates_with_what_joins_them() -> None:
-    _, model = ask(CAPITAL, {"fasttog.headers": holding("Panama"), "fasttog.prune": holding("Colombia")}, depth=2)
-    assert model.roles[3:] == ["fasttog.prune", "fasttog.reason", "fasttog.prune", "fasttog.reason"]
+    _, model = ask(
+        CAPITAL, {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": holding("Colombia")}, depth=2
+    )
+    assert model.roles[3:] == ["fasttog.community_prune", "fasttog.reason", "fasttog.community_prune", "fasttog.reason"]
     first, second = model.asked[3], model.asked[5]
     assert [item.text for item in first.lines("evidence")] == ["(Panama) -[highest point]-> (Baru)"]
     assert [item.text for item in second.lines("evidence")] == [
@@ -228,9 +236,9 @@ def test_chains_of_unequal_length() -> None:
         return {"numbers": [] if "Costa Rica" in prompt.text("evidence") else [1]}
 
     replies = {
-        "fasttog.subjects": names("Panama"),
-        "fasttog.headers": holding("Colombia", "Costa Rica"),
-        "fasttog.prune": prune,
+        "fasttog.extract_subjects": names("Panama"),
+        "fasttog.header_choice": holding("Colombia", "Costa Rica"),
+        "fasttog.community_prune": prune,
     }
     answer, _ = ask("Where?", replies, depth=3)
     lengths = [len(found) for found in chains(answer)]
@@ -242,7 +250,7 @@ def test_chains_of_unequal_length() -> None:
 
 def test_the_width_bounds_the_chains() -> None:
     for width in (1, 2, 3):
-        answer, _ = ask("Where?", {"fasttog.subjects": names("Panama")}, width=width, depth=1)
+        answer, _ = ask("Where?", {"fasttog.extract_subjects": names("Panama")}, width=width, depth=1)
         assert len(chains(answer)) == width
 
 
@@ -262,9 +270,9 @@ BAD = [
 def test_an_unreadable_choice_never_erases_a_chain(reply: str) -> None:
     """Unlike "none of these": a community that shares words with the question is taken."""
     replies = {
-        "fasttog.subjects": names("Panama"),
-        "fasttog.headers": reply,
-        "fasttog.prune": reply,
+        "fasttog.extract_subjects": names("Panama"),
+        "fasttog.header_choice": reply,
+        "fasttog.community_prune": reply,
         "fasttog.reason": NEVER,
     }
     answer, _ = ask("Which country that Panama borders has the capital Bogota?", replies, depth=2)
@@ -274,12 +282,16 @@ def test_an_unreadable_choice_never_erases_a_chain(reply: str) -> None:
     assert max(len(chain["communities"]) for chain in found) == 3
     assert ["Colombia"] in [chain[0] for chain in chains(answer)]
     assert ["Bogota"] in [c for chain in chains(answer) for c in chain]
-    assert answer["usage"]["roles"]["fasttog.prune"]["fallbacks"] > 0
+    assert answer["usage"]["roles"]["fasttog.community_prune"]["fallbacks"] > 0
 
 
 @pytest.mark.parametrize("reply", ["[2, 1, 3, 4, 5]", '{"numbers": [2, 2, "3", 1.0, 99, true]}', "2"])
 def test_too_many_choices_are_cut(reply: str) -> None:
-    replies = {"fasttog.subjects": names("Panama"), "fasttog.headers": reply, "fasttog.prune": reply}
+    replies = {
+        "fasttog.extract_subjects": names("Panama"),
+        "fasttog.header_choice": reply,
+        "fasttog.community_prune": reply,
+    }
     answer, model = ask("Where?", replies, depth=1, width=2)
     options = [item.text for item in model.asked[1].lines("options")]
     heads = chains(answer)
@@ -299,7 +311,11 @@ def test_of_two_chains_that_choose_the_same_the_lower_numbered_keeps_it() -> Non
     def prune(prompt: ParsedPrompt) -> Any:
         return holding("c")(prompt) if holding("c")(prompt)["numbers"] else holding("b2", "d")(prompt)
 
-    replies = {"fasttog.subjects": names("s"), "fasttog.headers": holding("a", "b"), "fasttog.prune": prune}
+    replies = {
+        "fasttog.extract_subjects": names("s"),
+        "fasttog.header_choice": holding("a", "b"),
+        "fasttog.community_prune": prune,
+    }
     answer, _ = ask("Where?", replies, diamond(), depth=1)
     assert chains(answer) == [[["a"], ["c"]], [["b"]]]
     assert [c["ended"] for c in answer["trace"]["data"]["chains"]] == ["", ""], "the other stands still"
@@ -314,7 +330,11 @@ def test_history_holds_what_was_chosen_by_any_chain_and_not_what_was_refused() -
         offered.append([item.text for item in prompt.lines("options")])
         return {"numbers": [1]}
 
-    replies = {"fasttog.subjects": names("s"), "fasttog.headers": holding("a", "b"), "fasttog.prune": prune}
+    replies = {
+        "fasttog.extract_subjects": names("s"),
+        "fasttog.header_choice": holding("a", "b"),
+        "fasttog.community_prune": prune,
+    }
     answer, _ = ask("Where?", replies, diamond(), depth=4)
     ids = [c["id"] for chain in answer["trace"]["data"]["chains"] for c in chain["communities"]]
     assert len(set(ids)) == len(ids), "no community twice"
@@ -327,7 +347,12 @@ def test_calls_stay_within_the_bound_whatever_the_model_says() -> None:
     rows = [(f"n{i}", "to", f"n{j}") for i in range(12) for j in range(12) if i < j]
     for width, depth, size in ((3, 5, 4), (1, 3, 1), (4, 2, 2)):
         _, model = ask(
-            "Where?", {"fasttog.subjects": names("n0")}, graph_of(*rows), width=width, depth=depth, community_size=size
+            "Where?",
+            {"fasttog.extract_subjects": names("n0")},
+            graph_of(*rows),
+            width=width,
+            depth=depth,
+            community_size=size,
         )
         assert len(model.roles) <= 3 + depth * (width + 1)
         assert model.roles.count("fasttog.reason") <= 1 + depth
@@ -337,7 +362,12 @@ def test_calls_stay_within_the_bound_whatever_the_model_says() -> None:
 def test_prunes_of_a_round_run_side_by_side() -> None:
     rows = [("s", "to", x) for x in "abc"] + [(x, "to", x + str(i)) for x in "abc" for i in range(3)]
     model = FakeModel(
-        {"fasttog.subjects": names("s"), "fasttog.headers": every, "fasttog.prune": every, "fasttog.reason": NEVER},
+        {
+            "fasttog.extract_subjects": names("s"),
+            "fasttog.header_choice": every,
+            "fasttog.community_prune": every,
+            "fasttog.reason": NEVER,
+        },
         latency=0.2,
     )
     graph = tg.build("fasttog", knowledge=graph_of(*rows), model=model, settings={"community_size": 1, "depth": 1})
@@ -350,20 +380,24 @@ def test_lists_say_what_they_leave_out_and_counts_stand_only_on_whole_ones() -> 
         return {"sufficient": True, "answers": ["2"], "evidence": [item.number for item in prompt.lines("evidence")]}
 
     rows = [("Panama", "borders", "Colombia"), ("Panama", "borders", "Costa Rica")]
-    replies = {"fasttog.subjects": names("Panama"), "fasttog.reason": count}
-    answer, model = ask("How many?", {**replies, "fasttog.headers": holding("Colombia")}, graph_of(*rows), depth=0)
+    replies = {"fasttog.extract_subjects": names("Panama"), "fasttog.reason": count}
+    answer, model = ask(
+        "How many?", {**replies, "fasttog.header_choice": holding("Colombia")}, graph_of(*rows), depth=0
+    )
     assert model.asked[-1].text("evidence").endswith("(Panama) -[borders]-> (Colombia), ... and 1 more")
     assert answer["status"] == "grounded", "one line says that there are two"
     three = [*rows, ("Panama", "borders", "the sea")]
-    answer, _ = ask("How many?", {**replies, "fasttog.headers": holding("Colombia")}, graph_of(*three), depth=0)
+    answer, _ = ask("How many?", {**replies, "fasttog.header_choice": holding("Colombia")}, graph_of(*three), depth=0)
     assert answer["status"] == "unknown"
-    answer, _ = ask("How many?", {**replies, "fasttog.headers": every}, graph_of(*rows), community_size=4, depth=0)
+    answer, _ = ask(
+        "How many?", {**replies, "fasttog.header_choice": every}, graph_of(*rows), community_size=4, depth=0
+    )
     assert answer["status"] == "grounded"
 
 
 def test_a_likely_answer_is_taken_in_the_last_round_alone() -> None:
     likely = {"sufficient": False, "answers": ["Panama"], "evidence": [1]}
-    replies = {"fasttog.headers": holding("Panama"), "fasttog.prune": every, "fasttog.reason": likely}
+    replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": every, "fasttog.reason": likely}
     answer, model = ask(CAPITAL, replies, depth=2)
     assert (answer["status"], answer["answers"], answer["rounds"]) == ("partial", ["Panama"], 2)
     assert model.roles.count("fasttog.reason") == 3
@@ -372,11 +406,11 @@ def test_a_likely_answer_is_taken_in_the_last_round_alone() -> None:
 
 
 def test_when_no_chain_grows_the_same_evidence_is_judged_once_more_only_for_a_likely_answer() -> None:
-    replies = {"fasttog.headers": holding("Panama"), "fasttog.prune": {"numbers": []}}
+    replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": {"numbers": []}}
     _, model = ask(CAPITAL, replies)
-    assert model.roles[3:] == ["fasttog.prune", "fasttog.reason"]
+    assert model.roles[3:] == ["fasttog.community_prune", "fasttog.reason"]
     _, model = ask(CAPITAL, replies, partial=False)
-    assert model.roles[3:] == ["fasttog.prune"]
+    assert model.roles[3:] == ["fasttog.community_prune"]
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("io", 1), ("cot", 1), ("cot_sc", 5), ("off", 0)])
@@ -412,9 +446,9 @@ def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
 
 def test_no_subject_crowds_out_the_candidates_of_another() -> None:
     rows = [(name, "near", f"{name}{n}") for name in ("Ann", "Ben", "Cid") for n in range(300)]
-    replies = {"fasttog.subjects": names("Ann", "Ben", "Cid"), "fasttog.headers": {"numbers": []}}
+    replies = {"fasttog.extract_subjects": names("Ann", "Ben", "Cid"), "fasttog.header_choice": {"numbers": []}}
     _, model = ask("Who?", replies, graph_of(*rows), candidates=200)
-    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.headers"]
+    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.header_choice"]
     assert len(offered) == 400
     counts = [sum(name in item.text for item in offered) for name in ("Ann", "Ben", "Cid")]
     assert max(counts) - min(counts) <= 1
@@ -422,9 +456,9 @@ def test_no_subject_crowds_out_the_candidates_of_another() -> None:
 
 def test_candidates_that_did_not_fit_are_not_said_to_be_refused() -> None:
     rows = [("Ann", "near", f"Place number {n}") for n in range(60)]
-    replies = {"fasttog.subjects": names("Ann"), "fasttog.headers": {"numbers": [1]}}
+    replies = {"fasttog.extract_subjects": names("Ann"), "fasttog.header_choice": {"numbers": [1]}}
     answer, model = ask("Who?", replies, graph_of(*rows), option_tokens=200, depth=0)
-    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.headers"]
+    (offered,) = [prompt.lines("options") for prompt in model.asked if prompt.role == "fasttog.header_choice"]
     (note,) = [one for one in answer["pruned"] if one["what"] == "communities" and one["kept"] == 1]
     assert len(offered) < 60
     assert note["dropped"] == 59
@@ -446,16 +480,16 @@ def test_samples_from_memory_vote() -> None:
 
 def test_a_question_without_entities_may_be_answered_from_memory() -> None:
     known = {"sufficient": True, "answers": ["7"], "evidence": []}
-    replies = {"fasttog.subjects": names(), "recall.direct": known}
+    replies = {"fasttog.extract_subjects": names(), "recall.direct": known}
     answer, model = ask("How many days has a week?", replies, graph_of(("a", "to", "b")), own_knowledge=True)
     assert (answer["status"], answer["answers"]) == ("memory", ["7"])
-    assert model.roles == ["fasttog.subjects", "recall.direct"]
+    assert model.roles == ["fasttog.extract_subjects", "recall.direct"]
 
 
 def test_unreadable_names_are_looked_for_in_the_question() -> None:
-    answer, _ = ask(CAPITAL, {"fasttog.subjects": "Baru, I should say"}, depth=0)
+    answer, _ = ask(CAPITAL, {"fasttog.extract_subjects": "Baru, I should say"}, depth=0)
     assert answer["trace"]["data"]["start"] == [{"id": "Baru", "label": "Baru"}]
-    answer, _ = ask(CAPITAL, {"fasttog.subjects": names("Mount Nowhere")}, depth=0)
+    answer, _ = ask(CAPITAL, {"fasttog.extract_subjects": names("Mount Nowhere")}, depth=0)
     assert [start["label"] for start in answer["trace"]["data"]["start"]] == ["Baru"]
 
 
@@ -463,10 +497,12 @@ def test_namesakes_all_start_as_far_as_the_setting_allows() -> None:
     rows = [(f"v{i}", "in", f"country {i}") for i in range(5)]
     towns = graph_of(*rows, labels={f"v{i}": "Valencia" for i in range(5)})
     for most in (1, 3):
-        answer, _ = ask("Where is Valencia?", {"fasttog.subjects": names("Valencia")}, towns, namesakes=most, depth=0)
+        answer, _ = ask(
+            "Where is Valencia?", {"fasttog.extract_subjects": names("Valencia")}, towns, namesakes=most, depth=0
+        )
         assert len(answer["trace"]["data"]["start"]) == most
     answer, _ = ask(
-        "Where is Valencia?", {"fasttog.subjects": names("Valencia")}, towns, namesakes=10, subjects=4, depth=0
+        "Where is Valencia?", {"fasttog.extract_subjects": names("Valencia")}, towns, namesakes=10, subjects=4, depth=0
     )
     assert len(answer["trace"]["data"]["start"]) == 4
 
@@ -485,9 +521,9 @@ def describe(prompt: ParsedPrompt) -> Any:
 
 def test_the_model_puts_what_chains_hold_into_words_in_one_call_a_round() -> None:
     replies = {
-        "fasttog.headers": holding("Panama", "3475"),
-        "fasttog.prune": holding("Panama City"),
-        "fasttog.describe": describe,
+        "fasttog.header_choice": holding("Panama", "3475"),
+        "fasttog.community_prune": holding("Panama City"),
+        "fasttog.community_text": describe,
         "fasttog.reason": lambda prompt: (
             {"sufficient": True, "answers": ["Panama City"], "evidence": [2]}
             if "Panama City" in prompt.text("evidence")
@@ -495,7 +531,7 @@ def test_the_model_puts_what_chains_hold_into_words_in_one_call_a_round() -> Non
         ),
     }
     answer, model = ask(CAPITAL, replies, community_text="llm")
-    assert model.roles.count("fasttog.describe") == 2
+    assert model.roles.count("fasttog.community_text") == 2
     shown = [item.text for item in model.asked[-1].lines("evidence")]
     assert shown == [
         "Panama highest point Baru.",
@@ -513,16 +549,21 @@ def test_candidates_in_words_cost_one_call_a_search() -> None:
         panama = [item.number for item in prompt.lines("options") if item.text.startswith("Panama")]
         return {"numbers": panama[:1]}
 
-    replies = {"fasttog.headers": last, "fasttog.prune": last, "fasttog.describe": describe}
+    replies = {"fasttog.header_choice": last, "fasttog.community_prune": last, "fasttog.community_text": describe}
     _, model = ask(CAPITAL, replies, community_text="llm", prose_candidates=True, depth=1)
-    assert model.roles[:4] == ["fasttog.subjects", "fasttog.describe", "fasttog.headers", "fasttog.reason"]
-    assert model.roles.count("fasttog.describe") == 2
+    assert model.roles[:4] == [
+        "fasttog.extract_subjects",
+        "fasttog.community_text",
+        "fasttog.header_choice",
+        "fasttog.reason",
+    ]
+    assert model.roles.count("fasttog.community_text") == 2
     assert any(item.text.endswith("Baru.") for item in model.asked[2].lines("options"))
 
 
 @pytest.mark.parametrize("reply", ["", "{}", '{"texts": []}', '{"texts": ["one too many", "b", "c", "d", "e", "f"]}'])
 def test_unreadable_texts_fall_back_to_t2t(reply: str) -> None:
-    replies = {"fasttog.headers": holding("Panama"), "fasttog.describe": reply}
+    replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_text": reply}
     answer, model = ask(CAPITAL, replies, community_text="llm", depth=0)
     assert model.asked[-1].lines("evidence")[0].text == "(Panama) -[highest point]-> (Baru)"
     assert answer["trace"]["data"]["texts"] == {"asked": 1, "fell_back": 1}
@@ -548,7 +589,10 @@ class Writer:
 def test_graph_to_text_writes_a_round_in_one_pass(monkeypatch: pytest.MonkeyPatch, candidates: bool) -> None:  # noqa: FBT001
     writer = Writer()
     monkeypatch.setattr("thinkgraph.tools.communities.g2t.writer", lambda _: writer)
-    replies = {"fasttog.headers": lambda _: {"numbers": [1, 2, 3]}, "fasttog.prune": lambda _: {"numbers": [1]}}
+    replies = {
+        "fasttog.header_choice": lambda _: {"numbers": [1, 2, 3]},
+        "fasttog.community_prune": lambda _: {"numbers": [1]},
+    }
     answer, model = ask(CAPITAL, replies, community_text="g2t:somewhere", prose_candidates=candidates, depth=1)
     assert writer.passes[0] == 0, "loaded before any call"
     assert len(writer.passes) == 3, "one pass for the headers, one for the round"
@@ -598,7 +642,7 @@ def test_chains_that_evidence_cannot_hold_are_refused() -> None:
 
 @pytest.mark.parametrize("detector", ["louvain", "girvan_newman", "hierarchical", "spectral", "random"])
 def test_every_detector_answers(detector: str) -> None:
-    replies = {"fasttog.headers": holding("Panama"), "fasttog.prune": holding("Panama City", "Panama")}
+    replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": holding("Panama City", "Panama")}
     answer, _ = ask(
         CAPITAL, {**replies, "fasttog.reason": answer_with("Panama City")}, detector=detector, community_size=4
     )
@@ -621,7 +665,7 @@ def test_a_store_asked_with_n_plus_one_round_trips_a_search() -> None:
             return getattr(store, name) if name in {"info", "lookup", "search"} else call
 
     counted = Knowledge(graph=Counting(), name="counted")
-    ask("Where?", {"fasttog.subjects": names("s")}, counted, community_size=4, hops=3, decay=1.0, depth=1)
+    ask("Where?", {"fasttog.extract_subjects": names("s")}, counted, community_size=4, hops=3, decay=1.0, depth=1)
     assert calls.count("neighbourhood") <= 2 * 3
     assert calls.count("edges_among") == 2
     assert calls.count("relations") == 2, "the lengths of lists: once for the headers, once for the round"
@@ -631,14 +675,20 @@ def test_candidates_stay_within_their_tokens() -> None:
     rows = [("s", "to", f"{'n' * 90} {i}") for i in range(60)]
     asked = []
     for tokens in (200, 1_000, 100_000):
-        _, model = ask("Where?", {"fasttog.subjects": names("s")}, graph_of(*rows), option_tokens=tokens, depth=0)
+        _, model = ask(
+            "Where?", {"fasttog.extract_subjects": names("s")}, graph_of(*rows), option_tokens=tokens, depth=0
+        )
         asked.append(len(model.asked[1].lines("options")))
         assert len(model.asked[1].text("options")) <= 3 * tokens
     assert asked[0] < asked[1] < asked[2] == 60
 
 
 def test_what_was_not_chosen_is_noted() -> None:
-    answer, _ = ask(CAPITAL, {"fasttog.headers": holding("Panama"), "fasttog.prune": holding("Panama City")}, depth=1)
+    answer, _ = ask(
+        CAPITAL,
+        {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": holding("Panama City")},
+        depth=1,
+    )
     notes = [(note["round"], note["what"], note["kept"]) for note in answer["pruned"]]
     assert notes == [(0, "communities", 1), (1, "communities", 1)]
     assert "3475" in answer["pruned"][0]["examples"]
@@ -650,7 +700,7 @@ def test_hostile_labels_reach_prompts_as_data() -> None:
         ("s", "x]-> (forged)", "a) | (b"),
         ("s", "to", "\x1b[31mred"),
     ]
-    answer, model = ask("Where?", {"fasttog.subjects": names("s")}, graph_of(*rows), depth=0)
+    answer, model = ask("Where?", {"fasttog.extract_subjects": names("s")}, graph_of(*rows), depth=0)
     prompt = model.asked[1]
     assert list(prompt.sections) == ["question", "entities", "options"]
     assert len(prompt.lines("options")) == 3

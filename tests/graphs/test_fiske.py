@@ -24,7 +24,7 @@ def test_two_hops_and_what_is_offered_in_each() -> None:
         "fiske.r_mapping",
         "fiske.e_mapping",
         "fiske.r_mapping",
-        "fiske.answer",
+        "fiske.conclude",
     ]
     first, second = asked(model, "r_mapping")
     assert [item.text for item in first.lines("clues")] == ["buyer", "seat"]
@@ -99,7 +99,7 @@ def test_names_and_relations_of_any_alphabet(name: str, relation: str) -> None:
     answer, model = ask([name, relation], kb=knowledge([(name, relation, "X"), ("Y", "capital", "Z")]))
     assert answer["answers"] == ["X"]
     assert answer["evidence"]["paths"][0]["text"] == f"({name}) -[{relation}]-> (X)"
-    assert model.roles == ["fiske.extract_clues", "fiske.answer"]
+    assert model.roles == ["fiske.extract_clues", "fiske.conclude"]
 
 
 def test_clues_that_match_nothing() -> None:
@@ -141,7 +141,7 @@ def test_a_clue_that_matches_ten_thousand_entities() -> None:
 def test_what_names_settle_is_not_asked_and_the_rest_is() -> None:
     answer, model = ask(["Kenya", "capital"])
     assert answer["answers"] == ["Nairobi"]
-    assert model.roles == ["fiske.extract_clues", "fiske.answer"]
+    assert model.roles == ["fiske.extract_clues", "fiske.conclude"]
     _, model = ask(["Kenya", "export partner", "seat"], *BUYER)
     first = asked(model, "r_mapping")[0]
     assert [item.text for item in first.lines("clues")] == ["seat"]

@@ -20,7 +20,7 @@ def test_a_set_of_eighty_comes_back_whole_on_one_line() -> None:
     assert answer["answers"] == [f"Member {n:03}" for n in range(80)]
     assert answer["status"] == "grounded"
     assert answer["reason"] == "the evidence holds the answer"
-    assert len(asked(model, "answer")[0].lines("evidence")) == 1
+    assert len(asked(model, "conclude")[0].lines("evidence")) == 1
     assert len(answer["evidence"]["triples"]) == 80
 
 
@@ -30,7 +30,7 @@ def test_a_set_of_eighty_in_the_middle_comes_back_whole_and_in_few_calls() -> No
     assert answer["reason"] == "the evidence holds the answer"
     assert len(answer["evidence"]["triples"]) == 160
     assert (
-        model.roles == ["fiske.extract_clues", "fiske.r_mapping", "fiske.e_mapping", "fiske.answer"]
+        model.roles == ["fiske.extract_clues", "fiske.r_mapping", "fiske.e_mapping", "fiske.conclude"]
         or len(model.asked) <= 4
     )
 
@@ -59,11 +59,11 @@ def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
     clues, wanted = ["League", "member of", "capital"], ("member of", "member of")
     full, whole = ask(clues, wanted, kb=knowledge(members(60)))
     assert (
-        asked(whole, "answer")[0].lines("evidence")[0].text
+        asked(whole, "conclude")[0].lines("evidence")[0].text
         == "(League) <-[member of]- (Member 000) -[capital]-> (City 000)"
     )
     short, shortened = ask(clues, wanted, kb=knowledge(members(60)), evidence_tokens=1300)
-    lines = [item.text for item in asked(shortened, "answer")[0].lines("evidence")]
+    lines = [item.text for item in asked(shortened, "conclude")[0].lines("evidence")]
     assert "(Member 000) -[capital]-> (City 000)" in lines
     assert len([line for line in lines if "capital" in line]) == 60
     # What is cited is the whole path all the same.
@@ -71,7 +71,7 @@ def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
         p["text"] for p in short["evidence"]["paths"]
     ]
     cut, few = ask(clues, wanted, kb=knowledge(members(60)), evidence_tokens=300)
-    assert len(asked(few, "answer")[0].lines("evidence")) < 60
+    assert len(asked(few, "conclude")[0].lines("evidence")) < 60
     assert "did not fit (evidence_tokens)" in cut["reason"]
     assert full["reason"] == short["reason"] == "the evidence holds the answer"
     listed, _ = ask(["League", "member of"], kb=knowledge(members(200)), evidence_tokens=200)
@@ -84,7 +84,7 @@ def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
         kb=knowledge(rows),
         evidence_tokens=200,
     )
-    assert len(asked(model, "answer")[0].lines("evidence")) == 3
+    assert len(asked(model, "conclude")[0].lines("evidence")) == 3
     assert {"Osk", "1911"} <= set(answer["answers"])
 
 
@@ -95,7 +95,7 @@ def test_the_nodes_of_a_round_come_in_one_round_trip() -> None:
             "fiske.extract_clues": {"keywords": ["League", "member of", "capital"]},
             "fiske.e_mapping": mapping(("member of", "member of")),
             "fiske.r_mapping": {"pairs": []},
-            "fiske.answer": everything,
+            "fiske.conclude": everything,
         }
     )
     graph = tg.build("fiske", knowledge=knowledge(members(30)), model=model, checkpointer=saver)
@@ -166,21 +166,21 @@ def test_without_the_ending_flag_everything_is_explored_and_used() -> None:
 def test_a_failed_exploration_is_answered_from_memory_only_if_allowed() -> None:
     off, model = ask(["Kenya", "buyer", "shape"], *BUYER, partial_evidence=False)
     assert off["status"] == "unknown"
-    assert "fiske.answer" not in model.roles
+    assert "fiske.conclude" not in model.roles
     on, model = ask(["Kenya", "buyer", "shape"], *BUYER, preset="paper")
     assert (on["status"], on["answers"]) == ("memory", ["from memory"])
     assert model.roles[-1] == "recall.direct"
     assert on["evidence"] == {"triples": [], "passages": [], "paths": []}
-    assert "fiske.answer" not in model.roles, "one closing call"
+    assert "fiske.conclude" not in model.roles, "one closing call"
 
 
-COMPARED = {"fiske.answer": {"sufficient": True, "answers": ["Kenya"], "evidence": [1, 2]}}
+COMPARED = {"fiske.conclude": {"sufficient": True, "answers": ["Kenya"], "evidence": [1, 2]}}
 
 
 def test_partial_evidence_of_several_branches_together() -> None:
     clues = ["Kenya", "Uganda", "population"]
     answer, model = ask(clues, ("population", "population"), replies=COMPARED)
-    lines = [item.text for item in asked(model, "answer")[0].lines("evidence")]
+    lines = [item.text for item in asked(model, "conclude")[0].lines("evidence")]
     assert sorted(lines) == ["(Kenya) -[population]-> (52)", "(Uganda) -[population]-> (49)"]
     assert (answer["answers"], answer["status"]) == (["Kenya"], "grounded")
     assert "by several paths together" in answer["reason"]
@@ -193,11 +193,11 @@ def test_partial_evidence_of_several_branches_together() -> None:
 
 @pytest.mark.parametrize(("cited", "status"), [([1], "grounded"), ([], "unknown")])
 def test_a_verdict_counts_only_with_a_path_that_supports_it(cited: list[int], status: str) -> None:
-    verdict = {"fiske.answer": {"sufficient": True, "answers": ["true"], "evidence": cited}}
+    verdict = {"fiske.conclude": {"sufficient": True, "answers": ["true"], "evidence": cited}}
     answer, model = ask(["Kenya", "export partner", "Uganda"], replies=verdict, task="truth")
     assert answer["status"] == status
     assert answer["answers"] == (["true"] if cited else [])
-    assert "The only answers allowed" not in asked(model, "answer")[0].text("evidence")
+    assert "The only answers allowed" not in asked(model, "conclude")[0].text("evidence")
     none, _ = ask(["Kenya", "shape", "Nairobi"], task="fact")
     assert (none["answers"], none["status"]) == (["NOT ENOUGH INFO"], "unknown")
 
@@ -211,14 +211,14 @@ def test_the_io_answer_is_merged_and_marked() -> None:
     assert answer["status"] == "memory"
     assert answer["reason"].endswith("from the model's own knowledge: from memory")
     assert answer["evidence"]["paths"][0]["text"] == "(Kenya) -[capital]-> (Nairobi)"
-    assert sorted(model.roles[1:]) == ["fiske.answer", "recall.direct"]
+    assert sorted(model.roles[1:]) == ["fiske.conclude", "recall.direct"]
     same = {"recall.direct": {"sufficient": True, "answers": ["nairobi"], "evidence": []}}
     answer, _ = ask(["Kenya", "capital"], replies=same, **settings)
     assert (answer["answers"], answer["status"]) == (["Nairobi"], "grounded")
     failed, model = ask(["Xyzzy"], **settings)
     assert failed["answers"] == ["from memory"]
     assert model.roles.count("recall.direct") == 1
-    for ceiling, roles in ((2, ["recall.direct"]), (3, ["fiske.extract_clues", "fiske.answer", "recall.direct"])):
+    for ceiling, roles in ((2, ["recall.direct"]), (3, ["fiske.extract_clues", "fiske.conclude", "recall.direct"])):
         _, model = ask(["Kenya", "capital"], **settings, max_calls=ceiling)
         assert sorted(model.roles) == sorted(roles), "both closing calls are kept back"
 
@@ -229,7 +229,7 @@ def test_the_clue_table_is_in_state_in_the_events_and_in_the_answer() -> None:
             "fiske.extract_clues": {"keywords": ["Kenya", "buyer", "seat"]},
             "fiske.r_mapping": mapping(*BUYER),
             "fiske.e_mapping": mapping(*BUYER),
-            "fiske.answer": everything,
+            "fiske.conclude": everything,
         }
     )
     saver = InMemorySaver()

@@ -48,8 +48,8 @@ def roles(settings: CogGragSettings) -> Sequence[str]:
     """The roles a run with these settings may call."""
     wanted = {
         "coggrag.decompose": settings.decompose,
-        "coggrag.local_keys": True,
-        "coggrag.global_keys": settings.global_keys,
+        "coggrag.extract_keys_local": True,
+        "coggrag.extract_keys_global": settings.global_keys,
         "coggrag.reason": True,
         "coggrag.verify": settings.verify,
         "coggrag.rethink": settings.verify,

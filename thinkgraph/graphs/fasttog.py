@@ -37,11 +37,11 @@ from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
 def roles(settings: FastTogSettings) -> Sequence[str]:
     """The roles a run with these settings may call."""
     wanted = {
-        "fasttog.subjects": True,
-        "fasttog.headers": True,
+        "fasttog.extract_subjects": True,
+        "fasttog.header_choice": True,
         "fasttog.reason": True,
-        "fasttog.prune": settings.depth > 0,
-        "fasttog.describe": settings.community_text == "llm",
+        "fasttog.community_prune": settings.depth > 0,
+        "fasttog.community_text": settings.community_text == "llm",
         DIRECT: may_remember(settings) and settings.fallback == "io",
         COT: may_remember(settings) and settings.fallback != "io",
     }

@@ -44,7 +44,7 @@ def roles(settings: FiskeSettings) -> Sequence[str]:
         "fiske.extract_clues": True,
         "fiske.r_mapping": True,
         "fiske.e_mapping": True,
-        "fiske.answer": True,
+        "fiske.conclude": True,
         DIRECT: settings.own_knowledge,
     }
     return [role for role, used in wanted.items() if used]
@@ -105,7 +105,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         "e_mapping": e_mapping,
         "outcomes": outcomes,
         "conclude": conclude,
-        "answer": answer("fiske.answer", trace),
+        "answer": answer("fiske.conclude", trace),
     }
     graph = state_graph(run, FiskeState, FiskeSettings, nodes, {"r_mapping": MappingTask, "e_mapping": MappingTask})
     graph.add_edge("begin", "extract_clues")

@@ -15,7 +15,7 @@ from collections.abc import Mapping, Sequence
 from itertools import groupby, pairwise
 from statistics import fmean
 
-from thinkgraph.plot.picture import DrawnEdge, DrawnNode, Picture
+from thinkgraph.plot.picture import Picture, PictureEdge, PictureNode
 from thinkgraph.prompts.lines import one_line
 
 NODE_SIZE, LABEL_SIZE = 13.0, 11.0
@@ -41,7 +41,7 @@ _ILLEGAL = re.compile("[\ufffe\uffff]")
 """What XML cannot hold; control characters are gone with `one_line`."""
 _NARROW, _WIDE = frozenset("iljftrI.,:;'|!()[]{}/\\ "), frozenset("mwMW@%&—")
 
-Ways = Mapping[DrawnEdge, Sequence[DrawnNode]]
+Ways = Mapping[PictureEdge, Sequence[PictureNode]]
 
 
 def lay_out(picture: Picture) -> None:
@@ -65,7 +65,7 @@ def lay_out(picture: Picture) -> None:
     picture.w, picture.h = right + MARGIN, bottom + MARGIN
 
 
-def _measure(node: DrawnNode) -> None:
+def _measure(node: PictureNode) -> None:
     size, letters, most = (LABEL_SIZE, 44, 5) if node.kind == "passage" else (NODE_SIZE, 26, 3)
     node.lines = wrap(node.label, letters, most)
     wide = max(width(line, size) for line in node.lines) * (BOLD if node.start or node.answer else 1)
@@ -78,7 +78,7 @@ def _title_width(title: str) -> float:
 
 def _set_layers(picture: Picture) -> None:
     """The longest way to every node; the boxes of one column start where all of the column before have ended."""
-    before: defaultdict[DrawnNode, list[DrawnNode]] = defaultdict(list)
+    before: defaultdict[PictureNode, list[PictureNode]] = defaultdict(list)
     for edge in picture.edges:
         before[edge.right].append(edge.left)
     offset = 0
@@ -92,21 +92,21 @@ def _set_layers(picture: Picture) -> None:
         offset = most + 1
 
 
-def _bends(edge: DrawnEdge) -> list[DrawnNode]:
+def _bends(edge: PictureEdge) -> list[PictureNode]:
     """Invisible nodes in the layers that an edge passes, in the band of the chain that it belongs to."""
     box = edge.right.box if edge.right.box.chain else edge.left.box
-    return [DrawnNode("", "bend", box, layer=layer, h=PORT) for layer in range(edge.left.layer + 1, edge.right.layer)]
+    return [PictureNode("", "bend", box, layer=layer, h=PORT) for layer in range(edge.left.layer + 1, edge.right.layer)]
 
 
-def _ordered(nodes: Sequence[DrawnNode], ways: Ways) -> list[list[DrawnNode]]:
+def _ordered(nodes: Sequence[PictureNode], ways: Ways) -> list[list[PictureNode]]:
     """The nodes and bends of every layer from top to bottom, by the mean of their left neighbours: so few edges cross."""
-    left: defaultdict[DrawnNode, list[DrawnNode]] = defaultdict(list)
+    left: defaultdict[PictureNode, list[PictureNode]] = defaultdict(list)
     for way in ways.values():
         for one, other in pairwise(way):
             left[other].append(one)
     every = [*nodes, *(node for way in ways.values() for node in way[1:-1])]
     rows = []
-    place: dict[DrawnNode, float] = {}
+    place: dict[PictureNode, float] = {}
     for _, row in groupby(sorted(every, key=lambda node: node.layer), lambda node: node.layer):
         # Bends of other boxes' edges stay below the boxes of their band.
         ordered = sorted(
@@ -122,7 +122,7 @@ def _ordered(nodes: Sequence[DrawnNode], ways: Ways) -> list[list[DrawnNode]]:
     return rows
 
 
-def _set_heights(rows: Sequence[Sequence[DrawnNode]]) -> float:
+def _set_heights(rows: Sequence[Sequence[PictureNode]]) -> float:
     """Stack every layer in the middle of its band; what belongs to no chain stands beside all. Gives the bottom."""
     stacks = {
         (at, band): list(nodes)
@@ -145,11 +145,11 @@ def _set_heights(rows: Sequence[Sequence[DrawnNode]]) -> float:
     return MARGIN + need[0]
 
 
-def _height(nodes: Sequence[DrawnNode]) -> float:
+def _height(nodes: Sequence[PictureNode]) -> float:
     return sum(node.h + _SPACE for node in nodes) - _SPACE
 
 
-def _set_columns(rows: Sequence[Sequence[DrawnNode]], ways: Ways) -> float:
+def _set_columns(rows: Sequence[Sequence[PictureNode]], ways: Ways) -> float:
     """Place the layers, with room before each for edges to swing and for the labels of those that end in it. Gives the right end."""
     room = [0.0] * len(rows)
     for edge in ways:
@@ -175,9 +175,9 @@ def _set_columns(rows: Sequence[Sequence[DrawnNode]], ways: Ways) -> float:
     return at
 
 
-def _ports(ways: Ways, side: int) -> dict[DrawnEdge, float]:
+def _ports(ways: Ways, side: int) -> dict[PictureEdge, float]:
     """The heights where edges touch the nodes at one side, in the order of where they come from or go to."""
-    touching: defaultdict[DrawnNode, list[tuple[float, int, DrawnEdge]]] = defaultdict(list)
+    touching: defaultdict[PictureNode, list[tuple[float, int, PictureEdge]]] = defaultdict(list)
     for number, (edge, way) in enumerate(ways.items()):
         other = way[1 if side == 0 else -2]
         touching[way[side]].append((other.y + other.h / 2, number, edge))

@@ -51,7 +51,7 @@ class Box(Area):
 
 
 @dataclass(eq=False)
-class DrawnNode(Area):
+class PictureNode(Area):
     """A thing that is drawn."""
 
     label: str
@@ -68,11 +68,11 @@ class DrawnNode(Area):
 
 
 @dataclass(eq=False)
-class DrawnEdge:
+class PictureEdge:
     """A line from the node on the left to the one on the right."""
 
-    left: DrawnNode
-    right: DrawnNode
+    left: PictureNode
+    right: PictureNode
     label: str = ""
     forward: bool | None = True
     """Whether the arrow points to the right; None: a line without arrow, which is no triple."""
@@ -87,8 +87,8 @@ class DrawnEdge:
 class Picture:
     """Everything that is drawn below the heading."""
 
-    nodes: list[DrawnNode] = field(default_factory=list)
-    edges: list[DrawnEdge] = field(default_factory=list)
+    nodes: list[PictureNode] = field(default_factory=list)
+    edges: list[PictureEdge] = field(default_factory=list)
     boxes: list[Box] = field(default_factory=list)
     w: float = 0.0
     h: float = 0.0
@@ -125,7 +125,7 @@ class _Drawing:
         self.literals = {triple["object"] for triple in self.triples.values() if triple["literal"]}
         self.wanted = {fold(text) for text in answer["answers"]}
         self.picture = Picture()
-        self.known: dict[str, DrawnNode] = {}
+        self.known: dict[str, PictureNode] = {}
         """The first node of every entity."""
         self.drawn: set[str] = set()
         """Triples that have an edge."""
@@ -134,18 +134,18 @@ class _Drawing:
         self.picture.boxes.append(box)
         return box
 
-    def node(self, label: str, kind: NodeKind, box: Box, **more: Any) -> DrawnNode:
-        made = DrawnNode(label, kind, box, number=len(self.picture.nodes), **more)
+    def node(self, label: str, kind: NodeKind, box: Box, **more: Any) -> PictureNode:
+        made = PictureNode(label, kind, box, number=len(self.picture.nodes), **more)
         self.picture.nodes.append(made)
         return made
 
-    def entity(self, entity: str, label: str, box: Box) -> DrawnNode:
+    def entity(self, entity: str, label: str, box: Box) -> PictureNode:
         kind: NodeKind = "literal" if entity in self.literals else "entity"
         made = self.node(label, kind, box, entity=entity, answer=fold(label) in self.wanted)
         self.known.setdefault(entity, made)
         return made
 
-    def edge(self, triple: Triple, subject: DrawnNode, end: DrawnNode) -> None:
+    def edge(self, triple: Triple, subject: PictureNode, end: PictureNode) -> None:
         """A triple as an edge from the node that was reached first."""
         self.drawn.add(triple["id"])
         if subject is end:
@@ -154,7 +154,7 @@ class _Drawing:
         qualifiers = "; ".join(f"{name.replace('_', ' ')}={value}" for name, value in triple["qualifiers"])
         label = triple["relation_label"] + (f" {{{qualifiers}}}" if qualifiers else "")
         said = f"{triple['subject_label']} — {label} → {triple['object_label']} ({triple['id']})"
-        self.picture.edges.append(DrawnEdge(left, right, label, left is subject, [triple["id"]], said))
+        self.picture.edges.append(PictureEdge(left, right, label, left is subject, [triple["id"]], said))
 
     def paths(self, box: Box) -> None:
         """The cited paths as they were walked, then every other triple that is not drawn yet."""
@@ -178,7 +178,7 @@ class _Drawing:
                 end = self.reach(triple, "object", box)
             self.edge(triple, subject, end)
 
-    def reach(self, triple: Triple, end: Literal["subject", "object"], box: Box) -> DrawnNode:
+    def reach(self, triple: Triple, end: Literal["subject", "object"], box: Box) -> PictureNode:
         label = triple["subject_label"] if end == "subject" else triple["object_label"]
         return self.known.get(triple[end]) or self.entity(triple[end], label, box)
 
@@ -220,7 +220,7 @@ class _Drawing:
         last = next((node for node in nodes if node.box is not box), None)
         if not linked and last and nodes[0].box is box:
             # What joins it is not cited: the chain is shown all the same.
-            self.picture.edges.append(DrawnEdge(last, nodes[0], forward=None))
+            self.picture.edges.append(PictureEdge(last, nodes[0], forward=None))
 
     def passages(self, box: Box) -> None:
         """The cited passages as notes, each beside the node it is about, and the answers that only they hold."""
@@ -228,30 +228,30 @@ class _Drawing:
         left = [
             text for text in self.answer["answers"] if fold(text) not in by_label or not by_label[fold(text)].answer
         ]
-        holders: defaultdict[str, list[DrawnNode]] = defaultdict(list)
+        holders: defaultdict[str, list[PictureNode]] = defaultdict(list)
         for passage in self.answer["evidence"]["passages"]:
             head = " / ".join(part for part in (passage["title"], passage["section"]) if part)
             said = ": ".join(part for part in (head, _around(passage["text"], self.answer["answers"])) if part)
             whole = f"[{passage['id']}] {head}: {passage['text']}"
             note = self.node(said, "passage", box, more=whole)
             if about := by_label.get(fold(passage["title"])):
-                self.picture.edges.append(DrawnEdge(about, note, forward=None))
+                self.picture.edges.append(PictureEdge(about, note, forward=None))
             held = f" {fold(passage['title'] + ' ' + passage['text'])} "
             for text in left:
                 if fold(text) and f" {fold(text)} " in held:
                     holders[text].append(note)
         for text, notes in holders.items():
             end = self.node(text, "answer", box, answer=True)
-            self.picture.edges += [DrawnEdge(note, end, forward=None) for note in notes]
+            self.picture.edges += [PictureEdge(note, end, forward=None) for note in notes]
 
     def fold_ends(self) -> None:
         """Long lists of ends become a few and "… and N more"."""
         degree = Counter(node for edge in self.picture.edges for node in (edge.left, edge.right))
-        groups: defaultdict[tuple[DrawnNode, str, bool | None], list[DrawnEdge]] = defaultdict(list)
+        groups: defaultdict[tuple[PictureNode, str, bool | None], list[PictureEdge]] = defaultdict(list)
         for edge in self.picture.edges:
             if edge.triples and degree[edge.right] == 1 and not edge.right.start:
                 groups[edge.left, self.triples[edge.triples[0]]["relation"], edge.forward].append(edge)
-        gone: set[DrawnNode | DrawnEdge] = set()
+        gone: set[PictureNode | PictureEdge] = set()
         for group in groups.values():
             ranked = sorted(group, key=lambda edge: not edge.right.answer)
             room = MOST_ANSWERS if ranked[0].right.answer else MOST_ENDS
@@ -262,7 +262,7 @@ class _Drawing:
         self.picture.nodes = [node for node in self.picture.nodes if node not in gone]
         self.picture.edges = [edge for edge in self.picture.edges if edge not in gone]
 
-    def _fold(self, first: DrawnEdge, others: Sequence[DrawnEdge]) -> None:
+    def _fold(self, first: PictureEdge, others: Sequence[PictureEdge]) -> None:
         """Let one edge, and the node at its end, stand for others too."""
         edges = [first, *others]
         node = first.right

@@ -7,7 +7,7 @@ import json
 from collections.abc import Iterator, Sequence
 
 from thinkgraph.plot.layout import BOLD, LABEL_SIZE, LINE, MARGIN, NODE_SIZE, PAD, lay_out, plain, width, wrap
-from thinkgraph.plot.picture import Area, Box, DrawnEdge, DrawnNode, Picture
+from thinkgraph.plot.picture import Area, Box, Picture, PictureEdge, PictureNode
 from thinkgraph.state.answer import Answer
 
 _FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
@@ -112,7 +112,7 @@ def _box(box: Box) -> str:
     )
 
 
-def _line(edge: DrawnEdge) -> str:
+def _line(edge: PictureEdge) -> str:
     (x, y), *others = edge.points
     path = [f"M{x:.1f} {y:.1f}"]
     # Straight beside its node, then in turn a swing from one height to another and a straight piece.
@@ -132,7 +132,7 @@ def _line(edge: DrawnEdge) -> str:
     )
 
 
-def _label(edge: DrawnEdge) -> str:
+def _label(edge: PictureEdge) -> str:
     (left, y), (right, _) = edge.points[-2:]
     wide = width(edge.label, LABEL_SIZE)
     # Beside the node that the edge reaches, with room for an arrow's head.
@@ -143,7 +143,7 @@ def _label(edge: DrawnEdge) -> str:
     )
 
 
-def _node(node: DrawnNode) -> str:
+def _node(node: PictureNode) -> str:
     note = node.kind == "passage"
     size = LABEL_SIZE if note else NODE_SIZE
     style = ["node", node.kind, *(["start"] if node.start else []), *(["answer"] if node.answer else [])]

@@ -12,7 +12,7 @@ from pydantic import PrivateAttr
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.perfect import prompt_reading as reading
-from thinkgraph.eval.perfect.prompt_reading import Finding, Shown, fact_key, key, passage_fits
+from thinkgraph.eval.perfect.prompt_reading import Finding, PromptEvidence, fact_key, key, passage_fits
 from thinkgraph.eval.perfect.subquestions import Derived, derive, linking, look_ups, recognise
 from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
 from thinkgraph.prompts.kinds import ExtractedKey
@@ -187,7 +187,7 @@ class PerfectChooser(RuleBasedChatModel):
 def _finding(gold: Gold | None, call: Call) -> Finding:
     if gold is None:
         return Finding()
-    shown = Shown.of(call.prompt)
+    shown = PromptEvidence.of(call.prompt)
     parts = derive(gold) if shown.answered and len(gold.hops) > 1 else []
     told = {
         place: (line, answers)
@@ -202,7 +202,7 @@ def _picked(gold: Gold, call: Call, options: Sequence[Item]) -> list[int]:
     """The gold starts where the options hold any and nothing has been found yet; else everything gold."""
     if not gold.is_answerable:
         return []
-    if not Shown.of(call.prompt).facts:
+    if not PromptEvidence.of(call.prompt).facts:
         named = {key(gold.other), *(key(gold.entities[start]) for start in gold.starts)} - {""}
         starts = {key(gold.lines[start]) for start in gold.starts if start in gold.lines}
         fitting = [item for item in options if item.label and key(item.label) in named]
@@ -213,11 +213,11 @@ def _picked(gold: Gold, call: Call, options: Sequence[Item]) -> list[int]:
             return chosen
     fitting = [item for item in options if is_gold(gold, item)]
     if all(item.hops for item in fitting):
-        return _best_first(gold, Shown.of(call.prompt), fitting)
+        return _best_first(gold, PromptEvidence.of(call.prompt), fitting)
     return [item.number for item in fitting]
 
 
-def _best_first(gold: Gold, shown: Shown, options: Sequence[Item]) -> list[int]:
+def _best_first(gold: Gold, shown: PromptEvidence, options: Sequence[Item]) -> list[int]:
     """Options that show gold facts which the evidence does not: those nearest the end first, then those with most of them.
 
     Where none shows anything new, there is nothing to choose.
@@ -386,7 +386,7 @@ def _searches(gold: Gold, call: Call) -> Iterator[dict[str, Any]]:
     """Gold statements that can be looked for now: from named starts, or from what a line shows."""
     if not gold.is_answerable:
         return
-    shown = {name for fact in Shown.of(call.prompt).facts for name in (fact[0], fact[2])}
+    shown = {name for fact in PromptEvidence.of(call.prompt).facts for name in (fact[0], fact[2])}
     for hop in gold.hops:
         for source in hop.sources if not hop.is_text else ():
             if not hop.takes or key(source) in shown:

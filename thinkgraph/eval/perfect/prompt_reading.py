@@ -43,7 +43,7 @@ class Listed:
 
 
 @dataclass
-class Shown:
+class PromptEvidence:
     """The facts, lists and passages that the evidence of a prompt shows, by line number."""
 
     facts: dict[Fact, int] = field(default_factory=dict)
@@ -57,7 +57,7 @@ class Shown:
     """Lines of no sort (a community put into prose), lower case."""
 
     @classmethod
-    def of(cls, prompt: ParsedPrompt) -> Shown:
+    def of(cls, prompt: ParsedPrompt) -> PromptEvidence:
         """Read a prompt's `## Evidence`; where there is none, every section that is not known to be something else."""
         shown = cls()
         names = (
@@ -134,7 +134,7 @@ class Finding:
     """Place of the first hop that is not wholly shown."""
 
 
-def judge(gold: Gold, shown: Shown, told: Mapping[int, Told] | None = None) -> Finding:
+def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told] | None = None) -> Finding:
     """Answer a question from what is shown, if every gold fact it needs is there.
 
     Args:
@@ -168,7 +168,7 @@ def judge(gold: Gold, shown: Shown, told: Mapping[int, Told] | None = None) -> F
     return finding
 
 
-def _led_to(gold: Gold, shown: Shown) -> tuple[list[str], set[int]]:
+def _led_to(gold: Gold, shown: PromptEvidence) -> tuple[list[str], set[int]]:
     """The ends of a chain that shown facts lead to from its start, hop by hop, with the lines that show them."""
     if gold.operation != "chain" or len(gold.finals) != 1 or any(hop.is_text for hop in gold.hops):
         return [], set()
@@ -189,7 +189,7 @@ def _led_to(gold: Gold, shown: Shown) -> tuple[list[str], set[int]]:
     return ends, (lines - {0} if ends else set())
 
 
-def _granted(gold: Gold, hop: GoldHop, told: Told, shown: Shown, found: list[str]) -> bool:
+def _granted(gold: Gold, hop: GoldHop, told: Told, shown: PromptEvidence, found: list[str]) -> bool:
     """Whether an answered question tells all that a hop reaches; then its facts count as shown."""
     line, answers = told
     given = set(map(key, answers))
@@ -206,7 +206,7 @@ def _granted(gold: Gold, hop: GoldHop, told: Told, shown: Shown, found: list[str
     return True
 
 
-def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:
+def _facts_shown(hop: GoldHop, shown: PromptEvidence, finding: Finding) -> bool:
     whole = bool(hop.facts)
     for fact in hop.facts:
         line = shown.line_of(fact)
@@ -218,7 +218,7 @@ def _facts_shown(hop: GoldHop, shown: Shown, finding: Finding) -> bool:
     return whole
 
 
-def _text_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding, found: list[str]) -> bool:
+def _text_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Finding, found: list[str]) -> bool:
     final = hop in [gold.hops[place] for place in gold.finals]
     for number, text in shown.passages:
         if not any(passage_fits(text, passage, gold.answers if final else ()) for passage in hop.passages):
@@ -232,7 +232,7 @@ def _text_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding, found:
     return False
 
 
-def _lists_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding) -> bool:
+def _lists_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Finding) -> bool:
     if gold.operation == "yesno" and _other_shown(gold, hop, shown):
         return True
     lists = [shown.full_list(hop, source) for source in hop.sources]
@@ -242,18 +242,18 @@ def _lists_shown(gold: Gold, hop: GoldHop, shown: Shown, finding: Finding) -> bo
     return all(lists)
 
 
-def _other_shown(gold: Gold, hop: GoldHop, shown: Shown) -> bool:
+def _other_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence) -> bool:
     return any(shown.line_of(fact) is not None for fact in hop.facts if key(hop.end_of(fact)) == key(gold.other))
 
 
-def _shown_ends(hop: GoldHop, shown: Shown) -> Iterator[tuple[str, str]]:
+def _shown_ends(hop: GoldHop, shown: PromptEvidence) -> Iterator[tuple[str, str]]:
     """(source, end) of the gold facts that are shown."""
     for fact in hop.facts:
         if shown.line_of(fact) is not None:
             yield hop.source_of(fact), hop.end_of(fact)
 
 
-def _answers(gold: Gold, shown: Shown, finding: Finding) -> list[str]:
+def _answers(gold: Gold, shown: PromptEvidence, finding: Finding) -> list[str]:
     finals = [gold.hops[place] for place in gold.finals]
     reached = [[end for _, end in _shown_ends(hop, shown)] for hop in finals]
     match gold.operation:

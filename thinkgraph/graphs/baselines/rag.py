@@ -23,7 +23,7 @@ from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
 
-RAG_ROLE, KG_RAG_ROLE = "rag.answer", "kg_rag.answer"
+RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
 
 
 def _roles(role: str, ranker: str) -> Sequence[str]:

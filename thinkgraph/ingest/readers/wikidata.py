@@ -19,7 +19,7 @@ _ID = re.compile(r"[QPL][1-9]\d*(?:-[FS][1-9]\d*)?")
 _INSTANCE_OF = "P31"
 
 
-class Shown(NamedTuple):
+class ItemText(NamedTuple):
     """A value: an entity's id, or a text that may need the label of a unit."""
 
     text: str
@@ -135,7 +135,7 @@ def _best(claims: Iterable[Any]) -> Sequence[Mapping[str, Any]]:
     return preferred or [claim for claim in found if claim.get("rank", "normal") == "normal"]
 
 
-def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, Shown]]:
+def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, ItemText]]:
     found = _mapping(claim.get("qualifiers"))
     order = claim.get("qualifiers-order")
     for prop in order if isinstance(order, list) else found:
@@ -146,7 +146,7 @@ def _qualifiers(claim: Mapping[str, Any]) -> Iterator[tuple[str, Shown]]:
                 yield prop, value
 
 
-def _value(snak: Mapping[str, Any]) -> Shown | None:
+def _value(snak: Mapping[str, Any]) -> ItemText | None:
     """The value of a snak; None for what is unknown, of a kind that is left out, or malformed."""
     if snak.get("snaktype") != "value" or snak.get("datatype") in SKIPPED_TYPES:
         return None
@@ -162,40 +162,42 @@ def _value(snak: Mapping[str, Any]) -> Shown | None:
         return None
 
 
-def _of_mapping(kind: str, value: Mapping[str, Any]) -> Shown | None:
+def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
     if kind == "wikibase-entityid":
         # Dumps before 2014 have the number only.
         id_ = value.get("id") or f"{'P' if value['entity-type'] == 'property' else 'Q'}{int(value['numeric-id'])}"
-        return Shown(id_, "item") if _ID.fullmatch(id_) else None
+        return ItemText(id_, "item") if _ID.fullmatch(id_) else None
     if kind == "time":
         return _shown(time_text(value["time"], int(value["precision"])), "time")
     if kind == "quantity":
         unit = str(value.get("unit", "1"))
-        return Shown(quantity_text(value["amount"]), "quantity", "" if unit in NO_UNIT else unit.removeprefix(ENTITY))
+        return ItemText(
+            quantity_text(value["amount"]), "quantity", "" if unit in NO_UNIT else unit.removeprefix(ENTITY)
+        )
     if kind == "monolingualtext":
         return _shown(value["text"], str(value["language"]))
     if kind == "globecoordinate":
-        return Shown(place_text(value["latitude"], value["longitude"]), "place")
+        return ItemText(place_text(value["latitude"], value["longitude"]), "place")
     return None
 
 
-def _shown(text: str, kind: str) -> Shown | None:
+def _shown(text: str, kind: str) -> ItemText | None:
     one_line = " ".join(_text(text).split())
-    return Shown(one_line, kind or "") if one_line else None
+    return ItemText(one_line, kind or "") if one_line else None
 
 
 def _resolved(row: Any, facts: Facts) -> TripleRow:
     subject, prop, value, qualifiers = row
-    pairs = tuple((facts.label(name), _written(Shown(*one), facts)) for name, one in qualifiers)
-    shown = Shown(*value)
+    pairs = tuple((facts.label(name), _written(ItemText(*one), facts)) for name, one in qualifiers)
+    shown = ItemText(*value)
     return subject, prop, _literal(shown, facts), pairs, None if shown.kind == "item" else shown.kind
 
 
-def _literal(value: Shown, facts: Facts) -> str:
+def _literal(value: ItemText, facts: Facts) -> str:
     return quantity_text(value.text, facts.label(value.unit)) if value.unit else value.text
 
 
-def _written(value: Shown, facts: Facts) -> str:
+def _written(value: ItemText, facts: Facts) -> str:
     return facts.label(value.text) if value.kind == "item" else _literal(value, facts)
 
 

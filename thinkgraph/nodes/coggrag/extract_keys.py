@@ -29,7 +29,7 @@ def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
     try:
         found = yield from requests.call(
             KEYS,
-            f"coggrag.{level}_keys",
+            f"coggrag.extract_keys_{level}",
             {
                 "question": safe_block(state["question"]),
                 "questions": numbered(safe_label(question) for question in questions),

@@ -21,7 +21,7 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]
     lines = candidate_lines(candidates, triples, settings.option_tokens)
     numbers = yield from requests.call(
         PICK,
-        "fasttog.prune",
+        "fasttog.community_prune",
         {
             "question": safe_block(state["question"]),
             "entities": start_lines(state["subjects"]),

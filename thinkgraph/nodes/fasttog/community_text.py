@@ -17,7 +17,7 @@ from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_check import check
 
-ROLE = "fasttog.describe"
+ROLE = "fasttog.community_text"
 """Its calls are no part of the method's bound: T2T needs none."""
 BY_RULE = "t2t"
 _G2T = "g2t:"

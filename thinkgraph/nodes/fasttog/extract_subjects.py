@@ -28,7 +28,7 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
     yield from warm_up(settings)
     names = yield from requests.call(
         NAMES,
-        "fasttog.subjects",
+        "fasttog.extract_subjects",
         {"question": safe_block(state["question"])},
         shape=Shape(explain=settings.explain),
         fallback=[],

@@ -22,7 +22,7 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
     if len(lines) > 1:
         numbers = yield from requests.call(
             PICK,
-            "fasttog.headers",
+            "fasttog.header_choice",
             {
                 "question": safe_block(state["question"]),
                 "entities": start_lines(state["subjects"]),

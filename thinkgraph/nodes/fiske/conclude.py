@@ -126,7 +126,7 @@ def _closing_call(
         "task": task_words(settings.task, own=settings.own_knowledge),
         "next": _NEXT_PARTIAL if outcome == "partial" else _NEXT,
     }
-    return (yield from judge("fiske.answer", inputs, settings, evidence=len(context.lines)))
+    return (yield from judge("fiske.conclude", inputs, settings, evidence=len(context.lines)))
 
 
 def _decide(
