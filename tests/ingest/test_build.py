@@ -21,6 +21,7 @@ from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest import world as world_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
+from thinkgraph.ingest.neo4j.kb_rows import KbRows
 from thinkgraph.ingest.writers import adjacency
 from thinkgraph.ingest.writers import rows as rows_module
 from thinkgraph.tools.encoders import embeddings
@@ -522,3 +523,14 @@ def test_world(tmp_path, files, monkeypatch):
     (data / "triples.tsv").unlink()
     with pytest.raises(KnowledgeError, match="install"):
         Knowledge.open("world")
+
+
+def test_triples_are_exported_relation_by_relation(tmp_path):
+    (tmp_path / "t.tsv").write_text("".join(f"n{i % 7}\tr{i % 3}\tn{i * 5 % 11}\n" for i in range(90)))
+    build_kb(tmp_path / "kb", triples=[tmp_path / "t.tsv"], index=False)
+    with KbRows(tmp_path / "kb") as rows:
+        found = list(rows.triples())
+        places = [row.place for row in found]
+        assert places == sorted(places)
+        assert len({row.relation for row in found}) == 3
+        assert list(rows.triples(after=places[40])) == found[41:]

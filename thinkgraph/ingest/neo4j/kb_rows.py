@@ -17,9 +17,11 @@ from thinkgraph.tools.sqlite.file import ReadOnlyFile
 from thinkgraph.tools.sqlite.graph_schema import ALIAS
 from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
 
+# The limit, which is none, keeps SQLite from dropping the inner order.
 _TRIPLES = """
-SELECT t.relation, t.id, s.key, r.name, o.key, o.literal, q.pairs
-FROM (SELECT id FROM triple WHERE (relation, id) > (?, ?) ORDER BY relation, id) i CROSS JOIN triple t ON t.id = i.id
+SELECT t.relation, t.id, s.key, r.name, o.key, o.literal, q.pairs FROM (
+    SELECT id FROM triple WHERE (relation, id) > (?, ?) ORDER BY relation, id LIMIT -1
+) i CROSS JOIN triple t ON t.id = i.id
 CROSS JOIN node s ON s.id = t.subject CROSS JOIN relation r ON r.id = t.relation CROSS JOIN node o ON o.id = t.object
 LEFT JOIN qualifier q ON q.id = t.qualifiers
 """
