@@ -14,7 +14,7 @@ from thinkgraph.tools.progress import Progress
 from thinkgraph.tools.sqlite import graph_schema as schema
 
 _BATCH = 10_000
-_INDEX_MEMORY = 64 << 20
+_INDEX_MEMORY = 32 << 20
 """Bytes of new entries that each full-text index keeps before it writes them out."""
 _INDEXES = ("name_word", "name_gram")
 

@@ -13,8 +13,8 @@ import numpy.typing as npt
 
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
 
-RUN_ROWS = 1_000_000
-"""Rows sorted at a time: about 60 MB with the sort's own copies."""
+RUN_ROWS = 500_000
+"""Rows sorted at a time."""
 _CHUNK_ROWS = 50_000
 _STATEMENT_ROWS = 250
 
