@@ -22,7 +22,7 @@ PRINTED = {
     "own_prompt": ["changed: tog2.reason\n", "Paramaribo (grounded)"],
     "choose_a_method": ["tog2     grounded ", "Bangui", "fiske ", "coggrag ", "kg_rag ", "direct   unknown "],
     "pause_and_edit": [
-        "paused before: reason",
+        "paused before: context_retrieval",
         "starts from: Suriname",
         "edited: Georgetown",
         "as it was: Paramaribo",

@@ -67,7 +67,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
         method=old["method"],
         model=old["model"],
         kb=noted(old["kb"]) if args.kb is None else kb_spec(args.kb),
-        text=old["text"] if args.text is None else text_spec(args.text),
+        text=old.get("text") if args.text is None else text_spec(args.text),
         settings=old["settings"],
         prompts=absolute(args.prompts) or old["prompts"],
         prices=absolute(args.prices) or old["prices"],

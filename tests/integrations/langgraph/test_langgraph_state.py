@@ -27,7 +27,7 @@ def paused(dev: Dev, thread: str) -> dict[str, Any]:
     """Run up to the choice of topics; the state that is there then."""
     dev.client.runs.wait(thread, "tog2", input={"question": QUESTION}, context=BM25, interrupt_after=["topic_prune"])
     state = dev.client.threads.get_state(thread)
-    assert state["next"] == ["reason"]
+    assert state["next"] == ["context_retrieval"]
     values: Any = state["values"]
     assert [topic["label"] for topic in values["topics"]] == ["Panama"]
     return dict(values)
