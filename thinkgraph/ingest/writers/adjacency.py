@@ -38,7 +38,7 @@ def write_triples(
                 told(triples)
                 subject, relation, obj, qualifiers = run.T
                 numbers = np.arange(triples + 1, triples + 1 + len(run))
-                insert_numbers(db, "triple", numbers, subject, relation, obj, qualifiers)
+                insert_numbers(db, "triple (subject, relation, object, qualifiers)", subject, relation, obj, qualifiers)
                 _write_edges(db, OUT, subject, relation, triples + 1)
                 out.write(np.column_stack((obj, relation, numbers)).astype(np.int32).data)
                 loops.append(numbers[subject == obj])
@@ -50,7 +50,7 @@ def write_triples(
             told(triples + placed)
             node, relation, numbers = run.T
             places = np.arange(placed + 1, placed + 1 + len(run))
-            insert_numbers(db, "inverse", places, numbers)
+            insert_numbers(db, "inverse (triple)", numbers)
             _write_edges(db, IN, node, relation, placed + 1)
             is_loop = np.isin(numbers, looped)
             insert_numbers(db, "loop", node[is_loop], places[is_loop])
