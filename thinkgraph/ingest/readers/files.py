@@ -5,12 +5,24 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import islice, repeat
 from pathlib import Path
 from typing import NamedTuple, TypeAlias
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.readers.lines import Format, format_of, open_binary, read_cells, read_objects, sample_of
+from thinkgraph.ingest.readers.lines import (
+    SIGNS,
+    Format,
+    cells_of,
+    format_of,
+    numbered_lines,
+    open_binary,
+    plain_cells,
+    read_blocks,
+    read_cells,
+    read_objects,
+    sample_of,
+)
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.values import value_kind
@@ -84,6 +96,7 @@ class ColumnLayout:
         columns = _header(head[0]) if head else None
         self.headed = columns is not None
         self.subject, self.relation, self.object, self.flag = columns or (0, 1, 2, -1)
+        self.in_order = (self.subject, self.relation, self.object, self.flag) == (0, 1, 2, -1)
         self.needed = 1 + max(self.subject, self.relation, self.object)
         self._named: dict[int, str] = {}
         if columns:
@@ -114,13 +127,29 @@ class ColumnLayout:
 
 def _triples_of_cells(path: Path, form: Format, rejects: Rejects) -> Iterator[TripleRow]:
     layout = ColumnLayout.of(path, form)
+    if form in SIGNS and layout.in_order:
+        return _triples_of_blocks(path, form, layout, rejects)
     rows = read_cells(path, form, rejects)
     if layout.headed:
         next(rows)
-    return triples_in(rows, layout, path, rejects)
+    return _triples_in(rows, layout, path, rejects)
 
 
-def triples_in(
+def _triples_of_blocks(path: Path, form: Format, layout: ColumnLayout, rejects: Rejects) -> Iterator[TripleRow]:
+    """The same many lines at a time where they have three plain cells each, which takes a quarter of the time."""
+    header = layout.headed
+    with open_binary(path) as stream:
+        for first, block in read_blocks(stream):
+            cells = None if header else plain_cells(block, SIGNS[form], _COLUMNS)
+            if cells and not any(obj[0] == '"' for obj in cells[2::3]):
+                yield from zip(cells[::3], cells[1::3], cells[2::3], repeat(()), repeat(None))
+                continue
+            rows = cells_of(numbered_lines(path, first, block, rejects), path, form, rejects)
+            header = header and next(rows, None) is None
+            yield from _triples_in(rows, layout, path, rejects)
+
+
+def _triples_in(
     rows: Iterable[tuple[int, Sequence[str]]], layout: ColumnLayout, path: Path, rejects: Rejects
 ) -> Iterator[TripleRow]:
     """The triples in rows (line number, cells) without a header; malformed ones go to `rejects`."""

@@ -10,8 +10,11 @@ import json
 import zlib
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
+from io import BytesIO
 from pathlib import Path
 from typing import IO, Any, Literal, cast
+
+import numpy as np
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.rejects import Rejects
@@ -27,9 +30,12 @@ _SUFFIXES: dict[str, Format] = {
     ".ndjson": "jsonl",
     ".json": "jsonl",
 }
+SIGNS: dict[Format, str] = {"tsv": "\t", "pipe": "|"}
+"""What parts the cells where no cell is quoted."""
 _DELIMITERS: dict[Format, str] = {"csv": ",", "semicolons": ";", "quoted-tsv": "\t"}
 _OPENERS: dict[str, Callable[..., Any]] = {".gz": gzip.open, ".bz2": bz2.open}
 _SAMPLE_LINES = 200
+_BLOCK = 1 << 18
 _BAD_SHARE = 0.1
 _QUOTED_SHARE = 0.9
 LINE_LIMIT = 64 * 1024 * 1024
@@ -56,26 +62,24 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
 def read_lines(path: Path, rejects: Rejects) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank; undecodable lines become rejects."""
     with open_binary(path) as stream:
-        yield from decoded(path, _raw_lines(path, stream), rejects)
+        for first, block in read_blocks(stream):
+            yield from numbered_lines(path, first, block, rejects)
 
 
-def _raw_lines(path: Path, stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
-    number = 0
-    while raw := stream.readline(LINE_LIMIT):
-        number += 1
-        if len(raw) == LINE_LIMIT:
-            raise line_too_long(path, number)
-        yield number, raw
+def read_blocks(stream: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+    """The number of a line, and it with as many more as fit into a block; what is longer than a line may be is cut."""
+    first = 1
+    while block := stream.read(_BLOCK):
+        block += stream.readline(LINE_LIMIT)
+        yield first, block
+        first += block.count(b"\n")
 
 
-def line_too_long(path: Path, number: int) -> KnowledgeError:
-    """The error for a line of `LINE_LIMIT` bytes or more."""
-    return KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
-
-
-def decoded(path: Path, raws: Iterable[tuple[int, bytes]], rejects: Rejects) -> Iterator[tuple[int, str]]:
-    """Number and text of each line that is not blank, from numbers and bytes; undecodable lines become rejects."""
-    for number, raw in raws:
+def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> Iterator[tuple[int, str]]:
+    """Number and text of each line of a block that is not blank; undecodable lines become rejects."""
+    for number, raw in enumerate(BytesIO(block), first):
+        if len(raw) >= LINE_LIMIT:
+            raise KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
             raw = raw[3:]  # noqa: PLW2901 (the line without the file's mark)
         try:
@@ -87,6 +91,22 @@ def decoded(path: Path, raws: Iterable[tuple[int, bytes]], rejects: Rejects) -> 
             rejects.add(path, number, "contains a NUL character")
         elif line and not line.isspace():
             yield number, line.rstrip("\r\n")
+
+
+def plain_cells(block: bytes, sign: str, columns: int) -> list[str] | None:
+    """The cells of all lines in a block, one after another; None unless every line has so many, and none is empty."""
+    codes = np.frombuffer(block, np.uint8)
+    marks = codes[(codes == ord(sign)) | (codes == ord("\n"))]
+    row = [ord(sign)] * (columns - 1) + [ord("\n")]
+    if len(marks) % columns or (marks.reshape(-1, columns) != row).any() or not block.endswith(b"\n"):
+        return None
+    if len(block) >= LINE_LIMIT or b"\0" in block or block.startswith(codecs.BOM_UTF8):
+        return None
+    try:
+        cells = [cell.strip() for cell in block[:-1].decode("utf-8").replace("\n", sign).split(sign)]
+    except UnicodeDecodeError:
+        return None
+    return cells if all(cells) else None
 
 
 def sample_of(path: Path) -> list[str]:
@@ -154,8 +174,7 @@ def cells_of(
     lines: Iterable[tuple[int, str]], path: Path, form: Format, rejects: Rejects
 ) -> Iterator[tuple[int, list[str]]]:
     """Line number and cells of each row in lines of a TSV, CSV or pipe file."""
-    if form in ("tsv", "pipe"):
-        sign = "\t" if form == "tsv" else "|"
+    if sign := SIGNS.get(form):
         for number, line in lines:
             yield number, line.split(sign)
         return

@@ -146,7 +146,7 @@ class TripleLoader:
         relations = [known[name] for name in names]
         ends: list[str | tuple[str]] = [""] * (2 * len(batch))
         ends[::2], ends[1::2] = subjects, objects
-        typed = any(datatype is not None for datatype in datatypes)
+        typed = datatypes.count(None) < len(batch)
         if typed or forced:
             # A literal is another node than the entity of the same name.
             ends[1::2] = [

@@ -9,7 +9,7 @@ from types import TracebackType
 from typing import Self, TypeAlias
 
 from thinkgraph.ingest.writers.rows import fast_database, insert_rows
-from thinkgraph.tools.linking.names import folded, folded_words, key_label, normal_name
+from thinkgraph.tools.linking.names import folded_words, key_label, normal_name, without_accents
 from thinkgraph.tools.progress import Progress
 from thinkgraph.tools.sqlite import graph_schema as schema
 
@@ -103,7 +103,7 @@ class NameWriter:
                     seen.add(alias)
                     others.append((node, schema.ALIAS, alias, text))
         found = labels + others
-        bare = [folded(text) for *_, text in found]
+        bare = [without_accents(norm) for _, _, norm, _ in found]
         spoken = [folded_words(text) for text in bare]
         first = self._number + 1
         insert_rows(self._db, "name_word (rowid, words)", list(enumerate(map(" ".join, spoken), first)))

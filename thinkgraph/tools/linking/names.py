@@ -30,7 +30,11 @@ def normal_name(text: str) -> str:
 
 def folded(text: str) -> str:
     """The normal name without Latin, Greek and Cyrillic accents; other scripts keep their marks, which are vowels."""
-    name = normal_name(text)
+    return without_accents(normal_name(text))
+
+
+def without_accents(name: str) -> str:
+    """The folded form of a name that is normal already."""
     if name.isascii():
         return name
     bare = unicodedata.normalize("NFC", unicodedata.normalize("NFD", name).translate(_MARKS))
