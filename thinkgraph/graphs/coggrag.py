@@ -16,7 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite, Send
 
 from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import tasks
+from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
 from thinkgraph.nodes.coggrag.conclude import conclude, trace
 from thinkgraph.nodes.coggrag.decompose import decompose
 from thinkgraph.nodes.coggrag.extract_keys import extract_keys
@@ -30,9 +30,8 @@ from thinkgraph.nodes.coggrag.verify import verify
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.base import AnswerOutput, QuestionInput
 from thinkgraph.state.coggrag import (
     CogGragSettings,
     CogGragState,
@@ -62,10 +61,6 @@ def _fresh() -> Update:
     return {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "linked", "solved", "unfollowed")}
 
 
-def _settings(state: CogGragState | QuestionState) -> CogGragSettings:
-    return CogGragSettings.model_validate(state["manifest"]["settings"])
-
-
 def _last_calls(settings: CogGragSettings) -> int:
     """Calls kept back for the root: its answer, and its verification."""
     return 2 if settings.verify else 1
@@ -73,7 +68,7 @@ def _last_calls(settings: CogGragSettings) -> int:
 
 def _after_mind_map(state: CogGragState) -> str | list[Send]:
     """A decomposition of every open question, or the keys of the whole map."""
-    settings, nodes = _settings(state), state["mind_map"]
+    settings, nodes = settings_in(state, CogGragSettings), state["mind_map"]
     if state["stopped"]:
         # The last calls are the root's; the questions' own words are keys enough.
         return "retrieve"
@@ -101,7 +96,7 @@ def _extract(state: CogGragState, settings: CogGragSettings) -> list[Send]:
 
 
 def _next_wave(state: CogGragState) -> list[Send]:
-    settings = _settings(state)
+    settings = settings_in(state, CogGragSettings)
     wave = inquiries(state, settings)
     keep = 0 if wave[0]["id"] == ROOT else _last_calls(settings)
     parts = ((inquiry["id"], inquiry) for inquiry in wave)
@@ -116,7 +111,7 @@ def _after_conclude(state: CogGragState) -> str:
 
 def _after_answer(state: QuestionState) -> str:
     """Verify an answer, unless it was the last re-think's, there is none to verify, or a ceiling is reached."""
-    settings, attempts = _settings(state), state["solved"][state["id"]]["attempts"]
+    settings, attempts = settings_in(state, CogGragSettings), state["solved"][state["id"]]["attempts"]
     if not settings.verify or state["stopped"] or not 1 <= len(attempts) <= settings.rethinks:
         return END
     return "verify" if attempts[-1]["answers"] or not settings.skip_settled else END
@@ -144,18 +139,18 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        CogGragState, context_schema=CogGragSettings, input_schema=QuestionInput, output_schema=AnswerOutput
-    )
-    graph.add_node("begin", run.node("begin", begin("coggrag", roles, _fresh), entry=True))
-    graph.add_node("mind_map", run.node("mind_map", mind_map))
-    graph.add_node("decompose", run.node("decompose", decompose), input_schema=DecomposeTask)
-    graph.add_node("extract_keys", run.node("extract_keys", extract_keys), input_schema=KeysTask)
-    graph.add_node("retrieve", run.node("retrieve", retrieve))
+    nodes: dict[str, NodeFunction] = {
+        "begin": begin("coggrag", roles, _fresh),
+        "mind_map": mind_map,
+        "decompose": decompose,
+        "extract_keys": extract_keys,
+        "retrieve": retrieve,
+        "conclude": conclude,
+        "answer": answer("coggrag.reason", trace=trace),
+    }
+    payloads = {"decompose": DecomposeTask, "extract_keys": KeysTask}
+    graph = state_graph(run, CogGragState, CogGragSettings, nodes, payloads)
     graph.add_node("question", run.branch(question(run)), input_schema=QuestionTask)
-    graph.add_node("conclude", run.node("conclude", conclude))
-    graph.add_node("answer", run.node("answer", answer("coggrag.reason", trace=trace)))
-    graph.add_edge(START, "begin")
     graph.add_edge("begin", "mind_map")
     graph.add_conditional_edges("mind_map", _after_mind_map, ["decompose", "extract_keys", "retrieve"])
     graph.add_edge("decompose", "mind_map")
@@ -163,7 +158,6 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("retrieve", _next_wave, ["question"])
     graph.add_edge("question", "conclude")
     graph.add_conditional_edges("conclude", _after_conclude, ["retrieve", "answer"])
-    graph.add_edge("answer", END)
     return graph
 
 

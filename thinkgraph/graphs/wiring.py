@@ -20,7 +20,7 @@ S = TypeVar("S", bound=RunSettings)
 T = TypeVar("T")
 
 
-def settings_in(state: RunState, schema: type[S]) -> S:
+def settings_in(state: RunState | TaskState, schema: type[S]) -> S:
     """The run's settings, for what decides where it goes on."""
     return schema.model_validate(state["manifest"]["settings"])
 
