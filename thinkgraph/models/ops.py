@@ -33,7 +33,7 @@ class Blocking(Op[T]):
 
 @dataclass(frozen=True)
 class SendRequest(Op[Any]):
-    """Send one request to a model. Sends back a `Reply`."""
+    """Send one request to a model. Sends back a `ModelReply`."""
 
     client: ChatClient
     messages: Sequence[Message]

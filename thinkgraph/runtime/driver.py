@@ -1,4 +1,4 @@
-"""The two drivers that carry out what nodes ask for, and everything that happens once for all nodes.
+"""The driver that carries out what nodes ask for, and everything that happens once for all nodes.
 
 A node is a generator function `node(state, settings)` that yields requests (runtime/requests.py) and returns its state
 update. Here it becomes a LangGraph node with a sync and an async path over the same core: manifest check, budget,

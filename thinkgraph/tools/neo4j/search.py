@@ -120,9 +120,8 @@ class TextFinder:
         return [(str(element), float(score)) for element, score in found]
 
 
-HAS_INDEXES = (5, 13)
 HAS_SIMILARITY = (5, 18)
-"""Releases that search a vector index from a query's parameter, and that compare two vectors."""
+"""The first release that compares two vectors in a query."""
 _TRIED = 3
 _ALIKE = 0.9
 """Cosine from which a stored vector is taken for one of the encoder's own of the same text."""
