@@ -23,6 +23,8 @@ _CHUNK = 20_000
 _FACTS = 3
 _DESCRIPTION_LENGTH = 160
 _SMALL_DEGREE = 2_000
+_HUB, _RUN = 20, 10
+"""Of a node with so many times the triples that are wanted, runs of so many are drawn: far fewer pages are read."""
 
 _NODES = (
     "SELECT n.id, n.key, n.literal, n.label, n.type, n.description "
@@ -418,10 +420,13 @@ def _shortened(text: str) -> str:
 
 
 def _sample(total: int, limit: int, seed: int, *key: str) -> Iterable[int]:
-    """All indices below `total`, or `limit` of them in order, drawn by seed and key alone."""
+    """All indices below `total`, or `limit` of them in order, drawn by seed and key alone; from a hub in short runs."""
     if total <= limit:
         return range(total)
     if limit <= 0:
         return ()
     drawn = random.Random("\0".join((str(seed), str(limit), *key)).encode("utf-8", "surrogatepass"))  # noqa: S311
-    return sorted(drawn.sample(range(total), limit))
+    if total < _HUB * limit:
+        return sorted(drawn.sample(range(total), limit))
+    starts = sorted(drawn.sample(range(0, total - _RUN + 1, _RUN), -(-limit // _RUN)))
+    return [start + i for start in starts for i in range(_RUN)][:limit]
