@@ -302,7 +302,7 @@ def test_triples_are_not_read_again(tmp_path, files, monkeypatch):
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
 
 
-@pytest.mark.parametrize("where", ["adjacency._write_edges", "names.folded_words", "names.NameWriter.move"])
+@pytest.mark.parametrize("where", ["adjacency._write_edges", "names.key_label", "names.NameWriter.move"])
 def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")

@@ -16,7 +16,14 @@ from typing import Any, Literal
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.folder import BuildFolder, refuse_target
 from thinkgraph.ingest.readers.facts import Facts, Languages
-from thinkgraph.ingest.readers.files import TripleRow, read_aliases, read_entities, read_passages, read_triples
+from thinkgraph.ingest.readers.files import (
+    TripleBatch,
+    in_batches,
+    read_aliases,
+    read_entities,
+    read_passages,
+    read_triples,
+)
 from thinkgraph.ingest.readers.linked import LinkCounts, linked_passages
 from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
 from thinkgraph.ingest.readers.rejects import Reject, Rejects
@@ -311,8 +318,8 @@ class Build:
     def _triples(self, path: Path, facts: Facts | None, work: Path) -> LoadState:
         inputs = self.inputs
         with TripleLoader(path, progress=self.progress) as loader:
-            for rows in self._rows(facts, work):
-                loader.add(rows, literal_relations=self.literal_relations)
+            for batches in self._batches(facts, work):
+                loader.add(batches, literal_relations=self.literal_relations)
             if not loader.rows:
                 names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
                 first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
@@ -324,15 +331,15 @@ class Build:
                 loader.describe(read_entities(inputs.entities, self.rejects))
             return loader.finish(detect_literals=self.detect_literals)
 
-    def _rows(self, facts: Facts | None, work: Path) -> Iterator[Iterable[TripleRow]]:
+    def _batches(self, facts: Facts | None, work: Path) -> Iterator[Iterable[TripleBatch]]:
         """The triples of each file; what RDF and dumps say of entities beside them goes to `facts`."""
         for number, path in enumerate(self.inputs.triples):
             if facts is not None and rdf_form(path):
-                yield read_rdf(path, facts, self.rejects, number=number)
+                yield in_batches(read_rdf(path, facts, self.rejects, number=number))
             else:
                 yield read_triples(path, self.rejects)
         if facts is not None and self.inputs.wikidata:
-            yield read_wikidata(self.inputs.wikidata, facts, self.rejects, work)
+            yield in_batches(read_wikidata(self.inputs.wikidata, facts, self.rejects, work))
 
     @property
     def _encodes(self) -> bool:

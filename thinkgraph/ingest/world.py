@@ -65,7 +65,9 @@ def build_world(
     build_kb(
         folder,
         triples=[path for path in (triples, literals) if path],
-        literal_relations={row[1] for row in read_triples(literals, Rejects(strict=True))} if literals else (),
+        literal_relations={name for batch in read_triples(literals, Rejects(strict=True)) for name in batch.relations}
+        if literals
+        else (),
         entities=entities,
         aliases=aliases,
         passages=[passages] if passages else [],

@@ -21,7 +21,12 @@ from thinkgraph.tools.values import value_kind
 def rows_of(path: Path, content: str | bytes, rejects: Rejects | None = None) -> list[tuple]:
     raw = content.encode() if isinstance(content, str) else content
     path.write_bytes(gzip.compress(raw) if path.suffix == ".gz" else raw)
-    return list(read_triples(path, rejects if rejects is not None else Rejects(strict=True)))
+    found = []
+    for batch in read_triples(path, rejects if rejects is not None else Rejects(strict=True)):
+        none = [None] * len(batch.subjects)
+        columns = (*batch[:3], batch.qualifiers or [()] * len(none), batch.datatypes or none)
+        found += zip(*columns, strict=True)
+    return found
 
 
 PLAIN = [("a", "r", "b", (), None), ("c", "r", "d", (), None)]

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 
+from thinkgraph.ingest.readers.files import in_batches
 from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.nodes.fasttog.community_search import SearchOrigin, SearchResult, local_search
@@ -258,7 +259,7 @@ def hubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [("small", "near", f"s{i}", (), None) for i in range(HUB // 10)]
     rows += [(f"s{i}", "next", f"s{i + 1}", (), None) for i in range(HUB // 10 - 1)]
     with GraphWriter(path) as writer:
-        writer.add(rows)
+        writer.add(in_batches(rows))
         writer.finish(meta={"name": "hubs", "fingerprint": "f"})
     return path
 

@@ -8,7 +8,7 @@ from fake_graph import FakeGraph, entity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from thinkgraph.ingest.readers.files import EntityRow
+from thinkgraph.ingest.readers.files import EntityRow, in_batches
 from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.state.knowledge import Link
 from thinkgraph.testing.conformance.linker import LinkerConformance
@@ -25,7 +25,7 @@ class TestOverSqlite(LinkerConformance):
     def graph(self, tmp_path: Path) -> Iterator[SqliteGraphStore]:
         path = tmp_path / "graph.sqlite"
         with GraphWriter(path) as writer:
-            writer.add([(node["id"], "in", "world", (), None) for node, _ in self.entities])
+            writer.add(in_batches((node["id"], "in", "world", (), None) for node, _ in self.entities))
             writer.finish(
                 meta={"name": "linker", "fingerprint": "f"},
                 entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],

@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.ingest.readers.files import EntityRow, read_triples
+from thinkgraph.ingest.readers.files import EntityRow, in_batches, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.testing.conformance import graph_data
@@ -23,7 +23,8 @@ META = {"name": "test", "fingerprint": "f1"}
 
 def build(path: Path, rows, **options) -> Path:
     with GraphWriter(path) as writer:
-        writer.add([(*row[:3], row[3] if len(row) > 3 else (), row[4] if len(row) > 4 else None) for row in rows])
+        full = [(*row[:3], row[3] if len(row) > 3 else (), row[4] if len(row) > 4 else None) for row in rows]
+        writer.add(in_batches(full))
         writer.finish(meta=META, **options)
     return path
 
@@ -229,7 +230,7 @@ def test_hub_pairs_in_edges_among(tmp_path):
 def test_a_damaged_graph_says_so(tmp_path, damage):
     path = tmp_path / "graph.sqlite"
     with GraphWriter(path) as writer:
-        writer.add([("a", "r", "b", (), None), ("b", "r", "a", (), None), ("a", "s", "a", (), None)])
+        writer.add(in_batches([("a", "r", "b", (), None), ("b", "r", "a", (), None), ("a", "s", "a", (), None)]))
         writer.finish(meta={"name": "t", "fingerprint": "f"})
     db = sqlite3.connect(path)
     with db:

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import numpy as np
 
-from thinkgraph.ingest.writers.rows import Numbers, insert_numbers, sorted_runs
+from thinkgraph.ingest.writers.rows import Numbers, insert, sorted_runs
 from thinkgraph.tools.sqlite.graph_schema import IN, OUT
 
 
@@ -38,7 +38,7 @@ def write_triples(
                 told(triples)
                 subject, relation, obj, qualifiers = run.T
                 numbers = np.arange(triples + 1, triples + 1 + len(run))
-                insert_numbers(db, "triple (subject, relation, object, qualifiers)", subject, relation, obj, qualifiers)
+                insert(db, "triple (subject, relation, object, qualifiers)", subject, relation, obj, qualifiers)
                 _write_edges(db, OUT, subject, relation, triples + 1)
                 out.write(np.column_stack((obj, relation, numbers)).astype(np.int32).data)
                 loops.append(numbers[subject == obj])
@@ -50,10 +50,10 @@ def write_triples(
             told(triples + placed)
             node, relation, numbers = run.T
             places = np.arange(placed + 1, placed + 1 + len(run))
-            insert_numbers(db, "inverse (triple)", numbers)
+            insert(db, "inverse (triple)", numbers)
             _write_edges(db, IN, node, relation, placed + 1)
             is_loop = np.isin(numbers, looped)
-            insert_numbers(db, "loop", node[is_loop], places[is_loop])
+            insert(db, "loop", node[is_loop], places[is_loop])
             degree += np.bincount(node[~is_loop], minlength=len(degree))
             placed += len(run)
     finally:
@@ -65,4 +65,4 @@ def _write_edges(db: sqlite3.Connection, direction: int, node: Numbers, relation
     """Write the edges of a run, whose first triple has the number `first`."""
     starts = np.flatnonzero(np.diff(node, prepend=0) | np.diff(relation, prepend=0))
     counts = np.diff(starts, append=len(node))
-    insert_numbers(db, "edge", direction, node[starts], relation[starts], starts + first, counts)
+    insert(db, "edge", direction, node[starts], relation[starts], starts + first, counts)

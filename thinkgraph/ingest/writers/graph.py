@@ -11,13 +11,14 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import numpy as np
 from typing_extensions import TypedDict
 
 from thinkgraph.ingest.readers.files import EntityRow
 from thinkgraph.ingest.writers.adjacency import write_triples
-from thinkgraph.ingest.writers.loader import BATCH_ROWS, LoadState, TripleLoader, load_file, remove_load, rows_file
+from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, load_file, remove_load, rows_file
 from thinkgraph.ingest.writers.names import NameWriter
-from thinkgraph.ingest.writers.rows import fast_database, insert_rows
+from thinkgraph.ingest.writers.rows import fast_database, insert
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.sqlite import graph_schema as schema
@@ -157,9 +158,12 @@ def _write_tables(db: sqlite3.Connection, path: Path, told: Callable[[int], None
     relations = db.execute("SELECT id, name, label FROM load.relation ORDER BY id").fetchall()
     db.execute("BEGIN")
     degree, uses = write_triples(db, rows_file(path), nodes=top, relations=len(relations), told=told)
-    nodes = db.execute("SELECT id, key, literal, label, type, description FROM load.node ORDER BY id")
-    while batch := nodes.fetchmany(BATCH_ROWS):
-        insert_rows(db, "node", [(*row, int(degree[row[0]])) for row in batch])
+    db.execute("CREATE TEMP TABLE degree (node INTEGER PRIMARY KEY, triples INTEGER)")
+    insert(db, "temp.degree", np.arange(top + 1), degree)
+    db.execute(
+        "INSERT INTO node SELECT id, key, literal, label, type, description, triples "
+        "FROM load.node CROSS JOIN temp.degree ON node = id"
+    )
     db.execute(schema.NODE_INDEX)
     rows = []
     for number, name, given in relations:
@@ -167,7 +171,8 @@ def _write_tables(db: sqlite3.Connection, path: Path, told: Callable[[int], None
         known = {name.lower(), label.lower()}
         typing = 1 if known & schema.TYPING_RELATIONS else -1 if known & schema.SAMENESS_RELATIONS else 0
         rows.append((number, name, label, int(uses[number]), typing))
-    insert_rows(db, "relation", rows)
+    if rows:
+        insert(db, "relation", *zip(*rows, strict=True))
     db.execute(schema.RELATION_INDEX)
     db.execute("INSERT INTO qualifier SELECT id, pairs FROM load.qualifier")
     db.execute("COMMIT")

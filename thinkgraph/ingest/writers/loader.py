@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections import Counter
 from collections.abc import Hashable, Iterable, Mapping, Sequence
 from itertools import islice
 from pathlib import Path
@@ -13,9 +12,9 @@ from typing import Self
 import numpy as np
 from typing_extensions import TypedDict
 
-from thinkgraph.ingest.readers.files import EntityRow, Qualifiers, TripleRow
+from thinkgraph.ingest.readers.files import EntityRow, Qualifiers, TripleBatch
 from thinkgraph.ingest.writers.literals import find_literals, may_be_value
-from thinkgraph.ingest.writers.rows import Numbers, fast_database, insert_numbers, insert_rows
+from thinkgraph.ingest.writers.rows import Numbers, fast_database, insert
 from thinkgraph.tools.progress import Progress, no_progress
 
 BATCH_ROWS = 50_000
@@ -127,53 +126,55 @@ class TripleLoader:
         self._db.close()
         self._rows.close()
 
-    def add(self, rows: Iterable[TripleRow], *, literal_relations: frozenset[str] = frozenset()) -> None:
+    def add(self, batches: Iterable[TripleBatch], *, literal_relations: frozenset[str] = frozenset()) -> None:
         """Take the triples of one file. All objects of `literal_relations` are literals."""
-        stream = iter(rows)
-        uses: Counter[int] = Counter()
-        while batch := list(islice(stream, BATCH_ROWS)):
-            uses.update(self._take(batch, literal_relations))
+        uses = np.zeros(0, np.int64)
+        for batch in batches:
+            counts = np.bincount(self._take(batch, literal_relations), minlength=len(uses))
+            counts[: len(uses)] += uses
+            uses = counts
             self._progress("triples", self.rows, None)
-        self._db.executemany("INSERT INTO uses VALUES (?, ?, ?)", ((self._files, *use) for use in uses.items()))
+        used = np.flatnonzero(uses)
+        insert(self._db, "uses", self._files, used, uses[used])
         self._files += 1
 
-    def _take(self, batch: Sequence[TripleRow], forced: frozenset[str]) -> list[int]:
+    def _take(self, batch: TripleBatch, forced: frozenset[str]) -> Numbers:
         """Number a batch of rows and write them; gives their relations."""
-        subjects, names, objects, qualifiers, datatypes = zip(*batch, strict=True)
-        known = self._relations
-        for name in dict.fromkeys(names):
+        count, known = len(batch.subjects), self._relations
+        for name in dict.fromkeys(batch.relations):
             known.setdefault(name, len(known) + 1)
-        relations = [known[name] for name in names]
-        ends: list[str | tuple[str]] = [""] * (2 * len(batch))
-        ends[::2], ends[1::2] = subjects, objects
-        typed = datatypes.count(None) < len(batch)
-        if typed or forced:
+        relations = np.fromiter(map(known.__getitem__, batch.relations), np.int32, count)
+        datatypes = batch.datatypes or [None] * count
+        ends: list[str | tuple[str]] = [""] * (2 * count)
+        ends[::2], ends[1::2] = batch.subjects, batch.objects
+        if forced or any(datatype is not None for datatype in batch.datatypes):
             # A literal is another node than the entity of the same name.
             ends[1::2] = [
                 obj if datatype is None and name not in forced else (obj,)
-                for obj, name, datatype in zip(objects, names, datatypes, strict=True)
+                for obj, name, datatype in zip(batch.objects, batch.relations, datatypes, strict=True)
             ]
         numbers = self._number(ends)
         sources, targets = numbers[::2], numbers[1::2]
-        if typed:
+        if any(batch.datatypes):
             self._type({n: t for n, t in zip(reversed(targets.tolist()), reversed(datatypes), strict=True) if t})
-        columns = (sources, relations, targets, self._qualify(qualifiers))
+        columns = (sources, relations, targets, self._qualify(batch.qualifiers or [()] * count))
         self._rows.write(np.column_stack(columns).astype(np.int32).data)
         at = np.flatnonzero(self._values[targets])
-        insert_numbers(self._db, "value", self.rows + at, self._files, np.array(relations)[at], targets[at])
+        insert(self._db, "value", self.rows + at, self._files, relations[at], targets[at])
         things = np.unique(sources[self._values[sources]]).tolist()
         self._db.executemany("UPDATE node SET thing = 1 WHERE id = ?", ((node,) for node in things))
-        self.rows += len(batch)
+        self.rows += count
         return relations
 
     def _number(self, ends: Sequence[str | tuple[str]]) -> Numbers:
         """Numbers of nodes: a text is an entity, a text in a tuple a literal."""
         numbers, new = self._nodes.intern(ends)
-        fresh = [(end, 0) if isinstance(end := ends[i], str) else (end[0], 1) for i in new]
-        looks = [not literal and may_be_value(key) for key, literal in fresh]
+        fresh = [ends[at] for at in new]
+        literal = [isinstance(end, tuple) for end in fresh]
+        keys = [end[0] if isinstance(end, tuple) else end for end in fresh]
+        looks = [not marked and may_be_value(key) for key, marked in zip(keys, literal, strict=True)]
         first = len(self._values)
-        rows = [(first + i, *node, look) for i, (node, look) in enumerate(zip(fresh, looks, strict=True))]
-        insert_rows(self._db, "node (id, key, literal, value)", rows)
+        insert(self._db, "node (id, key, literal, value)", np.arange(first, first + len(new)), keys, literal, looks)
         self._values = np.concatenate((self._values, np.array(looks, np.bool_)))
         return numbers
 

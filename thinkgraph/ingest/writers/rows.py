@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator, Sequence
-from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
 
-from thinkgraph.tools.sqlite.file import chunks
-
 Numbers: TypeAlias = npt.NDArray[np.integer[Any]]
+Column: TypeAlias = Numbers | Sequence[Any] | int
 
 RUN_ROWS = 500_000
 """Rows sorted at a time."""
-_CHUNK_ROWS = 50_000
+_CHUNK_ROWS = 500_000
 _STATEMENT_VALUES = 10_000
 """Many values in a statement take a quarter of the time, and Python's lock changes hands only once for each statement."""
 
@@ -26,30 +24,24 @@ def fast_database(path: Path) -> sqlite3.Connection:
     """A new database that is thrown away if its making fails, so that nothing in it needs to be safe before."""
     path.unlink(missing_ok=True)
     db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=8)
-    for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-32000"):
+    for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-8000"):
         db.execute(f"PRAGMA {pragma}")
     return db
 
 
-def insert_rows(db: sqlite3.Connection, table: str, rows: Sequence[Sequence[Any]]) -> None:
-    """Insert rows. No value should be None, which is slow to bind."""
-    if rows:
-        _insert(db, table, len(rows[0]), list(chain.from_iterable(rows)))
-
-
-def insert_numbers(db: sqlite3.Connection, table: str, *columns: npt.ArrayLike) -> None:
-    """Insert rows of numbers, given column by column."""
-    full = np.broadcast_arrays(*columns)
-    for at in range(0, len(full[0]), _CHUNK_ROWS):
-        rows = np.column_stack([column[at : at + _CHUNK_ROWS] for column in full])
-        _insert(db, table, len(full), rows.ravel().tolist())
-
-
-def _insert(db: sqlite3.Connection, table: str, width: int, values: list[Any]) -> None:
-    """Insert values that are given row after row."""
+def insert(db: sqlite3.Connection, table: str, *columns: Column) -> None:
+    """Insert rows, given column by column; a number stands for a column of it. No value should be None: it binds slowly."""
+    rows = next(len(column) for column in columns if not isinstance(column, int))
+    width = len(columns)
     row = f"({','.join('?' * width)})"
-    for some in chunks(values, width * (_STATEMENT_VALUES // width)):
-        db.execute(f"INSERT INTO {table} VALUES {','.join([row] * (len(some) // width))}", some)
+    step = _STATEMENT_VALUES // width
+    for at in range(0, rows, step):
+        count = min(step, rows - at)
+        values: list[Any] = [0] * (count * width)
+        for place, column in enumerate(columns):
+            part = [column] * count if isinstance(column, int) else column[at : at + count]
+            values[place::width] = part.tolist() if isinstance(part, np.ndarray) else part
+        db.execute(f"INSERT INTO {table} VALUES {','.join([row] * count)}", values)
 
 
 def sorted_runs(path: Path, width: int) -> Iterator[Numbers]:
@@ -83,5 +75,5 @@ def _pair(columns: Numbers) -> Numbers:
 
 def _chunks(path: Path, width: int) -> Iterator[npt.NDArray[np.int32]]:
     with path.open("rb") as stream:
-        while len(rows := np.fromfile(stream, np.int32, width * 10 * _CHUNK_ROWS)):
+        while len(rows := np.fromfile(stream, np.int32, width * _CHUNK_ROWS)):
             yield rows.reshape(-1, width)

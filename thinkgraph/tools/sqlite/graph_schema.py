@@ -8,7 +8,7 @@ sample of a hub reads only what it returns.
 
 from __future__ import annotations
 
-GRAPH_FORMAT = 3
+GRAPH_FORMAT = 4
 """Raised whenever a store of an older layout could not be read any more."""
 
 MAPPED_BYTES = 128 << 20
@@ -65,20 +65,22 @@ CREATE TABLE loop (node INTEGER, inverse INTEGER, PRIMARY KEY (node, inverse)) W
 COMMON_NAMES = 1_000
 """Names from which on a word or trigram is counted once for all: the full-text index itself counts by reading them."""
 
-NAME_TABLES = """
+NAME_TABLES = f"""
 CREATE TABLE name (
     id INTEGER PRIMARY KEY,
     node INTEGER NOT NULL,
     kind INTEGER NOT NULL,
-    words INTEGER NOT NULL,       -- of a label or alias; a key is never looked up by them
     norm TEXT NOT NULL,
+    bare TEXT NOT NULL,           -- without accents; empty where that is no other text
     text TEXT NOT NULL            -- of an alias; empty for others
 );
+CREATE VIEW spelling AS SELECT id, ' ' || iif(bare = '', norm, bare) || ' ' AS name FROM name WHERE kind <> {KEY};
 CREATE VIRTUAL TABLE name_word USING fts5(
-    words, content='', detail=none, columnsize=0, tokenize="unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
+    name, content='spelling', content_rowid='id', detail=none, columnsize=0,
+    tokenize="unicode61 remove_diacritics 2 categories 'L* N* M* Co'"
 );
 CREATE VIRTUAL TABLE name_gram USING fts5(
-    name, content='', detail=none, columnsize=0, tokenize="trigram case_sensitive 1"
+    name, content='spelling', content_rowid='id', detail=none, columnsize=0, tokenize="trigram case_sensitive 1"
 );
 CREATE TABLE common (
     source TEXT, term TEXT, names INTEGER NOT NULL, PRIMARY KEY (source, term)   -- source: the full-text index
@@ -86,7 +88,7 @@ CREATE TABLE common (
 """
 
 NODE_INDEX = "CREATE UNIQUE INDEX node_key ON node (key, literal)"
-NAME_INDEX = "CREATE INDEX name_norm ON name (norm, kind)"
+NAME_INDEX = "CREATE INDEX name_norm ON name (norm, kind);"
 RELATION_INDEX = "CREATE UNIQUE INDEX relation_name ON relation (name)"
 
 VOCABULARY = """

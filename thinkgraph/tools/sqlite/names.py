@@ -33,7 +33,7 @@ _EQUAL = (
 _COMMON = "SELECT c.term, c.names FROM json_each(?2) j CROSS JOIN common c ON c.source = ?1 AND c.term = j.value"
 _COUNT = "SELECT j.value, v.doc FROM json_each(?1) j CROSS JOIN temp.{table}_count v ON v.term = j.value"
 _FITS = (
-    "SELECT m.id, {length}, n.triples "
+    "SELECT m.id, length(m.norm), n.triples "
     "FROM json_each(?1) j CROSS JOIN name m ON m.id = j.value CROSS JOIN node n ON n.id = m.node"
 )
 _NAMES = (
@@ -152,14 +152,13 @@ def _candidates(
 ) -> list[list[int]]:
     """For each list of terms with their weights, the names that share the most.
 
-    Where as much is shared, those nearest in length come first (0: the shortest): in words or in characters.
+    Where as much is shared, those nearest in length come first (0: the shortest).
     """
     if limit <= 0:
         return [[] for _ in terms]
     count = max(_CANDIDATES, 3 * limit)
     # A quote in a term is doubled, as in SQL: FTS5 then takes the term as text, never as an operator.
     sql = f"SELECT rowid FROM {table} WHERE {table} MATCH ?"
-    fits = _FITS.format(length="m.words" if table == "name_word" else "length(m.norm)")
     found = []
     for one, length in zip(terms, lengths, strict=True):
         weights: dict[int, float] = {}
@@ -172,7 +171,7 @@ def _candidates(
         ranked = [
             (-weights[name], abs(length - own), -triples, name)
             for part in chunks(kept, _CHUNK)
-            for name, own, triples in db.execute(fits, (json.dumps(part),))
+            for name, own, triples in db.execute(_FITS, (json.dumps(part),))
         ]
         found.append([name for _, _, _, name in nsmallest(count, ranked)])
     return found
