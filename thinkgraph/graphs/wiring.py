@@ -12,6 +12,7 @@ from langgraph.types import Send
 
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.manifest import run_settings
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, SampleTask, TaskState
 from thinkgraph.state.settings import RunSettings
@@ -22,7 +23,7 @@ T = TypeVar("T")
 
 def settings_in(state: RunState | TaskState, schema: type[S]) -> S:
     """The run's settings, for what decides where it goes on."""
-    return schema.model_validate(state["manifest"]["settings"])
+    return run_settings(state["manifest"], schema)
 
 
 def tasks(

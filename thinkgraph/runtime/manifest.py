@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from typing import Any, TypeVar
+from threading import Lock
+from typing import Any, TypeVar, cast
+
+from cachetools import LRUCache, cached
 
 from thinkgraph.errors import ManifestMismatchError, SettingsError
 from thinkgraph.runtime.deps import Deps
@@ -28,6 +31,21 @@ def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[
         knowledge=deps.knowledge.name,
         fingerprint=deps.knowledge.fingerprint,
     )
+
+
+@cached(LRUCache(256), key=lambda schema, settings: (schema, id(settings)), lock=Lock())
+def _resolved(schema: type[S], settings: Mapping[str, Any]) -> tuple[Mapping[str, Any], S]:
+    # The mapping is kept too: its identity is the key.
+    return settings, resolve_settings(schema, settings)
+
+
+def run_settings(manifest: Manifest, schema: type[S]) -> S:
+    """The settings of a run, validated once for all its nodes and edges: a manifest is never changed in place.
+
+    Raises:
+        SettingsError: an unknown or out-of-range setting, in a state that was edited.
+    """
+    return cast("S", _resolved(schema, manifest["settings"])[1])
 
 
 def settings_of(
@@ -55,7 +73,7 @@ def settings_of(
             )
         return settings
     check_manifest(manifest, deps)
-    settings = resolve_settings(schema, manifest["settings"])
+    settings = run_settings(manifest, schema)
     wanted = explicit(given)
     if not wanted:
         return settings
