@@ -30,7 +30,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from latency import waves
+from latency import ModelServer, ServedCall, waves
 
 import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
@@ -45,7 +45,6 @@ from thinkgraph.nodes.coggrag.tree import answer_order
 from thinkgraph.nodes.coggrag.triple_lists import TripleList, expand, sentence
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.knowledge import Step
-from thinkgraph.testing.server import ModelServer, ServedCall
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder, embed_array
 from thinkgraph.tools.knowledge import Knowledge
 

@@ -16,14 +16,18 @@ import statistics
 import sys
 import time
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import thinkgraph as tg
 from thinkgraph.eval.bench_setup import load_questions
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
-from thinkgraph.testing.server import ModelServer, ServedCall
 from thinkgraph.tools.knowledge import Knowledge
+
+sys.path.append(str(Path(__file__).parents[1] / "tests"))
+
+from model_server import ModelServer, ServedCall
 
 MODES: dict[str, dict[str, Any]] = {
     "combined, fused (default)": {},

@@ -25,6 +25,7 @@ import sys
 import time
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack
+from pathlib import Path
 
 from openai import AsyncOpenAI
 
@@ -40,6 +41,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.settings import RunSettings
 
+MODEL_SERVER = Path(__file__).parents[1] / "tests" / "model_server.py"
 GOAL = 0.9
 LATENCY = 0.2
 ROLE = "tog2.query_reform"
@@ -171,7 +173,7 @@ def main() -> int:
     if args.workers:
         asyncio.run(share([int(part) for part in args.workers.split(",")], args.rounds))
         return 0
-    words = [sys.executable, "-m", "thinkgraph.testing.server", "--latency", str(LATENCY)]
+    words = [sys.executable, str(MODEL_SERVER), "--latency", str(LATENCY)]
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as server:
         try:
             url = (server.stdout.readline() if server.stdout else "").strip()

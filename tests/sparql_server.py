@@ -14,8 +14,8 @@ from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler
 from urllib.parse import parse_qs, urlsplit
 
-from thinkgraph.testing.local_http import InThread, LocalServer
-from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
+from local_http import InThread, LocalServer
+from replies import Drop, Fault, Garbage, Hang
 
 PATH = "/sparql"
 JSON = "application/sparql-results+json"

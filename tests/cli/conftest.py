@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from graphs.cases import ROWS
+from model_server import ModelServer
 
 from thinkgraph.cli.main import main
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.testing.server import ModelServer
 
 QUESTION = "What is the capital of Panama?"
 ANSWER = "Panama City"

@@ -12,10 +12,10 @@ import pytest
 from chromadb.config import Settings
 from cli.conftest import ANSWER, MODEL, QUESTION
 from graphs.cases import ROWS
+from replies import Drop, Fault
 from sparql_server import SparqlServer
 
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.testing.replies import Drop, Fault
 from thinkgraph.tools.addresses import redacted
 
 PASSWORD = "geheim#7"  # noqa: S105 - nobody's

@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, Done, Run, use_server
+from model_server import ModelServer
+from replies import Answer, Drop, Fault, Garbage, Hang
 
 from thinkgraph.cli.runs import RunStore
-from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang
-from thinkgraph.testing.server import ModelServer
 
 
 def test_answer_on_stdout_and_progress_on_stderr(ask: Run) -> None:

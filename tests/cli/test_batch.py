@@ -12,12 +12,12 @@ from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
+from model_server import ModelServer, ServedCall
+from replies import Fault
 
 from thinkgraph.errors import ModelError
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.testing.replies import Fault
-from thinkgraph.testing.server import ModelServer, ServedCall
 
 
 def _file(folder: Path, *lines: Any) -> str:

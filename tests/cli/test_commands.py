@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 from cli.conftest import MODEL, PROGRAM, ROOT, Run, environment, use_server
 from graphs.cases import ROWS
+from model_server import ModelServer
+from replies import Fault, Hang
 
 from thinkgraph.cli.main import COMMANDS
-from thinkgraph.testing.replies import Fault, Hang
-from thinkgraph.testing.server import ModelServer
 
 GOLD = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City"], "type": "1hop"}
 

@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, Run
 from langgraph.checkpoint.memory import InMemorySaver
+from model_server import ModelServer
 
 from thinkgraph.cli.options import model_name
 from thinkgraph.config import Value, load_config
 from thinkgraph.errors import ThinkGraphError, UsageError
-from thinkgraph.testing.server import ModelServer
 
 
 @pytest.fixture

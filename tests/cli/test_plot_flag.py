@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import ANSWER, QUESTION, Run, use_server
+from model_server import ModelServer
+from replies import Fault
 
 from thinkgraph.cli.runs import RunStore
-from thinkgraph.testing.replies import Fault
-from thinkgraph.testing.server import ModelServer
 
 
 def test_ask_and_resume_draw_the_answer(ask: Run, cli: Run, tmp_path: Path) -> None:

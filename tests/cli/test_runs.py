@@ -9,11 +9,11 @@ from pathlib import Path
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
 from graphs.cases import ROWS
+from model_server import ModelServer
+from replies import Fault, Hang
 
 from thinkgraph.cli.runs import RunOptions, RunStore
 from thinkgraph.ingest.build import build_kb
-from thinkgraph.testing.replies import Fault, Hang
-from thinkgraph.testing.server import ModelServer
 
 
 def _stopped(ask: Run, monkeypatch: pytest.MonkeyPatch, served: ModelServer, thread: str, *arguments: str) -> None:

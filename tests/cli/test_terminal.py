@@ -11,11 +11,11 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
+from model_server import ModelServer, ServedCall
+from replies import Answer, Fault, Hang, Reply, server_error
 
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.ingest.build import build_kb
-from thinkgraph.testing.replies import Answer, Fault, Hang, Reply, server_error
-from thinkgraph.testing.server import ModelServer, ServedCall
 
 ANSI = "\x1b[2J\x1b]0;title\x07"
 CONTROLS = [chr(n) for n in (*range(10), *range(11, 32), 127, 0x9B, 0x202E, 0x2066, 0x2028)]

@@ -12,10 +12,10 @@ from typing import Any
 
 import pytest
 from cli.conftest import MODEL, PROGRAM, Run, environment
+from model_server import ModelServer, ServedCall
+from replies import Fault
 
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.testing.replies import Fault
-from thinkgraph.testing.server import ModelServer, ServedCall
 
 NAMES = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
 

@@ -18,8 +18,7 @@ import pytest
 from fakes import FakeModel
 from graphs.cases import CASES
 from graphs.worker import work
-
-from thinkgraph.testing.server import ModelServer
+from model_server import ModelServer
 
 KILLS = int(os.environ.get("THINKGRAPH_KILLS", "5"))
 LATENCY = 0.05

@@ -15,15 +15,15 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_openai import ChatOpenAI
+from model_server import ModelServer
 from pydantic import SecretStr
+from replies import Garbage
+from replies import Reply as ServedReply
 
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import CallOptions, ChatClient, ModelReply, client_for, pack
 from thinkgraph.models.failures import Failure, classify
 from thinkgraph.prompts.library import Message
-from thinkgraph.testing.replies import Garbage
-from thinkgraph.testing.replies import Reply as ServedReply
-from thinkgraph.testing.server import ModelServer
 
 FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)
 BARE = CallOptions(temperature=None, schema=None, max_output_tokens=None, timeout=5)

@@ -1,1 +1,1 @@
-"""What users test their own stores, rankers, models and methods with."""
+"""What users test their own stores, rankers and methods with."""

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 from cli.conftest import MODEL, PROGRAM, Run, environment
+from model_server import ModelServer
 
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.testing.server import ModelServer
 
 NAMES = ("Panama", "Colombia", "Costa Rica")
 QUESTIONS = [

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import PROGRAM, Run, environment
+from model_server import ModelServer, ServedCall
+from replies import Fault
 
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.testing.replies import Fault
-from thinkgraph.testing.server import ModelServer, ServedCall
 from thinkgraph.tools.encoders import embeddings
 
 TEXTS = {

@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 from ingest.documents.document_worker import OPTIONS, extract_and_write
+from model_server import ModelServer, ServedCall
 from pydantic import ValidationError
+from replies import Drop, Fault, Garbage, server_error, too_many
 
 from thinkgraph.errors import ModelError, SettingsError, UsageError
 from thinkgraph.ingest.documents.build import DocumentOptions, ExtractionModel, build_documents, update_documents
@@ -22,8 +24,6 @@ from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.prompts.kinds import Statements
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.testing.replies import Drop, Fault, Garbage, server_error, too_many
-from thinkgraph.testing.server import ModelServer, ServedCall
 from thinkgraph.tools.kb_files import DOCUMENTS
 from thinkgraph.tools.knowledge import Knowledge
 

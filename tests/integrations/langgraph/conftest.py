@@ -22,11 +22,11 @@ from cli.conftest import MODEL, environment
 from graphs.cases import PASSAGES, ROWS
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.client import SyncLangGraphClient
+from model_server import ModelServer, ServedCall
+from replies import Answer, Reply
 
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.models.offline import OfflineChatModel
-from thinkgraph.testing.replies import Answer, Reply
-from thinkgraph.testing.server import ModelServer, ServedCall
 
 HERE = Path(__file__).parent
 ROOT = Path(__file__).parents[3]

@@ -12,8 +12,7 @@ from cli.conftest import ANSWER, QUESTION
 from integrations.langgraph.conftest import BM25, ROOT, Model, project, serving
 from langgraph_sdk import get_sync_client
 from langgraph_sdk.errors import APIStatusError
-
-from thinkgraph.testing.server import ModelServer
+from model_server import ModelServer
 
 TOKENS = {"THINKGRAPH_TOKENS": "alice=s3cret bob=other"}
 

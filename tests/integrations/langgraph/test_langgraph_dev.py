@@ -12,10 +12,10 @@ from typing import Any
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, environment
 from integrations.langgraph.conftest import BM25, OTHER, ROOT, Dev, nothing_blocked
+from model_server import ServedCall
+from replies import Answer, Fault, Hang
 
 from thinkgraph.graphs.registry import NAMES, find_method
-from thinkgraph.testing.replies import Answer, Fault, Hang
-from thinkgraph.testing.server import ServedCall
 
 
 def test_it_loads_and_opens_nothing_heavy() -> None:

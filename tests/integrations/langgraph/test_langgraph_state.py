@@ -15,10 +15,10 @@ from cli.conftest import ANSWER, QUESTION
 from integrations.langgraph.conftest import BM25, OTHER, Dev, Model, nothing_blocked, project, serving
 from langgraph_sdk import get_sync_client
 from mcp import Client
+from model_server import ModelServer, ServedCall
+from replies import Answer, Hang
 
 from thinkgraph.graphs.registry import NAMES
-from thinkgraph.testing.replies import Answer, Hang
-from thinkgraph.testing.server import ModelServer, ServedCall
 
 CHECKPOINTER = {"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}}
 

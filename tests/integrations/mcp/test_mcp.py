@@ -15,6 +15,7 @@ from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, environment
 from fakes import FakeModel
 from graphs.cases import CASES, small_knowledge
 from mcp import Client, StdioServerParameters, stdio_client
+from model_server import ModelServer
 
 from thinkgraph.cli.main import main
 from thinkgraph.errors import UsageError
@@ -23,7 +24,6 @@ from thinkgraph.integrations.mcp.server import check_installed
 from thinkgraph.integrations.mcp.tools import ARGUMENTS, Tools
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
-from thinkgraph.testing.server import ModelServer
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 NOISY = """

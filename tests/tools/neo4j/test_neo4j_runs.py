@@ -20,15 +20,15 @@ from cli.conftest import MODEL, use_server
 from fakes import FakeModel
 from graphs.cases import CASES, PASSAGES, ROWS
 from langgraph.checkpoint.memory import InMemorySaver
+from model_server import ModelServer
 from neo4j_server import Neo4jServer
+from replies import Fault
 from tools.neo4j.conftest import PASSWORD, QUOTED, Database, cli_run
 
 import thinkgraph as tg
 from thinkgraph.errors import StoreError
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.testing.replies import Fault
-from thinkgraph.testing.server import ModelServer
 from thinkgraph.tools.knowledge import Knowledge
 
 QUESTION = "What is the capital of Panama?"

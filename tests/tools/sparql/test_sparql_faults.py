@@ -8,10 +8,10 @@ import re
 import time
 
 import pytest
+from replies import Drop, Fault, Garbage, Hang
 from sparql_server import JSON, CutOff, Page, SparqlServer
 
 from thinkgraph.errors import StoreError
-from thinkgraph.testing.replies import Drop, Fault, Garbage, Hang
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.sparql import http
 from thinkgraph.tools.sparql.http import RequestPolicy

@@ -9,14 +9,15 @@ import time
 from pathlib import Path
 
 import httpx
+import model_server
 import openai
 import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
+from model_server import ModelServer
+from replies import Drop, Garbage, Hang, Reply, server_error, thinking, too_many, unsupported
 
 from thinkgraph.eval.perfect.chooser import PerfectChooser
-from thinkgraph.testing.replies import Drop, Garbage, Hang, Reply, server_error, thinking, too_many, unsupported
-from thinkgraph.testing.server import ModelServer
 
 
 def client(server: ModelServer, **options: object) -> ChatOpenAI:
@@ -151,7 +152,7 @@ def test_needs_exactly_one_source_of_answers() -> None:
 
 def test_runs_as_a_process(ask, tmp_path: Path) -> None:
     history = tmp_path / "calls.jsonl"
-    command = [sys.executable, "-m", "thinkgraph.testing.server", "--answers", "echo", "--history", str(history)]
+    command = [sys.executable, model_server.__file__, "--history", str(history)]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         base = process.stdout.readline().strip()
         with httpx.Client() as web:

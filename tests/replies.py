@@ -55,7 +55,7 @@ class Fault:
 
     def body(self) -> dict[str, Any]:
         """The JSON body of the response."""
-        kind = "invalid_request_error" if self.status < 500 else "server_error"  # noqa: PLR2004
+        kind = "invalid_request_error" if self.status < 500 else "server_error"
         return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code or None}}
 
 

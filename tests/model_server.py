@@ -3,8 +3,8 @@
     with ModelServer(["hello", too_many(), "again"]) as server:
         model = ChatOpenAI(model="test", base_url=server.base_url, api_key="none")
 
-As a process of its own: `python -m thinkgraph.testing.server --answers offline --port 0 --history calls.jsonl` prints the
-base URL as its first line and serves until it gets SIGINT or SIGTERM.
+As a process of its own, `python tests/model_server.py --history calls.jsonl` echoes what it is asked. It prints its base URL as
+its first line and serves until it gets SIGINT or SIGTERM.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from typing import Any, TextIO
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
+from local_http import InThread, LocalServer
+from replies import Answer, Drop, Fault, Garbage, Hang, Reply
 
 from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.prompts.lines import HEADER
-from thinkgraph.testing.local_http import InThread, LocalServer
-from thinkgraph.testing.replies import Answer, Drop, Fault, Garbage, Hang, Reply
 
 __all__ = ["ModelServer", "ServedCall", "main"]
 
@@ -340,27 +340,14 @@ class _Handler(BaseHTTPRequestHandler):
         self.wfile.write(body)
 
 
-def _echo(call: ServedCall) -> Answer:
-    return call.text
-
-
 def main(arguments: Sequence[str] | None = None) -> int:
     """Serve from the command line until stopped."""
-    parser = argparse.ArgumentParser(prog="thinkgraph.testing.server", description="A local model server for tests.")
-    parser.add_argument(
-        "--answers", choices=["offline", "echo"], default="echo", help="what answers (default: %(default)s)"
-    )
+    parser = argparse.ArgumentParser(prog="model_server", description="A local model server for tests.")
     parser.add_argument("--port", type=int, default=0, help="0 picks a free port")
     parser.add_argument("--latency", type=float, default=0.0, help="seconds before every answer")
     parser.add_argument("--history", type=Path, help="append every call to this JSONL file")
     options = parser.parse_args(arguments)
-    common: dict[str, Any] = {"port": options.port, "latency": options.latency, "history": options.history}
-    if options.answers == "offline":
-        from thinkgraph.models.offline import OfflineChatModel
-
-        server = ModelServer(chat_model=OfflineChatModel(), **common)
-    else:
-        server = ModelServer(_echo, **common)
+    server = ModelServer(lambda call: call.text, port=options.port, latency=options.latency, history=options.history)
     stopped = threading.Event()
     for name in (signal.SIGINT, signal.SIGTERM):
         signal.signal(name, lambda *_: stopped.set())
