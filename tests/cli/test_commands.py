@@ -115,7 +115,7 @@ def test_bench_over_the_bundled_world(cli: Run, tmp_path: Path) -> None:
             [json.dumps(GOLD), '{"id": "2", "question": "x", "answers": "y"}'],
             ', line 2: field "answers" must be a list',
         ),
-        ([json.dumps(GOLD), json.dumps(GOLD)], 'line 2: field "id" repeats "1" of line 1'),
+        ([json.dumps(GOLD), json.dumps(GOLD)], 'line 2: the id "1" stands there twice, first at line 1'),
         ([json.dumps(GOLD)[:-20]], "line 1: not a whole JSON object"),
         (["[]"], "line 1: not a JSON object"),
         ([""], "holds no questions"),

@@ -87,7 +87,7 @@ def _file(folder: Path, name: str, content: Any) -> Path:
 
 def _read(name: str, path: Path) -> list[Question]:
     dataset, questions = read_dataset(f"{name}:{path}")
-    assert dataset.name == name
+    assert dataset is DATASETS[name]
     return questions
 
 
@@ -166,7 +166,7 @@ def test_fever_and_creak_are_statements_with_labels(tmp_path: Path) -> None:
     creak = _file(tmp_path, "c.jsonl", {"ex_id": "t1", "sentence": "It rains.", "label": "true", "entity": "Rain"})
     assert _read("fever", fever)[0].answers == ("REFUTES",)
     assert _read("creak", creak)[0].answers == ("true",)
-    assert (DATASETS["fever"].style, DATASETS["creak"].style) == ("fact", "truth")
+    assert (DATASETS["fever"].task, DATASETS["creak"].task) == ("fact", "truth")
 
 
 def test_grbench(tmp_path: Path) -> None:
@@ -229,7 +229,7 @@ def test_what_no_parser_takes_is_one_line(tmp_path: Path, name: str, content: by
         (
             "fever",
             '{"id":1,"claim":"x","label":"SUPPORTS"}\n' * 2,
-            'line 2: its id "1" stands there twice, first at line 1',
+            'line 2: the id "1" stands there twice, first at line 1',
         ),
         ("metaqa", "who is [A]\t|\n", "line 1: must be a question and its answers"),
         ("metaqa", "who is [ ]\tx\n", r"line 1: the question names no \[topic\]"),

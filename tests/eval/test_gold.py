@@ -174,7 +174,7 @@ def test_reads_questions(tmp_path: Path) -> None:
         ({"id": "b", "question": "x"}, 'line 2: field "answers" is missing'),
         ({"id": "b", "question": "x", "answers": "y"}, 'line 2: field "answers" must be a list of texts'),
         ({**GOOD, "id": "b", "gold_path": [["A"]]}, 'line 2: field "gold_path", hop 1'),
-        (GOOD, 'line 2: field "id" repeats'),
+        (GOOD, 'line 2: the id "a" stands there twice, first at line 1'),
     ],
 )
 def test_wrong_files_are_refused(tmp_path: Path, row, said: str) -> None:

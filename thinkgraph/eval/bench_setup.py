@@ -9,7 +9,7 @@ from typing import Any
 from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets import Style, read_dataset
+from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
@@ -17,6 +17,7 @@ from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.roles import OFFLINE
+from thinkgraph.prompts.tasks import Task
 from thinkgraph.tools.knowledge import Knowledge
 
 PERFECT = "perfect"
@@ -41,20 +42,20 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
 
 
 def settings_by_method(
-    methods: Sequence[str], settings: Mapping[str, Any], *, style: Style = "question"
+    methods: Sequence[str], settings: Mapping[str, Any], *, task: Task = "question"
 ) -> dict[str, dict[str, Any]]:
     """Share settings out: `name` goes to every method that has it, `method.name` to one.
 
     Args:
         methods: the methods of the bench.
         settings: the settings given.
-        style: the data's style of task, for the methods that have the setting `task`.
+        task: what the data asks for, for the methods that have the setting `task`.
 
     Raises:
         UsageError: no method has the setting.
     """
     shared: dict[str, dict[str, Any]] = {
-        method: {"task": style} if style != "question" and "task" in find_method(method).settings.model_fields else {}
+        method: {"task": task} if task != "question" and "task" in find_method(method).settings.model_fields else {}
         for method in methods
     }
     for name, value in settings.items():

@@ -1,11 +1,11 @@
-"""Question files as they come: packed or not, with or without a mark of their byte order, cut off, damaged, no text at all."""
+"""Files of questions, read strictly: packed or not, with or without a byte order mark. A fault names file, place and field."""
 
 from __future__ import annotations
 
 import gzip
 import json
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -54,18 +54,101 @@ def parsed(text: str) -> Any:
         raise ValueError("nested too deep") from None
 
 
-def json_rows(path: Path) -> Iterator[tuple[str, dict[str, Any]]]:
-    """Place ("FILE, line N") and object of each line of a JSON Lines file.
+class FileRow:
+    """A JSON object of a file. What it lacks is a UsageError that names file, place and field."""
 
-    Raises:
-        UsageError: as `read_text`, or a line is no JSON object.
-    """
+    def __init__(self, value: Any, where: str) -> None:
+        if not isinstance(value, dict):
+            raise UsageError(f"{where}: not a JSON object")
+        self.value: Mapping[str, Any] = value
+        self.where = where
+
+    def fail(self, field: str, fault: str) -> UsageError:
+        """The error for a field."""
+        return UsageError(f'{self.where}: field "{field}" {fault}')
+
+    def text(self, *names: str) -> str:
+        """A text that is not empty, under the first of `names` that the row has."""
+        for name in names:
+            if name in self.value:
+                if found := self.note(name):
+                    return found
+                raise self.fail(name, "must be a text that is not empty")
+        raise self.fail(names[0], "is missing")
+
+    def note(self, name: str) -> str:
+        """A text; empty where there is none, or something else."""
+        found = self.value.get(name)
+        return found.strip() if isinstance(found, str) else ""
+
+    def name(self, *names: str) -> str:
+        """A text or a number, as text."""
+        for name in names:
+            found = self.value.get(name)
+            if isinstance(found, int | float) and not isinstance(found, bool):
+                return str(found)
+            if name in self.value:
+                return self.text(name)
+        raise self.fail(names[0], "is missing")
+
+    def rows(self, name: str, *, needed: bool = True) -> list[FileRow]:
+        """A list of objects."""
+        found = self._list(name, needed=needed)
+        if found is None or not all(isinstance(entry, dict) for entry in found):
+            raise self.fail(name, "must be a list of objects")
+        return [FileRow(entry, f"{self.where}, {name} {number}") for number, entry in enumerate(found, start=1)]
+
+    def row(self, name: str) -> FileRow:
+        """An object."""
+        found = self.value.get(name)
+        if not isinstance(found, dict):
+            raise self.fail(name, "is missing" if found is None else "must be an object")
+        return FileRow(found, f"{self.where}, {name}")
+
+    def texts(self, name: str, *, needed: bool = False, strict: bool = False) -> tuple[str, ...]:
+        """A list of texts. Numbers become texts, and empty texts and nulls are left out; with `strict` they are errors."""
+        found = self._list(name, needed=needed)
+        kinds = (str,) if strict else (str, int, float, type(None))
+        if found is None or not all(isinstance(entry, kinds) for entry in found):
+            raise self.fail(name, "must be a list of texts")
+        texts = [str(entry).strip() for entry in found if entry is not None]
+        if strict and not all(texts):
+            raise self.fail(name, "must be a list of texts that are not empty")
+        return tuple(filter(None, texts))
+
+    def _list(self, name: str, *, needed: bool) -> list[Any] | None:
+        """A list, empty where there is nothing; None where there is something else."""
+        found = self.value.get(name)
+        if found is None and needed:
+            raise self.fail(name, "is missing")
+        return [] if found is None else found if isinstance(found, list) else None
+
+
+def json_lines(path: Path) -> Iterator[FileRow]:
+    """The objects of a JSON Lines file."""
     for number, line in lines_of(path):
         where = f"{path}, line {number}"
         try:
             value = parsed(line)
         except ValueError as error:
             raise UsageError(f"{where}: not a whole JSON object ({error}); is the file cut off?") from None
-        if not isinstance(value, dict):
-            raise UsageError(f"{where}: not a JSON object")
-        yield where, value
+        yield FileRow(value, where)
+
+
+def json_file(path: Path, key: str = "") -> Iterator[FileRow]:
+    """The objects of one JSON list, or of the list under `key` of one JSON object."""
+    try:
+        value = parsed(read_text(path))
+    except ValueError as error:
+        raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
+    found = value if not key else value.get(key) if isinstance(value, dict) else None
+    if not isinstance(found, list):
+        wanted = f'an object with a list "{key}"' if key else "a list of objects"
+        raise UsageError(f"{path}: this dataset's file is {wanted}")
+    for number, entry in enumerate(found, start=1):
+        yield FileRow(entry, f"{path}, item {number}")
+
+
+def objects(path: Path) -> Iterator[FileRow]:
+    """The objects of a file that some publish as JSON Lines and others as one JSON list."""
+    return json_file(path) if read_text(path).lstrip()[:1] == "[" else json_lines(path)

@@ -1,14 +1,14 @@
-"""Question files: one JSON object a line, read strictly, so that a wrong or half file never becomes a wrong figure."""
+"""Questions of a benchmark, and the file of one's own: one JSON object a line, read strictly."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import wraps
 from pathlib import Path
-from typing import Any
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.files import json_rows
+from thinkgraph.eval.files import FileRow, json_lines
 
 
 @dataclass(frozen=True)
@@ -27,92 +27,92 @@ class Question:
     """The hops that lead to the answer; see `thinkgraph.eval.gold`."""
     gold_passages: tuple[str, ...] = ()
     """Ids of the passages that hold the answer."""
-    paraphrases: tuple[str, ...] = ()
-    """Other wordings with the same answers."""
     aliases: tuple[tuple[str, ...], ...] = ()
     """For each answer its other accepted forms; empty where there are none."""
 
 
-def read_questions(path: str | Path) -> list[Question]:
-    """Read a question file.
+def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[Question]:
+    """The questions of a file, from pairs of a place in it ("FILE, line N") and its question, if there is one.
 
     Raises:
-        UsageError: the file cannot be read, is cut off, or a line lacks a field or has a wrong one; the message names
-            file, line and field.
+        UsageError: there is none, or an id stands twice.
     """
-    file = Path(path)
-    questions: list[Question] = []
-    seen: dict[str, str] = {}
-    for where, row in json_rows(file):
-        question = _question(row, where)
-        if question.id in seen:
-            raise UsageError(f'{where}: field "id" repeats "{question.id}" of {seen[question.id]}')
-        seen[question.id] = where.removeprefix(f"{file}, ")
-        questions.append(question)
+    questions: dict[str, Question] = {}
+    places: dict[str, str] = {}
+    for where, question in found:
+        if question is None:
+            continue
+        if first := places.get(question.id):
+            first = first.removeprefix(f"{path}, ")
+            raise UsageError(f'{where}: the id "{question.id}" stands there twice, first at {first}')
+        places[question.id] = where
+        questions[question.id] = question
     if not questions:
-        raise UsageError(f"{file}: holds no questions")
-    return questions
+        raise UsageError(f"{path}: holds no questions")
+    return list(questions.values())
 
 
-def _question(row: Mapping[str, Any], where: str) -> Question:
+Read = Callable[[Path], list[Question]]
+"""Reads a file of questions. Raises UsageError that names the file, the place in it and the field."""
+
+
+def reader(rows: Callable[[Path], Iterable[FileRow]]) -> Callable[[Callable[[FileRow], Question | None]], Read]:
+    """Decorator: a function that reads a whole file, from one that reads one of its rows (None: it is left out)."""
+
+    def of(read: Callable[[FileRow], Question | None]) -> Read:
+        @wraps(read)
+        def whole(path: Path) -> list[Question]:
+            return collected(path, ((row.where, read(row)) for row in rows(path)))
+
+        return whole
+
+    return of
+
+
+def grouped(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
+    """Answers and, for each, its other accepted forms, from groups of equal answers; empty groups are left out."""
+    answers: dict[str, tuple[str, ...]] = {}
+    for group in groups:
+        forms = list(dict.fromkeys(form.strip() for form in group if form.strip()))
+        if forms and forms[0] not in answers:
+            answers[forms[0]] = tuple(forms[1:])
+    return tuple(answers), tuple(answers.values())
+
+
+@reader(json_lines)
+def read_questions(row: FileRow) -> Question:
+    """A question file of one's own."""
     return Question(
-        id=_string(row, "id", where),
-        question=_string(row, "question", where),
-        answers=_strings(row, "answers", where, needed=True),
-        type=_string(row, "type", where, needed=False),
-        topic=_strings(row, "topic", where),
-        gold_path=_path(row, where),
-        gold_passages=_strings(row, "gold_passages", where),
-        paraphrases=_strings(row, "paraphrases", where),
-        aliases=_aliases(row, where),
+        id=row.name("id"),
+        question=row.text("question"),
+        answers=row.texts("answers", needed=True, strict=True),
+        type=row.text("type") if row.value.get("type") else "",
+        topic=row.texts("topic", strict=True),
+        gold_path=_path(row),
+        gold_passages=row.texts("gold_passages", strict=True),
+        aliases=_aliases(row),
     )
 
 
-def _string(row: Mapping[str, Any], name: str, where: str, *, needed: bool = True) -> str:
-    value = row.get(name)
-    if value is None and not needed:
-        return ""
-    if value is None:
-        raise UsageError(f'{where}: field "{name}" is missing')
-    if not isinstance(value, str) or (needed and not value.strip()):
-        raise UsageError(f'{where}: field "{name}" must be a text that is not empty')
-    return value
-
-
-def _strings(row: Mapping[str, Any], name: str, where: str, *, needed: bool = False) -> tuple[str, ...]:
-    value = row.get(name)
-    if value is None and not needed:
-        return ()
-    if value is None:
-        raise UsageError(f'{where}: field "{name}" is missing')
-    if not isinstance(value, list) or not all(isinstance(entry, str) and entry.strip() for entry in value):
-        raise UsageError(f'{where}: field "{name}" must be a list of texts')
-    return tuple(value)
-
-
-def _aliases(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], ...]:
-    value = row.get("answer_aliases")
-    if value is None:
-        return ()
-    fits = isinstance(value, list) and all(
-        isinstance(group, list) and all(isinstance(entry, str) for entry in group) for group in value
+def _aliases(row: FileRow) -> tuple[tuple[str, ...], ...]:
+    groups = row.value.get("answer_aliases") or []
+    fits = isinstance(groups, list) and all(
+        isinstance(group, list) and all(isinstance(entry, str) for entry in group) for group in groups
     )
-    if not fits or len(value) != len(row["answers"]):
-        raise UsageError(f'{where}: field "answer_aliases" must hold one list of texts for each answer')
-    return tuple(tuple(group) for group in value)
+    if not fits or (groups and len(groups) != len(row.value["answers"])):
+        raise row.fail("answer_aliases", "must hold one list of texts for each answer")
+    return tuple(map(tuple, groups))
 
 
-def _path(row: Mapping[str, Any], where: str) -> tuple[tuple[str, ...], ...]:
-    value = row.get("gold_path")
-    if value is None:
-        return ()
-    if not isinstance(value, list):
-        raise UsageError(f'{where}: field "gold_path" must be a list of hops')
-    for number, hop in enumerate(value, start=1):
+def _path(row: FileRow) -> tuple[tuple[str, ...], ...]:
+    hops = row.value.get("gold_path") or []
+    if not isinstance(hops, list):
+        raise row.fail("gold_path", "must be a list of hops")
+    for number, hop in enumerate(hops, start=1):
         fits = isinstance(hop, list) and all(isinstance(part, str) and part for part in hop)
         if not fits or not (len(hop) in {2, 3} or hop == ["count"]):
             raise UsageError(
-                f'{where}: field "gold_path", hop {number} must be [entity, relation], [entity, relation, other] '
+                f'{row.where}: field "gold_path", hop {number} must be [entity, relation], [entity, relation, other] '
                 'or ["count"]'
             )
-    return tuple(tuple(hop) for hop in value)
+    return tuple(map(tuple, hops))

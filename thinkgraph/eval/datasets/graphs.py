@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import itertools
 import re
+from functools import partial
 from pathlib import Path
 from urllib.parse import unquote
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets.base import DatasetRow, Found, grouped, json_file, json_lines, objects, reader
-from thinkgraph.eval.files import lines_of
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.files import FileRow, json_file, json_lines, lines_of, objects
+from thinkgraph.eval.questions import Question, collected, grouped, reader
 
 _TOPIC = re.compile(r"\[([^\[\]]+)\]")
 _RELATIONS = {
@@ -25,12 +25,9 @@ _RELATIONS = {
     "imdbrating": "has_imdb_rating",
     "imdbvotes": "has_imdb_votes",
 }
-_TSV_COLUMNS = 2
-_MAX_HOPS = 3
 
 
-@reader
-def metaqa(path: Path) -> Found:
+def metaqa(path: Path) -> list[Question]:
     """`question with [topic]<TAB>answer|answer…`, with the path's type in a third column or in `…_qtype.txt`: beside it, or one
     folder up, where it is published.
 
@@ -42,30 +39,30 @@ def metaqa(path: Path) -> Found:
     rows = list(lines_of(path))
     if beside and len(kinds) != len(rows):
         raise UsageError(f"{beside}: has {len(kinds)} types for the {len(rows)} questions of {path.name}")
-    for place, (number, line) in enumerate(rows):
-        where = f"{path}, line {number}"
-        cells = line.split("\t")
-        answers, _ = grouped([answer] for answer in cells[1].split("|")) if len(cells) > 1 else ((), ())
-        if not answers:
-            raise UsageError(f"{where}: must be a question and its answers, parted by a tab")
-        topic = _TOPIC.search(cells[0])
-        if topic is None or not topic[1].strip():
-            raise UsageError(f"{where}: the question names no [topic]")
-        if len(cells) > _MAX_HOPS and cells[3].strip() == "0":
-            continue
-        kind = kinds[place] if kinds else cells[2].strip() if len(cells) > _TSV_COLUMNS else ""
-        path_ = _metaqa_path(topic[1], kind, where)
-        yield (
-            where,
-            Question(
-                id=f"{path.stem}-{number}",
-                question=f"{_TOPIC.sub(topic[1], cells[0]).strip()}?".replace("??", "?"),
-                answers=answers,
-                type=f"{len(path_)}hop" if path_ else "",
-                topic=(topic[1],),
-                gold_path=path_,
-            ),
-        )
+    pairs = zip(rows, kinds or [""] * len(rows), strict=True)
+    return collected(path, ((f"{path}, line {row[0]}", _metaqa_question(path, *row, kind)) for row, kind in pairs))
+
+
+def _metaqa_question(path: Path, number: int, line: str, kind: str) -> Question | None:
+    where = f"{path}, line {number}"
+    asked, given, own_kind, scored, *_ = [*line.split("\t"), "", "", "", ""]
+    answers, _ = grouped([answer] for answer in given.split("|"))
+    if not answers:
+        raise UsageError(f"{where}: must be a question and its answers, parted by a tab")
+    topic = _TOPIC.search(asked)
+    if topic is None or not topic[1].strip():
+        raise UsageError(f"{where}: the question names no [topic]")
+    if scored.strip() == "0":
+        return None
+    hops = _metaqa_path(topic[1], kind or own_kind.strip(), where)
+    return Question(
+        id=f"{path.stem}-{number}",
+        question=f"{_TOPIC.sub(topic[1], asked).strip()}?".replace("??", "?"),
+        answers=answers,
+        type=f"{len(hops)}hop" if hops else "",
+        topic=(topic[1],),
+        gold_path=hops,
+    )
 
 
 def _metaqa_kinds_file(path: Path) -> Path | None:
@@ -89,95 +86,76 @@ def _metaqa_path(topic: str, kind: str, where: str) -> tuple[tuple[str, ...], ..
     return tuple(hops)
 
 
-@reader
-def webqsp(path: Path) -> Found:
+@reader(partial(json_file, key="Questions"))
+def webqsp(row: FileRow) -> Question:
     """`WebQSP.{train,test}.json`: {"Questions": [{"QuestionId", "RawQuestion", "Parses": [{"Answers": […]}]}]}.
 
     Answers of all parses count, by name (their Freebase id where they have none). Questions without any answer are kept:
     the published scripts count them.
     """
-    for row in json_file(path, "Questions"):
-        groups: list[list[str]] = []
-        topics: list[str] = []
-        for parse in row.rows("Parses"):
-            topics += [name] if (name := str(parse.value.get("TopicEntityName") or "").strip()) else []
-            for answer in parse.rows("Answers"):
-                known = str(answer.value.get("EntityName") or "").strip()
-                groups.append([known] if known else [answer.text("AnswerArgument")])
-        answers, aliases = grouped(groups)
-        yield (
-            row.where,
-            Question(
-                id=row.name("QuestionId"),
-                question=row.text("RawQuestion", "ProcessedQuestion"),
-                answers=answers,
-                aliases=aliases,
-                topic=tuple(dict.fromkeys(topics)),
-            ),
-        )
+    groups: list[list[str]] = []
+    topics: list[str] = []
+    for parse in row.rows("Parses"):
+        topics += filter(None, [parse.note("TopicEntityName")])
+        groups += [[answer.note("EntityName") or answer.text("AnswerArgument")] for answer in parse.rows("Answers")]
+    answers, aliases = grouped(groups)
+    return Question(
+        id=row.name("QuestionId"),
+        question=row.text("RawQuestion", "ProcessedQuestion"),
+        answers=answers,
+        aliases=aliases,
+        topic=tuple(dict.fromkeys(topics)),
+    )
 
 
-@reader
-def cwq(path: Path) -> Found:
+@reader(json_file)
+def cwq(row: FileRow) -> Question:
     """`ComplexWebQuestions_{train,dev,test}.json`: [{"ID", "question", "answers": [{"answer", "aliases"}]}].
 
     The type is the published `compositionality_type`. Test files without answers are refused.
     """
-    for row in json_file(path):
-        groups = [[_known(answer, "answer", "answer_id"), *answer.texts("aliases")] for answer in row.rows("answers")]
-        answers, aliases = grouped(groups)
-        kind = row.value.get("compositionality_type")
-        yield (
-            row.where,
-            Question(
-                id=row.name("ID"),
-                question=row.text("question"),
-                answers=answers,
-                aliases=aliases,
-                type=kind if isinstance(kind, str) else "",
-            ),
-        )
+    answers, aliases = grouped(
+        [answer.note("answer") or answer.text("answer_id"), *answer.texts("aliases")] for answer in row.rows("answers")
+    )
+    return Question(
+        id=row.name("ID"),
+        question=row.text("question"),
+        answers=answers,
+        aliases=aliases,
+        type=row.note("compositionality_type"),
+    )
 
 
-def _known(row: DatasetRow, name: str, other: str) -> str:
-    found = row.value.get(name)
-    return found.strip() if isinstance(found, str) and found.strip() else row.text(other)
-
-
-@reader
-def qald(path: Path, *, language: str = "en") -> Found:
+@reader(partial(json_file, key="questions"))
+def qald(row: FileRow) -> Question | None:
     """QALD-9-plus and QALD-10 JSON: {"questions": [{"id", "question": [{"language", "string"}], "answers": […]}]}.
 
     Answers are IRIs or literals in SPARQL's result format; an IRI is compared as a whole, by its last part (an entity id of
     Wikidata's) and by its label in the graph at hand (`thinkgraph.eval.datasets.ids`). ASK queries give yes or no. Questions without
-    a wording in `language` are left out.
+    an English wording are left out.
     """
-    for row in json_file(path, "questions"):
-        wording = next((entry for entry in row.rows("question") if entry.value.get("language") == language), None)
-        if wording is None or not str(wording.value.get("string") or "").strip():
-            continue
-        groups: list[list[str]] = []
-        boolean = False
-        for answer in row.rows("answers", needed=False):
-            if isinstance(answer.value.get("boolean"), bool):
-                boolean = True
-                groups.append(["yes" if answer.value["boolean"] else "no"])
-            elif "results" in answer.value:
-                groups += [forms for binding in answer.row("results").rows("bindings") for forms in _bound(binding)]
-        answers, aliases = grouped(groups)
-        yield (
-            row.where,
-            Question(
-                id=row.name("id"),
-                question=wording.text("string"),
-                answers=answers,
-                aliases=aliases,
-                type="yesno" if boolean else "",
-            ),
-        )
+    english = (entry.note("string") for entry in row.rows("question") if entry.value.get("language") == "en")
+    if not (wording := next(english, "")):
+        return None
+    groups: list[list[str]] = []
+    boolean = False
+    for answer in row.rows("answers", needed=False):
+        if isinstance(answer.value.get("boolean"), bool):
+            boolean = True
+            groups.append(["yes" if answer.value["boolean"] else "no"])
+        elif "results" in answer.value:
+            groups += [forms for binding in answer.row("results").rows("bindings") for forms in _bound(binding)]
+    answers, aliases = grouped(groups)
+    return Question(
+        id=row.name("id"),
+        question=wording,
+        answers=answers,
+        aliases=aliases,
+        type="yesno" if boolean else "",
+    )
 
 
-def _bound(binding: DatasetRow) -> list[list[str]]:
+def _bound(binding: FileRow) -> list[list[str]]:
     found = []
     for name in binding.value:
         cell = binding.row(name)
@@ -190,59 +168,45 @@ def _bound(binding: DatasetRow) -> list[list[str]]:
     return found
 
 
-@reader
-def grbench(path: Path) -> Found:
+@reader(objects)
+def grbench(row: FileRow) -> Question:
     """GRBench `data.json` (JSON Lines, one domain each): {"qid", "question", "answer", "level"?}.
 
     The answer is one text; a list of members is parted at commas only where the file gives a list.
     """
-    for row in objects(path):
-        answer = row.value.get("answer")
-        groups = [[str(entry)] for entry in answer] if isinstance(answer, list) else [[row.name("answer")]]
-        answers, _ = grouped(groups)
-        level = row.value.get("level")
-        yield (
-            row.where,
-            Question(
-                id=row.name("qid"),
-                question=row.text("question"),
-                answers=answers,
-                type=level if isinstance(level, str) else "",
-            ),
-        )
+    answer = row.value.get("answer")
+    groups = [[str(entry)] for entry in answer] if isinstance(answer, list) else [[row.name("answer")]]
+    answers, _ = grouped(groups)
+    return Question(
+        id=row.name("qid"),
+        question=row.text("question"),
+        answers=answers,
+        type=row.note("level"),
+    )
 
 
 _SEP = "[SEP]"
 
 
-@reader
-def kilt(path: Path) -> Found:
+@reader(json_lines)
+def kilt(row: FileRow) -> Question:
     """Zero-shot RE and T-REx as KILT publishes them (JSON Lines): {"id", "input": "subject [SEP] relation", "output"}.
 
     Asked with the first template question where the file has one, else as "subject: relation?".
     """
-    for row in json_lines(path):
-        subject, sep, relation = row.text("input").partition(_SEP)
-        if not sep or not subject.strip() or not relation.strip():
-            raise row.fail("input", f'must be "subject {_SEP} relation"')
-        said = [
-            str(entry.value["answer"]).strip()
-            for entry in row.rows("output")
-            if isinstance(entry.value.get("answer"), str) and entry.value["answer"].strip()
-        ]
-        if not said:
-            raise row.fail("output", "holds no answer; this split hides them")
-        meta = row.value.get("meta")
-        templates = DatasetRow(meta, row.where).texts("template_questions") if isinstance(meta, dict) else []
-        yield (
-            row.where,
-            Question(
-                id=row.name("id"),
-                question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
-                # Any of KILT's outputs is right: the others are forms of the first.
-                answers=tuple(said[:1]),
-                aliases=(tuple(dict.fromkeys(said[1:])),),
-                topic=(subject.strip(),),
-                paraphrases=tuple(templates[1:]),
-            ),
-        )
+    subject, sep, relation = row.text("input").partition(_SEP)
+    if not sep or not subject.strip() or not relation.strip():
+        raise row.fail("input", f'must be "subject {_SEP} relation"')
+    said = [answer for entry in row.rows("output") if (answer := entry.note("answer"))]
+    if not said:
+        raise row.fail("output", "holds no answer; this split hides them")
+    meta = row.value.get("meta")
+    templates = FileRow(meta, row.where).texts("template_questions") if isinstance(meta, dict) else ()
+    return Question(
+        id=row.name("id"),
+        question=templates[0] if templates else f"{subject.strip()}: {relation.strip()}?",
+        # Any of KILT's outputs is right: the others are forms of the first.
+        answers=tuple(said[:1]),
+        aliases=(tuple(dict.fromkeys(said[1:])),),
+        topic=(subject.strip(),),
+    )
