@@ -22,9 +22,9 @@ from __future__ import annotations
 
 import re
 from collections import defaultdict
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Generator, Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
-from functools import partial
 from typing import Any, Literal
 
 from thinkgraph.errors import UsageError
@@ -32,7 +32,7 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.eval.supporting import in_order, lead_on
 from thinkgraph.models.offline.words import number_in
 from thinkgraph.prompts.lines import entity_line, one_line
-from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step, Triple
+from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.protocols import GraphStore, TextStore
 
@@ -42,7 +42,6 @@ Fact = tuple[str, str, str]
 
 _MANY = 100_000
 _TEXT = "text:"
-_NEW = "new"
 _BRANCHED = frozenset({"intersection", "comparison"})
 _LARGER = re.compile(
     r"\b(?:high|larg|great|bigg|long|more|most|old|tall|deep|wid|heav|lat|fast|rich)\w*\b", re.IGNORECASE
@@ -54,14 +53,14 @@ _SMALLER = re.compile(r"\b(?:low|small|few|less|least|short|young|narrow|light|e
 class GoldHop:
     """One hop of a gold path: the triples that lead on, or the passages that hold the answer."""
 
-    facts: tuple[Fact, ...]
+    facts: tuple[Fact, ...] = ()
     """The triples on the way to the answers; where the path singles out one end, only those that reach it."""
-    relation: str
+    relation: str = ""
     """Label of the relation, or of the section of a passage."""
-    outgoing: bool
-    sources: tuple[str, ...]
+    outgoing: bool = True
+    sources: tuple[str, ...] = ()
     """Labels of the entities walked from."""
-    ends: tuple[str, ...]
+    ends: tuple[str, ...] = ()
     """Labels of the entities reached."""
     takes: tuple[int, ...] = ()
     """Places of the hops whose ends this one starts from; empty where it starts from named entities."""
@@ -71,8 +70,6 @@ class GoldHop:
     """Section asked for, for a hop into text; empty otherwise."""
     every: tuple[Fact, ...] = ()
     """All triples of this relation at the sources, those included that lead elsewhere."""
-    complete: bool = True
-    """Whether `facts` are all the triples of this relation at the sources (no end was singled out)."""
 
     @property
     def is_text(self) -> bool:
@@ -123,7 +120,7 @@ class Gold:
         return tuple(dict.fromkeys(fact for hop in self.hops for fact in hop.facts))
 
 
-Need = tuple[str, Any]
+Need = tuple[str, list[Any]]
 _Resolver = Generator[Need, Any, Gold]
 
 
@@ -134,100 +131,86 @@ def resolve_golds(questions: Sequence[Question], graph: GraphStore, texts: TextS
         UsageError: a path names an entity, relation or passage that the knowledge does not have; the message names the
             question and the hop.
     """
+    resolvers = [_resolve(question) for question in questions]
     done: dict[int, Gold] = {}
-    running: list[tuple[int, _Resolver, Any]] = [(i, _resolve(question), None) for i, question in enumerate(questions)]
-    while running:
-        waiting: list[tuple[int, _Resolver, Need]] = []
-        for place, resolver, reply in running:
+    replies: dict[int, Any] = dict.fromkeys(range(len(questions)))
+    while replies:
+        waiting: dict[int, Need] = {}
+        for place, reply in replies.items():
             try:
-                waiting.append((place, resolver, resolver.send(reply)))
+                waiting[place] = resolvers[place].send(reply)
             except StopIteration as finished:
                 done[place] = finished.value
-        running = _serve(waiting, graph, texts)
+        replies = {}
+        for sort in dict.fromkeys(sort for sort, _ in waiting.values()):
+            group = {place: wanted for place, (kind, wanted) in waiting.items() if kind == sort}
+            found = iter(_fetch(sort, [item for wanted in group.values() for item in wanted], graph, texts))
+            replies |= {place: [next(found) for _ in wanted] for place, wanted in group.items()}
     return [done[place] for place in range(len(questions))]
 
 
-def _serve(
-    waiting: Sequence[tuple[int, _Resolver, Need]], graph: GraphStore, texts: TextStore | None
-) -> list[tuple[int, _Resolver, Any]]:
-    """Answer what all questions wait for with one store call for each sort of need."""
-    served: list[tuple[int, _Resolver, Any]] = []
-    sorts: dict[str, list[tuple[int, _Resolver, Any]]] = defaultdict(list)
-    for place, resolver, (sort, wanted) in waiting:
-        sorts[sort].append((place, resolver, wanted))
-    for sort, group in sorts.items():
-        flat = [item for _, _, wanted in group for item in wanted]
-        found = iter(_fetch(sort, flat, graph, texts))
-        served += [(place, resolver, [next(found) for _ in wanted]) for place, resolver, wanted in group]
-    return served
-
-
-def _fetch(sort: str, flat: list[Any], graph: GraphStore, texts: TextStore | None) -> list[Any]:
-    at_once: dict[str, Callable[[list[Any]], Sequence[Any]]] = {
-        "entities": graph.entities,
-        "relations": graph.relations,
-        "steps": partial(graph.neighbours, limit=_MANY),
-        "linked": StandardLinker(graph).link,
-    }
-    if sort in at_once:
-        return list(at_once[sort](flat))
+def _fetch(sort: str, wanted: list[Any], graph: GraphStore, texts: TextStore | None) -> Sequence[Any]:
+    """What the questions wait for, by one store call for each sort of need."""
+    found: Sequence[Any]
     match sort:
+        case "entities":
+            found = graph.entities(wanted)
+        case "relations":
+            found = graph.relations(wanted)
+        case "steps":
+            found = graph.neighbours(wanted, limit=_MANY)
+        case "linked":
+            found = StandardLinker(graph).link(wanted)
         case "named":
             # An id wins over a label: two entities may share the label.
-            by_id = graph.entities(flat)
-            by_label = graph.lookup(flat, limit=50)
-            return [
+            by_id, by_label = graph.entities(wanted), graph.lookup(wanted, limit=50)
+            found = [
                 [entity]
                 if entity and not entity["literal"]
                 else [m["entity"] for m in matches if m["method"] == "exact"] or [m["entity"] for m in matches]
                 for entity, matches in zip(by_id, by_label, strict=True)
             ]
         case "passages":
-            return list(texts.passages(flat)) if texts else [None] * len(flat)
+            found = texts.passages(wanted) if texts else [None] * len(wanted)
         case _:  # passages of one entity near a question: one call each, the protocol takes one query
-            return [
+            found = [
                 [hit["passage"] for hit in texts.passages_of([entity], query, limit=200)] if texts else []
-                for entity, query in flat
+                for entity, query in wanted
             ]
+    return found
 
 
 @dataclass
-class _Branch:
-    """An open end of the path while it is walked."""
-
-    hop: int
-    ends: dict[str, str]
-    """Id to label."""
-    is_text: bool = False
-
-
 class _Walk:
     """The state of one question's resolution."""
 
-    def __init__(self, question: Question, *, branched: bool) -> None:
-        self.question = question
-        self.branched = branched
-        self.hops: list[GoldHop] = []
-        self.by_id: list[dict[str, list[tuple[str, Triple]]]] = []
-        self.branches: list[_Branch] = []
-        self.entities: dict[str, str] = {}
-        self.starts: list[str] = []
-        self.passages: list[str] = []
-        self.operation: Operation = "chain"
-        self.other = ""
+    question: Question
+    branched: bool
+    hops: list[GoldHop] = field(default_factory=list)
+    facts: list[dict[str, list[Fact]]] = field(default_factory=list)
+    """For each hop its facts, by the id of the end they reach."""
+    open: dict[int, dict[str, str]] = field(default_factory=dict)
+    """The branches: places of the hops that nothing continues yet, each with its ends (id to label)."""
+    entities: dict[str, str] = field(default_factory=dict)
+    starts: list[str] = field(default_factory=list)
+    passages: list[str] = field(default_factory=list)
+    operation: Operation = "chain"
+    other: str = ""
 
     def fail(self, number: int, fault: str) -> UsageError:
         return UsageError(f'question "{self.question.id}", gold_path, hop {number}: {fault}')
 
-    def single_out(self, branch: _Branch, kept: set[str]) -> None:
-        """Cut a branch to some of its ends, and its last hop's facts to those that reach them."""
-        hop = self.hops[branch.hop]
-        facts = [triple for end, pairs in self.by_id[branch.hop].items() if end in kept for _, triple in pairs]
-        branch.ends = {key: label for key, label in branch.ends.items() if key in kept}
-        shown = tuple(dict.fromkeys(map(_fact, facts)))
-        self.hops[branch.hop] = replace(
-            hop, facts=shown, ends=tuple(branch.ends.values()), complete=hop.complete and len(shown) == len(hop.facts)
-        )
+    def add(self, hop: GoldHop, facts: dict[str, list[Fact]], ends: dict[str, str]) -> None:
+        self.open[len(self.hops)] = ends
+        self.hops.append(hop)
+        self.facts.append(facts)
+        self.entities.update(ends)
+
+    def single_out(self, place: int, kept: set[str]) -> None:
+        """Cut an open hop to some of its ends, and its facts to those that reach them."""
+        facts = [fact for end, group in self.facts[place].items() if end in kept for fact in group]
+        ends = tuple(label for key, label in self.open[place].items() if key in kept)
+        self.hops[place] = replace(self.hops[place], facts=tuple(dict.fromkeys(facts)), ends=ends)
 
 
 def _resolve(question: Question) -> _Resolver:
@@ -237,16 +220,16 @@ def _resolve(question: Question) -> _Resolver:
         return Gold(question.question, question.answers, "none")
     branched = question.type in _BRANCHED
     gold = yield from _walk(question, branched=branched)
-    if gold.operation in {"count", "max", "min"} and not _agrees(gold):
+    if _agrees(gold):
+        return gold
+    if gold.operation in {"count", "max", "min"}:
         # A symmetric relation may be written down in one direction only: Poland borders Russia, but not Russia Poland.
-        try:
+        with suppress(UsageError):  # nothing is written down backwards
             both = yield from _walk(replace(question, gold_path=_both_ways(question.gold_path)), branched=branched)
-        except UsageError:
-            return gold  # nothing is written down backwards
-        if _agrees(both):
-            return both
+            if _agrees(both):
+                return both
     named = sum(hop[0] not in {"*", "count"} for hop in question.gold_path)
-    if not branched and gold.operation == "chain" and named > 1 and not _agrees(gold):
+    if not branched and gold.operation == "chain" and named > 1:
         # A file without types: "borders both Germany and France" reads as a chain where France borders Germany.
         other = yield from _walk(question, branched=True)
         if other.operation == "intersection" and _agrees(other):
@@ -254,25 +237,23 @@ def _resolve(question: Question) -> _Resolver:
     return gold
 
 
-def _both_ways(path: tuple[tuple[str, ...], ...]) -> tuple[tuple[str, ...], ...]:
+def _both_ways(path: Sequence[tuple[str, ...]]) -> tuple[tuple[str, ...], ...]:
     """The path with every plain hop from a named entity walked backwards too."""
-    return tuple(
-        way
-        for hop in path
-        for way in (
-            (hop, (hop[0], f"-{hop[1]}"))
-            if len(hop) == 2 and hop[0] != "*" and not hop[1].startswith(("-", _TEXT))  # noqa: PLR2004 - no third part
-            else (hop,)
-        )
-    )
+    ways: list[tuple[str, ...]] = []
+    for hop in path:
+        ways.append(hop)
+        if len(hop) == 2 and hop[0] != "*" and not hop[1].startswith(("-", _TEXT)):  # noqa: PLR2004 - no third part
+            ways.append((hop[0], f"-{hop[1]}"))
+    return tuple(ways)
 
 
 def _supported(question: Question) -> _Resolver:
     """The gold of a question that says only which passages it needs."""
     fetched: list[Passage | None] = yield "passages", list(question.gold_passages)
+    if None in fetched:
+        missing = question.gold_passages[fetched.index(None)]
+        raise UsageError(f'question "{question.id}", gold_passages: there is no passage "{missing}"')
     passages = [passage for passage in fetched if passage]
-    if missing := [key for key, passage in zip(question.gold_passages, fetched, strict=True) if not passage]:
-        raise UsageError(f'question "{question.id}", gold_passages: there is no passage "{missing[0]}"')
     links: list[list[Link]] = yield "linked", [question.question]
     ids = list(dict.fromkeys(entity for passage in passages for entity in passage["entities"]))
     known: list[Entity | None] = yield "entities", ids
@@ -280,27 +261,22 @@ def _supported(question: Question) -> _Resolver:
     found: list[list[Relation]] = yield "relations", list(entities)
     edges = [edge for group in found for edge in group]
     steps = [Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"]) for edge in edges]
-    reached = yield "steps", steps
-    leading = lead_on(steps, [neighbours["triples"] for neighbours in reached], passages)
+    leading = lead_on(steps, (yield "steps", steps), passages)
     named = [link["entity"]["id"] for link in links[0] if link["entity"]["id"] in entities]
     degree = {key: sum(edge["count"] for edge in group) for key, group in zip(entities, found, strict=True)}
     order = in_order(passages, named, degree)
-    holding = [place for place, one in enumerate(order) if _holds_one(one.passage, question.answers)]
+    holding = [place for place, (passage, *_) in enumerate(order) if _holds_one(passage, question.answers)]
     return Gold(
         question=question.question,
         answers=question.answers,
         operation="chain",
         hops=tuple(
             GoldHop(
-                facts=(),
-                relation="",
-                outgoing=True,
-                sources=tuple(entities[key]["label"] for key in one.sources),
-                ends=(),
-                takes=one.takes,
-                passages=(one_line(one.passage["text"]),),
+                sources=tuple(entities[key]["label"] for key in sources),
+                takes=takes,
+                passages=(one_line(passage["text"]),),
             )
-            for one in order
+            for passage, sources, takes in order
         ),
         finals=tuple(holding[-1:]) or (len(order) - 1,),
         entities={key: entity["label"] for key, entity in entities.items()},
@@ -320,26 +296,27 @@ def _holds_one(passage: Passage, answers: Sequence[str]) -> bool:
 
 
 def _agrees(gold: Gold) -> bool:
-    reached = {end.casefold() for place in gold.finals for end in gold.hops[place].ends}
+    """Whether the facts of a resolved path lead to the question's answers."""
+    hops = [gold.hops[place] for place in gold.finals]
+    reached = {end.casefold() for hop in hops for end in hop.ends}
     answers = {answer.casefold() for answer in gold.answers}
     if gold.operation == "count":
         return answers == {str(len(reached))}
     if gold.operation in {"max", "min"}:
-        hops = [gold.hops[place] for place in gold.finals]
-        values = [
-            (number, hop.source_of(fact))
-            for hop in hops
-            for fact in hop.facts
-            if (number := number_in(hop.end_of(fact))) is not None
-        ]
-        choose = max if gold.operation == "max" else min
-        best = choose((number for number, _ in values), default=None)
-        return bool(answers & {source.casefold() for number, source in values if number == best})
-    return all(gold.hops[p].is_text for p in gold.finals) or {a.casefold() for a in gold.answers} == reached
+        found = extreme(((hop.source_of(fact), hop.end_of(fact)) for hop in hops for fact in hop.facts), gold.operation)
+        return bool(answers & set(map(str.casefold, found)))
+    return all(hop.is_text for hop in hops) or answers == reached
+
+
+def extreme(pairs: Iterable[tuple[str, str]], operation: str) -> list[str]:
+    """Of pairs of an entity and its value, the entities with the largest ("max") or the smallest value."""
+    values = [(number, source) for source, value in pairs if (number := number_in(value)) is not None]
+    best = (max if operation == "max" else min)((number for number, _ in values), default=None)
+    return list(dict.fromkeys(source for number, source in values if number == best))
 
 
 def _walk(question: Question, *, branched: bool) -> _Resolver:
-    walk = _Walk(question, branched=branched)
+    walk = _Walk(question, branched)
     for number, hop in enumerate(question.gold_path, start=1):
         if hop == ("count",):
             walk.operation = "count"
@@ -347,54 +324,54 @@ def _walk(question: Question, *, branched: bool) -> _Resolver:
         extra = hop[2] if len(hop) > 2 else ""  # noqa: PLR2004 - the third part
         if extra in {"max", "min"}:
             walk.operation = "max" if extra == "max" else "min"
-        elif extra and extra != _NEW:
+        elif extra and extra != "new":
             walk.operation, walk.other = "yesno", extra
         sources, takes = yield from _sources(walk, number, hop)
+        walk.entities.update(sources)
         if hop[1].startswith(_TEXT):
             yield from _text_hop(walk, number, sources, takes, hop[1].removeprefix(_TEXT))
         else:
-            yield from _graph_hop(walk, number, sources, takes, hop[1], new=extra == _NEW)
+            yield from _graph_hop(walk, number, sources, takes, hop[1], new=extra == "new")
     if walk.other:
         named = yield "named", [walk.other]
         walk.other = named[0][0]["label"] if named[0] else walk.other
-        for entity in named[0][:1]:
-            walk.entities[entity["id"]] = entity["label"]
+        walk.entities.update({entity["id"]: entity["label"] for entity in named[0][:1]})
     return (yield from _finish(walk))
 
 
 def _sources(walk: _Walk, number: int, hop: tuple[str, ...]) -> Generator[Need, Any, tuple[dict[str, str], list[int]]]:
     """The entities a hop starts from, and the hops they come from."""
     if hop[0] == "*":
-        if not walk.branches:
+        if not walk.open:
             raise walk.fail(number, '"*" has nothing before it')
-        union = {key: label for branch in walk.branches for key, label in branch.ends.items()}
-        takes = [branch.hop for branch in walk.branches]
-        walk.branches = []
-        return union, takes
+        before, walk.open = walk.open, {}
+        return {key: label for ends in before.values() for key, label in ends.items()}, list(before)
     found: list[list[Entity]] = yield "named", [hop[0]]
     candidates = {entity["id"]: entity["label"] for entity in found[0]}
     if not candidates:
         raise walk.fail(number, f'the graph has no entity "{hop[0]}"')
-    last = walk.branches[-1] if walk.branches else None
-    reached = set(candidates) & set(last.ends) if last else set()
-    if last and not walk.branched and (reached or last.is_text):
-        # Branches that all reach the named entity join there.
-        joined = [b for b in walk.branches if b is last or set(candidates) & set(b.ends)]
-        kept = reached or set(list(candidates)[:1])
-        for branch in joined:
-            if not branch.is_text:
-                walk.single_out(branch, kept)
-        walk.branches = [branch for branch in walk.branches if branch not in joined]
-        return {key: candidates[key] for key in candidates if key in kept}, [branch.hop for branch in joined]
+    if walk.open and not walk.branched:
+        last = max(walk.open)
+        reached = candidates.keys() & walk.open[last].keys()
+        if reached or walk.hops[last].is_text:
+            # Branches that all reach the named entity join there.
+            kept = reached or set(list(candidates)[:1])
+            joined = [place for place, ends in walk.open.items() if place == last or candidates.keys() & ends.keys()]
+            for place in joined:
+                walk.single_out(place, kept)
+                del walk.open[place]
+            return {key: label for key, label in candidates.items() if key in kept}, joined
     if len(candidates) > 1 and not hop[1].startswith(_TEXT):
         relations: list[list[Relation]] = yield "relations", list(candidates)
-        fitting = [
-            key for key, edges in zip(candidates, relations, strict=True) if any(_fits(edge, hop[1]) for edge in edges)
-        ]
-        candidates = {key: candidates[key] for key in (fitting or list(candidates))[:1]}
-    candidates = dict(list(candidates.items())[:1])
-    walk.starts += [key for key in candidates if key not in walk.starts]
-    return candidates, []
+        fitting = {
+            key: candidates[key]
+            for key, edges in zip(candidates, relations, strict=True)
+            if any(_fits(edge, hop[1]) for edge in edges)
+        }
+        candidates = fitting or candidates
+    first = dict(list(candidates.items())[:1])
+    walk.starts += first.keys() - set(walk.starts)
+    return first, []
 
 
 def _plain(name: str) -> str:
@@ -407,14 +384,9 @@ def _fits(edge: Relation, relation: str) -> bool:
     return edge["direction"] == direction and bool(names & {_plain(edge["name"]), _plain(edge["label"])})
 
 
-def _fact(triple: Triple) -> Fact:
-    return triple["subject_label"], triple["relation_label"], triple["object_label"]
-
-
 def _graph_hop(
     walk: _Walk, number: int, sources: dict[str, str], takes: list[int], relation: str, *, new: bool = False
 ) -> Generator[Need, Any, None]:
-    walk.entities.update(sources)
     edges: list[list[Relation]] = yield "relations", list(sources)
     steps = [
         Step(entity=edge["entity"], relation=edge["name"], direction=edge["direction"])
@@ -426,77 +398,61 @@ def _graph_hop(
         raise walk.fail(number, f'no relation "{relation}" at {", ".join(sources.values())}')
     found = yield "steps", steps
     outgoing = not relation.startswith("-")
-    triples = [triple for neighbours in found for triple in neighbours["triples"]]
-    every = len(triples)
-    if new:
-        triples = [t for t in triples if t["object" if outgoing else "subject"] not in walk.starts]
-    by_id: dict[str, list[tuple[str, Triple]]] = defaultdict(list)
+    facts: dict[str, list[Fact]] = defaultdict(list)
     ends: dict[str, str] = {}
-    for triple in triples:
-        source, end = ("subject", "object") if outgoing else ("object", "subject")
-        by_id[triple[end]].append((triple[source], triple))
-        ends[triple[end]] = triple["object_label"] if outgoing else triple["subject_label"]
-    label = triples[0]["relation_label"] if triples else _plain(relation.removeprefix("-").split("|")[0])
-    facts = tuple(dict.fromkeys(map(_fact, triples)))
-    walk.hops.append(
-        GoldHop(
-            facts=facts,
-            every=facts,
-            relation=label,
-            outgoing=outgoing,
-            sources=tuple(sources.values()),
-            ends=tuple(dict.fromkeys(ends.values())),
-            takes=tuple(takes),
-            complete=len(triples) == every,
-        )
+    every: dict[Fact, None] = {}
+    for triple in (triple for neighbours in found for triple in neighbours["triples"]):
+        end, label = ("object", "object_label") if outgoing else ("subject", "subject_label")
+        if not (new and triple[end] in walk.starts):
+            fact = triple["subject_label"], triple["relation_label"], triple["object_label"]
+            facts[triple[end]].append(fact)
+            ends[triple[end]] = triple[label]
+            every[fact] = None
+    hop = GoldHop(
+        facts=tuple(every),
+        every=tuple(every),
+        relation=next(iter(every))[1] if every else _plain(relation.removeprefix("-").split("|")[0]),
+        outgoing=outgoing,
+        sources=tuple(sources.values()),
+        ends=tuple(dict.fromkeys(ends.values())),
+        takes=tuple(takes),
     )
-    walk.by_id.append(by_id)
-    walk.branches.append(_Branch(len(walk.hops) - 1, ends))
-    walk.entities.update(ends)
+    walk.add(hop, facts, ends)
 
 
 def _text_hop(
     walk: _Walk, number: int, sources: dict[str, str], takes: list[int], section: str
 ) -> Generator[Need, Any, None]:
-    walk.entities.update(sources)
     question = walk.question
-    passages: list[Passage] = []
-    if question.gold_passages:
-        found: list[Passage | None] = yield "passages", list(question.gold_passages)
-        passages = [passage for passage in found if passage]
+    found: list[Passage | None] = yield "passages", list(question.gold_passages)
+    passages = [passage for passage in found if passage]
     if not passages:
         near: list[list[Passage]] = yield "passages_of", [(key, question.question) for key in sources]
         every = [passage for group in near for passage in group]
-        holding = [p for p in every if any(a.casefold() in p["text"].casefold() for a in question.answers)]
+        holding = [passage for passage in every if _holds_one(passage, question.answers)]
         same = [p for p in holding if p["section"].casefold().endswith(section.casefold())]
         passages = (same or holding)[:1]
     if not passages:
         raise walk.fail(number, f'no passage "{section}" of {", ".join(sources.values())} holds the answer')
     walk.passages += [passage["id"] for passage in passages]
-    walk.hops.append(
-        GoldHop(
-            facts=(),
-            relation=_plain(section),
-            outgoing=True,
-            sources=tuple(sources.values()),
-            ends=(),
-            takes=tuple(takes),
-            passages=tuple(one_line(passage["text"]) for passage in passages),
-            section=section,
-        )
+    hop = GoldHop(
+        relation=_plain(section),
+        sources=tuple(sources.values()),
+        takes=tuple(takes),
+        passages=tuple(one_line(passage["text"]) for passage in passages),
+        section=section,
     )
-    walk.by_id.append({})
-    walk.branches.append(_Branch(len(walk.hops) - 1, {}, is_text=True))
+    walk.add(hop, {}, {})
 
 
 def _finish(walk: _Walk) -> _Resolver:
-    question, finals = walk.question, [branch.hop for branch in walk.branches]
+    question, finals = walk.question, list(walk.open)
     if walk.operation == "chain":
         walk.operation = _open_operation(walk, finals)
     if walk.operation == "intersection":
-        common = set.intersection(*(set(branch.ends) for branch in walk.branches))
-        for branch in walk.branches:
-            walk.single_out(branch, common)
+        common = set.intersection(*map(set, walk.open.values()))
+        for place in finals:
+            walk.single_out(place, common)
     _cut_dead_ends(walk)
     ids = list(walk.entities)
     known: list[Entity | None] = yield "entities", ids
@@ -541,6 +497,4 @@ def _cut_dead_ends(walk: _Walk) -> None:
             earlier = walk.hops[before]
             kept = tuple(fact for fact in earlier.facts if earlier.end_of(fact) in used)
             ends = tuple(end for end in earlier.ends if end in used)
-            walk.hops[before] = replace(
-                earlier, facts=kept, ends=ends, complete=earlier.complete and len(kept) == len(earlier.facts)
-            )
+            walk.hops[before] = replace(earlier, facts=kept, ends=ends)

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
-from thinkgraph.eval.gold import Fact, Gold, GoldHop
-from thinkgraph.models.offline.words import number_in
+from thinkgraph.eval.gold import Fact, Gold, GoldHop, extreme
 from thinkgraph.prompts.lines import Item, ParsedPrompt, one_line, safe_label
 
 _NOT_EVIDENCE = frozenset({"", "question", "options", "entities", "looking for", "answer", "clues so far", "clues"})
@@ -267,17 +266,9 @@ def _answers(gold: Gold, shown: PromptEvidence, finding: Finding) -> list[str]:
         case "count":
             return [str(len({key(end) for ends in reached for end in ends}))]
         case "max" | "min":
-            return _extreme([pair for hop in finals for pair in _shown_ends(hop, shown)], gold.operation)
+            return extreme([pair for hop in finals for pair in _shown_ends(hop, shown)], gold.operation)
         case "intersection":
             common = set.intersection(*({key(end) for end in ends} for ends in reached))
             return list(dict.fromkeys(end for end in reached[0] if key(end) in common))
         case _:
             return list(dict.fromkeys(end for ends in reached for end in ends))
-
-
-def _extreme(pairs: Sequence[tuple[str, str]], operation: str) -> list[str]:
-    values = [(number, source) for source, end in pairs if (number := number_in(end)) is not None]
-    if not values:
-        return []
-    best = (max if operation == "max" else min)(number for number, _ in values)
-    return list(dict.fromkeys(source for number, source in values if number == best))
