@@ -29,8 +29,9 @@ from pathlib import Path
 
 from openai import AsyncOpenAI
 
+from thinkgraph.eval.batch import Ask
 from thinkgraph.eval.bench_setup import load_questions
-from thinkgraph.eval.workers import Work, Workers
+from thinkgraph.eval.workers import Work, workers
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope, ModelCall, call_model
 from thinkgraph.models.client import CallOptions, ChatClient
@@ -139,14 +140,14 @@ async def share(counts: Sequence[int], rounds: int) -> None:
     work = Work(kb="world", methods={"tog2": {"ranker": "bm25"}}, model="perfect", questions=questions)
     best = dict.fromkeys(counts, 0.0)
     async with AsyncExitStack() as stack:
-        pools = {count: await stack.enter_async_context(Workers(work, count)) for count in counts}
+        pools = {count: await stack.enter_async_context(workers(work, count)) for count in counts}
 
-        async def once(pool: Workers) -> float:
+        async def once(pool: Ask) -> float:
             at_once = asyncio.Semaphore(_IN_FLIGHT)
 
             async def ask(question: str) -> None:
                 async with at_once:
-                    await pool.ask("tog2", question)
+                    await pool("tog2", question)
 
             began = time.perf_counter()
             await asyncio.gather(*(ask(question.question) for question in questions))

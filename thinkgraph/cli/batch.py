@@ -7,6 +7,7 @@ import asyncio
 import sys
 import time
 import warnings
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -108,20 +109,16 @@ def _on_server(
 
 def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]) -> tuple[int, int, int]:
     from thinkgraph.eval.batch import local_asker
-    from thinkgraph.graphs.build import build
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.workers > 1:
         return asyncio.run(_with_workers(args, file, source, settings))
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = open_models(args, knowledge, args.rate)
-        graph = build(args.method, knowledge=knowledge, model=models, settings=settings, prompts=args.prompts)
 
         async def work() -> tuple[int, int, int]:
-            try:
-                return await _ask_all(args, file, source, local_asker(graph))
-            finally:
-                await models.aclose()
+            async with local_asker(models, knowledge, {args.method: settings}, prompts=args.prompts) as ask:
+                return await _ask_all(args, file, source, partial(ask, args.method))
 
         return asyncio.run(work())
 
@@ -129,9 +126,7 @@ def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: di
 async def _with_workers(
     args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]
 ) -> tuple[int, int, int]:
-    from functools import partial
-
-    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.eval.workers import Work, workers
     from thinkgraph.models.prices import load_prices
 
     work = Work(
@@ -143,8 +138,8 @@ async def _with_workers(
         prompts=args.prompts,
         rate=args.rate,
     )
-    async with Workers(work, args.workers) as workers:
-        return await _ask_all(args, file, source, partial(workers.ask, args.method))
+    async with workers(work, args.workers) as ask:
+        return await _ask_all(args, file, source, partial(ask, args.method))
 
 
 async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask: Asker) -> tuple[int, int, int]:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, cast
@@ -12,11 +13,16 @@ from typing import Any, cast
 from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.record import RecordFile
+from thinkgraph.graphs.build import build
+from thinkgraph.models.roles import Models
 from thinkgraph.state.answer import Answer
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 
 Asker = Callable[[str], Awaitable[Answer]]
 """Answers one question."""
+Ask = Callable[[str, str], Awaitable[Answer]]
+"""Has a method, by its name, answer one question."""
 
 GIVE_UP = 20
 """Errors in a row after which the batch stops: the model or the store is gone, and the rest would only fail too."""
@@ -41,11 +47,16 @@ def read_items(path: Path) -> Iterator[BatchItem]:
     Raises:
         UsageError: the file cannot be read.
     """
+    seen: set[str] = set()
     try:
         with path.open(encoding="utf-8-sig", errors="replace") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
-                    yield _item(number, line)
+                    item = _item(number, line)
+                    if item.id in seen:
+                        item = BatchItem(f"line-{number}", item.question, number, f'field "id" repeats "{item.id}"')
+                    seen.add(item.id)
+                    yield item
     except OSError as error:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
@@ -117,7 +128,6 @@ async def run_batch(
         ThinkGraphError: GIVE_UP errors in a row, the last one.
     """
     source = iter(items)
-    seen: set[str] = set()
     answered = failed = in_a_row = 0
     broken: list[ThinkGraphError] = []
 
@@ -126,25 +136,15 @@ async def run_batch(
         for item in source:
             if broken:
                 return
-            if item.id in seen:
-                fault = f'field "id" repeats "{item.id}"'
-                item = replace(item, id=f"line-{item.line}", fault=fault)  # noqa: PLW2901 - it is asked under no name
-            seen.add(item.id)
             if _key(item.id, item.question) in done:
                 continue
-            record: dict[str, Any] = {"id": item.id, "line": item.line, "question": item.question}
-            try:
-                if item.fault:
-                    raise UsageError(f"line {item.line}: {item.fault}")
-                record["answer"] = await ask(item.question)
+            record, error = await _asked(item, ask)
+            if error is None:
                 answered += 1
                 in_a_row = 0
-            except ThinkGraphError as error:
-                # A RunError is of the moment as well: a worker process that was killed, a journal on a full disk.
-                passing = isinstance(error, ModelError | StoreError | RunError)
-                record.update(error=str(error), kind=type(error).__name__, passing=passing)
+            else:
                 failed += 1
-                in_a_row += passing
+                in_a_row += record["passing"]
                 if in_a_row >= GIVE_UP:
                     broken.append(error)
             keep(record)
@@ -156,13 +156,48 @@ async def run_batch(
     return answered, failed
 
 
-def local_asker(graph: Any) -> Asker:
-    """Asks a graph of this process."""
+async def _asked(item: BatchItem, ask: Asker) -> tuple[dict[str, Any], ThinkGraphError | None]:
+    """A line of the output, and the error in it, if there is one."""
+    record: dict[str, Any] = {"id": item.id, "line": item.line, "question": item.question}
+    try:
+        if item.fault:
+            raise UsageError(f"line {item.line}: {item.fault}")
+        record["answer"] = await ask(item.question)
+    except ThinkGraphError as error:
+        # A RunError is of the moment as well: a worker process that was killed, a journal on a full disk.
+        passing = isinstance(error, ModelError | StoreError | RunError)
+        record.update(error=str(error), kind=type(error).__name__, passing=passing)
+        return record, error
+    return record, None
 
-    async def ask(question: str) -> Answer:
-        return cast("Answer", (await graph.ainvoke({"question": question}))["answer"])
 
-    return ask
+@asynccontextmanager
+async def local_asker(
+    models: Models, knowledge: Knowledge, methods: Mapping[str, Mapping[str, Any]], *, prompts: str | None = None
+) -> AsyncIterator[Ask]:
+    """Asks graphs of this process, and closes the models in the end.
+
+    Args:
+        models: what the graphs call.
+        knowledge: what they look up.
+        methods: settings by method.
+        prompts: folder with prompts of one's own.
+
+    Raises:
+        ThinkGraphError: as `build`.
+    """
+    try:
+        graphs = {
+            name: build(name, knowledge=knowledge, model=models, settings=settings, prompts=prompts)
+            for name, settings in methods.items()
+        }
+
+        async def ask(method: str, question: str) -> Answer:
+            return cast("Answer", (await graphs[method].ainvoke({"question": question}))["answer"])
+
+        yield ask
+    finally:
+        await models.aclose()
 
 
 def server_asker(url: str, assistant: str, settings: Mapping[str, Any], *, api_key: str | None = None) -> Asker:

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import hashlib
 import json
-from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Callable, Collection, Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -14,13 +14,13 @@ from langchain_core.language_models import BaseChatModel
 from langchain_core.rate_limiters import BaseRateLimiter
 
 from thinkgraph.errors import ThinkGraphError
+from thinkgraph.eval.batch import Ask, local_asker
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult, is_result
-from thinkgraph.eval.workers import Workers
-from thinkgraph.graphs.build import Graph, build, offline_model
+from thinkgraph.graphs.build import offline_model
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import Models
@@ -92,21 +92,9 @@ def run_bench(
     progress: Progress = no_progress,
     keep: Callable[[BenchResult], None] | None = None,
     done: Collection[BenchResult] = (),
-    workers: Workers | None = None,
+    workers: AbstractAsyncContextManager[Ask] | None = None,
 ) -> list[BenchResult]:
-    """Ask every question with every method; see `arun_bench`. Not for use inside an event loop."""
-    return asyncio.run(arun_bench(plan, progress=progress, keep=keep, done=done, workers=workers))
-
-
-async def arun_bench(
-    plan: BenchPlan,
-    *,
-    progress: Progress = no_progress,
-    keep: Callable[[BenchResult], None] | None = None,
-    done: Collection[BenchResult] = (),
-    workers: Workers | None = None,
-) -> list[BenchResult]:
-    """Ask every question with every method, `plan.concurrency` at a time.
+    """Ask every question with every method, `plan.concurrency` at a time. Not for use inside an event loop.
 
     Args:
         plan: what to run.
@@ -122,17 +110,12 @@ async def arun_bench(
         ThinkGraphError: the first error of a question; those already running are finished and kept first.
     """
     have = {(result["method"], result["id"]): result for result in done}
-    total = len(plan.questions) * len(plan.methods)
-    waiting = [
-        (method, question)
-        for method in plan.methods
-        for question in plan.questions
-        if (method, question.id) not in have
-    ]
+    pairs = [(method, question) for method in plan.methods for question in plan.questions]
+    waiting = [(method, question) for method, question in pairs if (method, question.id) not in have]
     todo = iter(waiting)
-    failed: list[BaseException] = []
+    failed: list[ThinkGraphError] = []
 
-    async def work(ask: _Asks) -> None:
+    async def work(ask: Ask) -> None:
         for method, question in todo:
             if failed:
                 return
@@ -145,45 +128,25 @@ async def arun_bench(
             have[method, question.id] = result
             if keep:
                 keep(result)
-            progress(method, len(have), total)
+            progress(method, len(have), len(pairs))
 
-    at_once = max(1, min(plan.concurrency, len(waiting)))
+    async def ask_all() -> None:
+        async with workers or _here(plan) as ask:
+            await asyncio.gather(*(work(ask) for _ in range(max(1, min(plan.concurrency, len(waiting))))))
+
     if waiting:
-        async with workers or _here(plan) as answering:
-            await asyncio.gather(*(work(answering.ask) for _ in range(at_once)))
+        asyncio.run(ask_all())
     if failed:
         raise failed[0]
-    return [have[method, question.id] for method in plan.methods for question in plan.questions]
+    return [have[method, question.id] for method, question in pairs]
 
 
-_Asks = Callable[[str, str], Awaitable[Answer]]
-
-
-class _Here:
+def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
     """Answers questions in this process."""
-
-    def __init__(self, plan: BenchPlan, models: Models) -> None:
-        self._plan = plan
-        self._models = models
-        self._graphs: dict[str, Graph] = {}
-
-    async def ask(self, method: str, question: str) -> Answer:
-        if method not in self._graphs:
-            self._graphs[method] = build(
-                method, knowledge=self._plan.knowledge, model=self._models, settings=self._plan.methods[method]
-            )
-        return cast("Answer", (await self._graphs[method].ainvoke({"question": question}))["answer"])
-
-
-@asynccontextmanager
-async def _here(plan: BenchPlan) -> AsyncIterator[_Here]:
     models = Models(
         plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
     )
-    try:
-        yield _Here(plan, models)
-    finally:
-        await models.aclose()
+    return local_asker(models, plan.knowledge, plan.methods)
 
 
 def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) -> BenchResult:

@@ -23,9 +23,11 @@ from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkgraph.eval.batch import Ask
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
-    from thinkgraph.eval.workers import Workers
     from thinkgraph.prompts.tasks import Task
 
 MAX_CONCURRENCY = 512
@@ -150,10 +152,10 @@ def _settings(args: argparse.Namespace, task: Task) -> dict[str, dict[str, Any]]
 
 def _workers(
     args: argparse.Namespace, settings: dict[str, dict[str, Any]], model: str, questions: list[Question]
-) -> Workers:
+) -> AbstractAsyncContextManager[Ask]:
     """The processes that share the questions; perfect choosers and gold entities need the questions themselves."""
     from thinkgraph.eval.bench_setup import PERFECT
-    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.eval.workers import Work, workers
     from thinkgraph.models.prices import load_prices
 
     gold = args.gold_entities == "yes"
@@ -168,7 +170,7 @@ def _workers(
         gold_entities=gold,
         questions=questions if model.startswith(PERFECT) or gold else (),
     )
-    return Workers(work, args.workers)
+    return workers(work, args.workers)
 
 
 def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
