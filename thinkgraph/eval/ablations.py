@@ -14,7 +14,7 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.reports.published import published_cell
-from thinkgraph.eval.reports.results import ReportRow
+from thinkgraph.eval.reports.results import ReportRow, aligned
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.state.settings import resolve_settings
 
@@ -301,7 +301,6 @@ def render(name: str, made: Sequence[AblationCell], rows: Mapping[str, ReportRow
     columns = [column for column in table.columns if any(cell.column == column for cell in made)]
     at = {(cell.row, cell.column): cell.key for cell in made}
     names = [row for row in table.rows if any(cell.row == row for cell in made)]
-    blocks: list[list[list[str]]] = []
 
     def shown(row: str, column: str, measure: Measure) -> str:
         found = rows.get(at.get((row, column), ""))
@@ -314,23 +313,15 @@ def render(name: str, made: Sequence[AblationCell], rows: Mapping[str, ReportRow
 
     if len(columns) == 1:
         head = ["", *(measure.title for measure in table.measures)]
-        blocks.append([head, *([row, *(shown(row, columns[0], one) for one in table.measures)] for row in names)])
+        blocks = [[head, *([row, *(shown(row, columns[0], one) for one in table.measures)] for row in names)]]
     else:
-        for measure in table.measures:
-            head = [measure.title, *columns]
-            blocks.append([head, *([row, *(shown(row, column, measure) for column in columns)] for row in names)])
-    lines = [f"{table.source}: {table.title}"]
-    if table.note:
-        lines.append(f"({table.note})")
+        blocks = [
+            [[measure.title, *columns], *([row, *(shown(row, column, measure) for column in columns)] for row in names)]
+            for measure in table.measures
+        ]
+    lines = [f"{table.source}: {table.title}", *([f"({table.note})"] if table.note else [])]
     for block in blocks:
-        widths = [max(len(line[place]) for line in block) for place in range(len(block[0]))]
-        lines.append("")
-        for line in block:
-            cut = [
-                cell.ljust(width) if not place else cell.rjust(width)
-                for place, (cell, width) in enumerate(zip(line, widths, strict=True))
-            ]
-            lines.append("  ".join(cut).rstrip())
+        lines += ["", *aligned(block)]
     if any("[" in line for line in lines[1:]):
         lines += ["", "[…]: the paper's own figure, with its model, graph and sample of questions: not comparable."]
     return "\n".join(lines)

@@ -16,7 +16,7 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.reports.published import published_for
-from thinkgraph.eval.reports.results import BenchResult, ReportRow, table
+from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import interval, paired
 
 _ANSWER_COLUMNS = ("method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete")
@@ -44,7 +44,7 @@ there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootst
 writes communities as prose, are counted apart."""
 
 
-def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any]) -> list[Path]:
+def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any]) -> None:
     """Write report.md, report.html, their plots and timing.md.
 
     Args:
@@ -74,7 +74,6 @@ def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str
             (folder / name).write_text(content, "utf-8")
     except OSError as error:
         raise UsageError(f"{folder} cannot be written ({error.strerror or error})") from None
-    return [folder / name for name in files]
 
 
 def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: Mapping[str, Any]) -> str:
@@ -88,7 +87,7 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
         ),
         "## Answers",
         _MEANT,
-        _grid(whole, _ANSWER_COLUMNS, {"hits1": _with_range}),
+        _grid([{**row, "hits1": _with_range(row)} for row in whole], _ANSWER_COLUMNS),
         "## Outcomes and evidence",
         _grid(whole, _OUTCOME_COLUMNS),
         "## Cost a question",
@@ -102,7 +101,7 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
     if len(methods) > 1:
         parts += ["## Question by question (hits@1)", _pairs(results, methods, plan["seed"])]
     if known := published_for(str(plan["data"]).partition(":")[0]):
-        lines = [[e.method, e.setting, e.metric, f"{e.value:.1f} %", e.source] for e in known]
+        lines = [[one.method, one.setting, one.metric, f"{value:.1f} %", one.source] for one, value in known]
         parts += [
             "## What the papers report",
             (
@@ -119,30 +118,18 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
     return "\n\n".join(parts) + "\n"
 
 
-def _with_range(row: Mapping[str, Any]) -> str:
+def _with_range(row: ReportRow) -> str:
     return f"{row['hits1']:.3f} ({row['hits1_low']:.3f}–{row['hits1_high']:.3f})"
 
 
-def _grid(
-    rows: Sequence[Mapping[str, Any]],
-    columns: Sequence[str],
-    special: Mapping[str, Callable[[Mapping[str, Any]], str]] | None = None,
-) -> str:
-    own = special or {}
-    cells = [[own[name](row) if name in own else _cell(row[name]) for name in columns] for row in rows]
-    return _lines(columns, cells)
+def _grid(rows: Sequence[Mapping[str, Any]], columns: Sequence[str]) -> str:
+    return _lines(columns, [[shown(row[name], nothing="–") for name in columns] for row in rows])
 
 
 def _lines(columns: Sequence[str], cells: Sequence[Sequence[str]]) -> str:
     safe = [[cell.replace("|", "\\|").replace("\n", " ") for cell in line] for line in cells]
     rule = "|".join("---" for _ in columns)
     return "\n".join([f"| {' | '.join(columns)} |", f"|{rule}|", *(f"| {' | '.join(line)} |" for line in safe)])
-
-
-def _cell(value: object) -> str:
-    if value is None:
-        return "–"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 
 def _by(rows: Sequence[ReportRow]) -> str:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NotRequired, cast
 
 import numpy as np
+from pydantic import TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from thinkgraph.eval.metrics import EvidenceScores, Scores
 from thinkgraph.eval.reports.stats import interval
 from thinkgraph.state.answer import Answer
 
-PLAIN_COLUMNS = (
+_COLUMNS = [
     "method",
     "type",
     "n",
@@ -28,8 +29,7 @@ PLAIN_COLUMNS = (
     "above",
     "apart_calls_mean",
     "seconds_mean",
-)
-"""The columns that fit a terminal."""
+]
 
 
 class BenchResult(TypedDict):
@@ -46,46 +46,29 @@ class BenchResult(TypedDict):
     """None where the question has no gold evidence."""
     calls: int
     apart_calls: int
-    bound: int | None
-    """Most calls by the method's paper (`Method.bound`)."""
+    bound: NotRequired[int | None]
+    """Most calls by the method's paper (`Method.bound`); answers kept by an older version have none."""
     answer: Answer
+
+
+_RESULT = TypeAdapter(BenchResult)
 
 
 def is_result(record: Mapping[str, Any]) -> bool:
     """Whether a line that was read is a whole result, of this version or, without its bound, of an older one."""
-    answer, scores, evidence = record.get("answer"), record.get("scores"), record.get("evidence", 0)
-    if not isinstance(answer, dict) or not isinstance(scores, dict):
+    try:
+        _RESULT.validate_python(record, strict=True)
+    except ValidationError:
         return False
-    usage = answer.get("usage")
-    return (
-        record.keys() >= BenchResult.__annotations__.keys() - {"bound"}
-        and _numbers(scores, Scores.__annotations__)
-        and (evidence is None or (isinstance(evidence, dict) and _numbers(evidence, EvidenceScores.__annotations__)))
-        and _numbers(record, ("calls", "apart_calls"))
-        and all(isinstance(record[name], str) for name in ("id", "type", "method"))
-        and _numbers(answer, ("rounds",))
-        and isinstance(usage, dict)
-        and _numbers(usage, ("seconds", "store_round_trips", "encoder_texts"))
-        and isinstance(usage.get("total"), dict)
-        and _numbers(usage["total"], ("input_tokens", "output_tokens", "cost"))
-    )
+    return True
 
 
-def _numbers(values: Mapping[str, Any], names: Iterable[str]) -> bool:
-    return all(isinstance(values.get(name), int | float) for name in names)
-
-
-class ReportRow(TypedDict):
-    """One line of the table: a method over the questions of one type ("all": over all). Shares from 0 to 1."""
+class ReportRow(Scores):
+    """One line of the table: a method over the questions of one type ("all": over all), with means of the scores."""
 
     method: str
     type: str
     n: int
-    hits1: float
-    em: float
-    complete: float
-    unknown: float
-    wrong: float
     calls_mean: float
     calls_max: int
     bound: int | None
@@ -97,8 +80,6 @@ class ReportRow(TypedDict):
     `calls_mean`.
     """
     seconds_mean: float
-    partial: float
-    f1: float
     rouge_l: float | None
     missing: float
     """No answer where there is one (CogGRAG section 4.4). With `hits1` and `hallucinated` it makes 1."""
@@ -131,71 +112,72 @@ def table(results: Iterable[BenchResult], *, seed: int = 0) -> list[ReportRow]:
     return sorted(rows, key=lambda row: (row["method"], row["type"] == "all", row["type"]))
 
 
+def _mean(values: Iterable[float], digits: int = 4) -> float:
+    every = list(values)
+    return round(sum(every) / len(every), digits)
+
+
+def _mean_known(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return _mean(known) if known else None
+
+
 def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> ReportRow:
-    def mean(of: Callable[[BenchResult], float]) -> float:
-        return round(sum(map(of, members)) / len(members), 4)
-
-    def known(of: Callable[[BenchResult], float | None]) -> float | None:
-        values = [value for member in members if (value := of(member)) is not None]
-        return round(sum(values) / len(values), 4) if values else None
-
-    def usage(member: BenchResult) -> Mapping[str, Any]:
-        return member["answer"]["usage"]
-
+    scores = [member["scores"] for member in members]
+    usages = [member["answer"]["usage"] for member in members]
+    totals = [usage["total"] for usage in usages]
+    evidence = [member["evidence"] for member in members]
+    seconds = [usage["seconds"] for usage in usages]
     # Sorted by id, so that the interval does not depend on which question was answered first.
-    hits = [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])]
-    sure = interval(hits, seed=seed)
-    seconds = [usage(member)["seconds"] for member in members]
-    # Answers kept by an older version have no bound.
-    bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
-    return ReportRow(
-        method=method,
-        type=kind,
-        n=len(members),
-        hits1=mean(lambda m: m["scores"]["hits1"]),
-        em=mean(lambda m: m["scores"]["em"]),
-        complete=mean(lambda m: m["scores"]["complete"]),
-        unknown=mean(lambda m: m["scores"]["unknown"]),
-        wrong=mean(lambda m: m["scores"]["wrong"]),
-        calls_mean=mean(lambda m: m["calls"]),
-        calls_max=max(member["calls"] for member in members),
-        bound=max((most for _, most in bounded), default=None),
-        above=sum(calls > most for calls, most in bounded),
-        apart_calls_mean=mean(lambda m: m["apart_calls"]),
-        seconds_mean=mean(lambda m: usage(m)["seconds"]),
-        partial=mean(lambda m: m["scores"]["partial"]),
-        f1=mean(lambda m: m["scores"]["f1"]),
-        rouge_l=known(lambda m: m["rouge_l"]),
-        missing=mean(lambda m: m["scores"]["unknown"] * (1 - m["scores"]["hits1"])),
-        hallucinated=mean(lambda m: (1 - m["scores"]["unknown"]) * (1 - m["scores"]["hits1"])),
-        hits1_low=sure["low"],
-        hits1_high=sure["high"],
-        evidence_precision=known(lambda m: m["evidence"] and m["evidence"]["precision"]),
-        evidence_recall=known(lambda m: m["evidence"] and m["evidence"]["recall"]),
-        input_tokens_mean=mean(lambda m: usage(m)["total"]["input_tokens"]),
-        output_tokens_mean=mean(lambda m: usage(m)["total"]["output_tokens"]),
-        cost_mean=round(sum(usage(m)["total"]["cost"] for m in members) / len(members), 6),
-        rounds_mean=mean(lambda m: m["answer"]["rounds"]),
-        round_trips_mean=mean(lambda m: usage(m)["store_round_trips"]),
-        encoder_texts_mean=mean(lambda m: usage(m)["encoder_texts"]),
-        seconds_p50=round(float(np.quantile(seconds, 0.5)), 4),
-        seconds_p95=round(float(np.quantile(seconds, 0.95)), 4),
+    sure = interval(
+        [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])], seed=seed
     )
+    bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
+    return {
+        **cast("Scores", {name: _mean(score[name] for score in scores) for name in Scores.__annotations__}),  # type: ignore[literal-required]
+        "method": method,
+        "type": kind,
+        "n": len(members),
+        "calls_mean": _mean(member["calls"] for member in members),
+        "calls_max": max(member["calls"] for member in members),
+        "bound": max((most for _, most in bounded), default=None),
+        "above": sum(calls > most for calls, most in bounded),
+        "apart_calls_mean": _mean(member["apart_calls"] for member in members),
+        "seconds_mean": _mean(seconds),
+        "rouge_l": _mean_known(member["rouge_l"] for member in members),
+        "missing": _mean(score["unknown"] * (1 - score["hits1"]) for score in scores),
+        "hallucinated": _mean((1 - score["unknown"]) * (1 - score["hits1"]) for score in scores),
+        "hits1_low": sure["low"],
+        "hits1_high": sure["high"],
+        "evidence_precision": _mean_known(one and one["precision"] for one in evidence),
+        "evidence_recall": _mean_known(one and one["recall"] for one in evidence),
+        "input_tokens_mean": _mean(total["input_tokens"] for total in totals),
+        "output_tokens_mean": _mean(total["output_tokens"] for total in totals),
+        "cost_mean": _mean((total["cost"] for total in totals), 6),
+        "rounds_mean": _mean(member["answer"]["rounds"] for member in members),
+        "round_trips_mean": _mean(usage["store_round_trips"] for usage in usages),
+        "encoder_texts_mean": _mean(usage["encoder_texts"] for usage in usages),
+        "seconds_p50": round(float(np.quantile(seconds, 0.5)), 4),
+        "seconds_p95": round(float(np.quantile(seconds, 0.95)), 4),
+    }
 
 
-def render(rows: Sequence[ReportRow], columns: Sequence[str] = PLAIN_COLUMNS) -> str:
-    """The table as text."""
-    cells = [list(columns), *([_cell(row[column]) for column in columns] for row in rows)]  # type: ignore[literal-required]
-    widths = [max(len(line[at]) for line in cells) for at in range(len(columns))]
-    names = ("method", "type")
-
-    def pad(column: str, cell: str, width: int) -> str:
-        return cell.ljust(width) if column in names else cell.rjust(width)
-
-    return "\n".join("  ".join(map(pad, columns, line, widths)).rstrip() for line in cells)
+def render(rows: Sequence[ReportRow]) -> str:
+    """The table as text, with the columns that fit a terminal."""
+    cells = [[shown(row[column]) for column in _COLUMNS] for row in rows]  # type: ignore[literal-required]
+    return "\n".join(aligned([_COLUMNS, *cells], left=2))
 
 
-def _cell(value: object) -> str:
-    if value is None:
-        return "-"
-    return f"{value:.3f}" if isinstance(value, float) else str(value)
+def shown(value: object, nothing: str = "-") -> str:
+    """A figure as text."""
+    return nothing if value is None else f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def aligned(lines: Sequence[Sequence[str]], *, left: int = 1) -> list[str]:
+    """The lines of a table, its first `left` columns aligned to the left and the others to the right."""
+    sides = [(str.ljust if place < left else str.rjust) for place in range(len(lines[0]))]
+    widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+    return [
+        "  ".join(side(cell, width) for side, cell, width in zip(sides, line, widths, strict=True)).rstrip()
+        for line in lines
+    ]
