@@ -1,7 +1,7 @@
-"""The papers' ablations as data: which settings stand in which cell of which table, and which figure is read there.
+"""The papers' ablations as data: the settings of each cell of a table, and the figures that it shows.
 
-A cell is a method with settings; cells that are the same run once. The values of axes that a figure shows without printing them
-(K, W, D, thresholds) are ours where the text does not name them.
+A cell is a method with settings; equal cells run once. Where a paper's figure does not print the values of an axis (K, W, D,
+thresholds) and the text does not name them, they are ours.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ Settings = Mapping[str, Any]
 METHOD = "method"
 """In a cell's settings: another method than the table's."""
 G2T = "g2t:"
-"""Stands for the graph-to-text model of the command line; without one these cells are left out."""
+"""Stands for the graph-to-text model of the command line. Without one, its cells are left out."""
 
 
 @dataclass(frozen=True)
@@ -252,7 +252,7 @@ def cells(
 
     Args:
         table: the table.
-        extra: settings of the user's; they go to every cell whose method has them and never against the cell's own.
+        extra: the user's settings, for every cell whose method has them; a cell's own settings win.
         g2t: graph-to-text model; None: cells with one are left out.
         leave_out: names of rows and columns to leave out.
 
@@ -272,7 +272,7 @@ def cells(
                 continue
             name = str(given.pop(METHOD, table.method))
             schema = find_method(name).settings
-            # The table's settings and the user's go where they are known; a row's own are always its method's.
+            # A method takes of the table's and the user's settings those that it has.
             own = {key: value for key, value in (extra or {}).items() if key in schema.model_fields}
             taken |= own.keys()
             settings = {**own, **{key: value for key, value in given.items() if key in schema.model_fields}}

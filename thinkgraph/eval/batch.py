@@ -1,4 +1,4 @@
-"""Thousands of questions through one method: streamed in, answered side by side, kept line by line, gone on with after a kill."""
+"""Thousands of questions through one method: read one by one, answered side by side, kept line by line, resumed after a kill."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Ask = Callable[[str, str], Awaitable[Answer]]
 """Has a method, by its name, answer one question."""
 
 GIVE_UP = 20
-"""Errors in a row after which the batch stops: the model or the store is gone, and the rest would only fail too."""
+"""Passing errors in a row after which the batch stops: the model or the store is gone, and the rest would fail too."""
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ class BatchItem:
 def read_items(path: Path) -> Iterator[BatchItem]:
     """The questions of a JSON Lines file, one at a time: objects with `question` and perhaps `id`, or plain JSON strings.
 
-    A line that is neither becomes an item with a fault, kept beside the answers; it never costs the others.
+    Any other line becomes an item with a fault, which is kept beside the answers. The rest is answered all the same.
 
     Raises:
         UsageError: the file cannot be read.
@@ -81,12 +81,12 @@ def _item(number: int, line: str) -> BatchItem:
 
 
 def _key(name: str, question: str) -> bytes:
-    """An item's identity, short, as all of them are remembered: a question that was edited is another one."""
+    """A short key of an item, as all are kept in memory. An edited question is another item."""
     return blake2b(f"{name}\0{question}".encode("utf-8", "surrogatepass"), digest_size=12).digest()
 
 
 def finished(file: RecordFile) -> set[bytes]:
-    """What need not be asked again: answered, or with an error that will not pass.
+    """Keys of the items that need not be asked again: answered, or failed with an error that would come again.
 
     Raises:
         UsageError: a line is no result of a batch.
@@ -164,7 +164,7 @@ async def _asked(item: BatchItem, ask: Asker) -> tuple[dict[str, Any], ThinkGrap
             raise UsageError(f"line {item.line}: {item.fault}")
         record["answer"] = await ask(item.question)
     except ThinkGraphError as error:
-        # A RunError is of the moment as well: a worker process that was killed, a journal on a full disk.
+        # A RunError passes as well: a worker process was killed, a journal is on a full disk.
         passing = isinstance(error, ModelError | StoreError | RunError)
         record.update(error=str(error), kind=type(error).__name__, passing=passing)
         return record, error

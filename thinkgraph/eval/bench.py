@@ -1,4 +1,4 @@
-"""Questions through methods, with the same knowledge, the same model and the same linked entities."""
+"""A bench: every question asked with every method, over the same knowledge, model and linked entities."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ class BenchPlan:
 
 
 def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
-    """What a bench runs as plain JSON: two benches with the same record may share their results."""
+    """What a bench runs, as plain JSON. Benches with the same record may share their results."""
     digest = hashlib.sha256(
         json.dumps([[q.id, q.question, q.answers, q.aliases, q.gold_path] for q in plan.questions]).encode()
     ).hexdigest()[:16]
@@ -74,7 +74,7 @@ def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, 
 
 
 def kept_results(file: RecordFile) -> list[BenchResult]:
-    """What an earlier run of the same bench answered.
+    """The results that an earlier run of the same bench kept.
 
     Raises:
         UsageError: a line is no result of a bench.

@@ -1,4 +1,4 @@
-"""What a bench is set up from: questions, settings by method, the model, the gold paths."""
+"""The parts of a bench: questions, settings by method, the model, the gold paths."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def load_questions(data: str, limit: int | None = None) -> list[Question]:
 
 
 def data_name(data: str) -> str:
-    """What a report calls the data: never a path of the machine it ran on."""
+    """The name of the data in a report, without the path on this machine."""
     name, colon, file = data.partition(":")
     return f"{name}:{Path(file).name}" if colon else Path(data).name
 
@@ -128,7 +128,7 @@ def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str
         golds = resolve_golds(questions, knowledge.graph, knowledge.text)
         return {question.id: gold for question, gold in zip(questions, golds, strict=True)}
     except UsageError:
-        # One wrong path must not cost all the others: they are resolved one by one.
+        # A wrong path must not lose all the others: resolve one by one.
         pass
     found: dict[str, Gold] = {}
     for question in questions:

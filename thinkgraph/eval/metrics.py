@@ -1,4 +1,4 @@
-"""How an answer is scored against gold."""
+"""Scores of an answer against the gold answers."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ from typing import Any
 from typing_extensions import TypedDict
 
 from thinkgraph.eval.gold import Gold
+from thinkgraph.eval.questions import all_forms
 from thinkgraph.state.answer import Evidence
 from thinkgraph.tools.grounding import fold
 
@@ -30,9 +31,7 @@ class Scores(TypedDict):
     complete: float
     """Every gold answer is among those given (FiSKE section 4.1, complete match)."""
     f1: float
-    """F1 of the words of all answers given against those of all gold answers (SQuAD's token F1), each gold answer in the form
-    nearest to what was given.
-    """
+    """SQuAD's token F1: the words of all answers given against those of all gold answers, each in its form that fits best."""
     unknown: float
     """No answer was given: "missing" in CogGRAG section 4.4."""
     wrong: float
@@ -54,7 +53,7 @@ def normalise(text: str) -> str:
     if _NUMBER.fullmatch(bare):
         value = float(re.sub(r"[,\s\u202f\u00a0]", "", bare))
         return f"{value:.12g}"
-    # What is punctuation alone is itself, not the same as all other punctuation.
+    # Punctuation alone folds to nothing: it is compared as it stands.
     return _ARTICLE.sub("", fold(bare)) or bare.casefold()
 
 
@@ -67,10 +66,9 @@ def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[
         aliases: for each gold answer its other accepted forms; empty where there are none.
     """
     forms: dict[str, str] = {}
-    for place, answer in enumerate(gold):
-        name = normalise(answer)
-        for form in (answer, *(aliases[place] if aliases else ())):
-            forms.setdefault(normalise(form), name)
+    for names in all_forms(gold, aliases):
+        for form in names:
+            forms.setdefault(normalise(form), normalise(names[0]))
     want = {normalise(answer) for answer in gold}
     # An alias counts as the answer that it is another form of.
     have = [forms.get(text, text) for text in map(normalise, given)]
@@ -89,10 +87,9 @@ def score(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[
 
 
 def _nearest(have: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]]) -> list[str]:
-    """Each gold answer in that of its forms which shares most with the answers given: for one gold answer SQuAD's maximum."""
-    forms = [[answer, *(aliases[place] if aliases else ())] for place, answer in enumerate(gold)]
-    # Given answers that equal another form stand under the first one (see `score`): it wins ties.
-    return [max(map(normalise, names), key=lambda name: _f1(have, [name])) for names in forms]
+    """Each gold answer in the form that shares most words with the answers given (for one gold answer, SQuAD's maximum)."""
+    # `score` has put aliases under the name of their answer, which comes first: it wins ties.
+    return [max(map(normalise, names), key=lambda name: _f1(have, [name])) for names in all_forms(gold, aliases)]
 
 
 def _f1(have: Iterable[str], want: Iterable[str]) -> float:
@@ -102,7 +99,7 @@ def _f1(have: Iterable[str], want: Iterable[str]) -> float:
 
 
 class _Words:
-    """Words of any script, as rouge-score asks for them; of plain English text the same as its own."""
+    """A tokenizer for rouge-score that reads every script; on plain English it gives the same words as its own."""
 
     def tokenize(self, text: str) -> list[str]:
         return fold(text).split()
@@ -112,13 +109,13 @@ class _Words:
 def _rouge() -> Any:
     from rouge_score.rouge_scorer import RougeScorer
 
-    # Its own words are a-z and digits alone: "Bogotá" would lose a letter, and an answer in Cyrillic all.
+    # Its own tokenizer keeps only a-z and digits: "Bogotá" would lose a letter, an answer in Cyrillic everything.
     return RougeScorer(["rougeL"], tokenizer=_Words())
 
 
 def rouge_l(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> float:
-    """ROUGE-L (F-measure) of the answers as one text against the gold ones as one text; the best over single gold answers
-    and their other forms counts where it is better. CogGRAG section 4.1.
+    """ROUGE-L (F-measure) of all answers as one text: the best over the gold answers as one text, each of them, and each of
+    their other forms. CogGRAG section 4.1.
 
     Raises:
         ImportError: rouge-score is not installed (the extra `bench`).

@@ -69,6 +69,11 @@ def reader(rows: Callable[[Path], Iterable[FileRow]]) -> Callable[[Callable[[Fil
     return of
 
 
+def all_forms(answers: Sequence[str], aliases: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
+    """Each answer with its other accepted forms; `aliases` may be empty."""
+    return [(answer, *more) for answer, more in zip(answers, aliases or [()] * len(answers), strict=True)]
+
+
 def grouped(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tuple[str, ...], ...]]:
     """Answers and, for each, its other accepted forms, from groups of equal answers; empty groups are left out."""
     answers: dict[str, tuple[str, ...]] = {}

@@ -7,6 +7,7 @@ import fcntl
 import json
 import os
 from collections.abc import Iterator, Mapping
+from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
 from typing import IO, Any, Self
@@ -20,8 +21,7 @@ _FORMAT = 1
 class RecordFile:
     """`FILE` with the results and `FILE.run.json` with what they are results of. Use as a context manager.
 
-    A file that was left half way is continued only by the very same work: same data, methods, settings, model, knowledge
-    and seed.
+    An unfinished file is continued only by the same work: same data, methods, settings, model, knowledge and seed.
     """
 
     def __init__(self, path: Path, plan: Mapping[str, Any]) -> None:
@@ -53,18 +53,20 @@ class RecordFile:
                 self._check()
                 self._cut()
             else:
-                # Only who holds the lock writes the plan; results without one are never continued.
+                # Only the holder of the lock writes the plan. Results without a plan are never continued.
                 plan = json.dumps(self._plan, ensure_ascii=False, indent=1, sort_keys=True)
                 self._beside.write_text(f"{plan}\n", "utf-8")
-        except BlockingIOError:
+        except (OSError, UsageError) as error:
             self._close()
-            raise UsageError(f"{self.path} is being written by another process; wait for it") from None
-        except OSError as error:
-            self._close()
-            raise UsageError(f"{self.path} cannot be written ({error.strerror or error})") from None
-        except UsageError:
-            self._close()
-            raise
+            if isinstance(error, UsageError):
+                raise
+            busy = isinstance(error, BlockingIOError)
+            fault = (
+                "is being written by another process; wait for it"
+                if busy
+                else f"cannot be written ({error.strerror or error})"
+            )
+            raise UsageError(f"{self.path} {fault}") from None
         return self
 
     def __exit__(
@@ -74,7 +76,7 @@ class RecordFile:
 
     def _close(self) -> None:
         if self._out:
-            # What a full disk did not take is no more in the buffer's power.
+            # Closing writes the buffer, which a full disk refuses once more; the error was raised before.
             with contextlib.suppress(OSError):
                 self._out.close()
             self._out = None
@@ -98,15 +100,8 @@ class RecordFile:
     def _cut(self) -> None:
         """Drop a last line that a kill left half written."""
         with self.path.open("rb+") as file:
-            end = file.seek(0, os.SEEK_END)
-            while end:
-                start = max(0, end - 65_536)
-                file.seek(start)
-                at = file.read(end - start).rfind(b"\n")
-                if at >= 0:
-                    end = start + at + 1
-                    break
-                end = start
+            with mmap(file.fileno(), 0, access=ACCESS_READ) as data:
+                end = data.rfind(b"\n") + 1
             file.truncate(end)
 
     def records(self) -> Iterator[dict[str, Any]]:

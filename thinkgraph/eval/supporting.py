@@ -1,4 +1,4 @@
-"""The way to a question's supporting passages, where no gold path says it: which passage leads to which, and by what."""
+"""The order of a question's supporting passages where no gold path gives it: which passage leads to which, by which entities."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from collections.abc import Mapping, Sequence
 from thinkgraph.state.knowledge import Neighbours, Passage, Step, other_end
 
 Supporting = tuple[Passage, Sequence[str], tuple[int, ...]]
-"""A passage in its place on the way; ids of the entities that lead to it, named in the question or shared with a passage before
-it; and the places of the passages that share them, none where the question names one."""
+"""A passage; the ids of the entities that lead to it, which the question names or an earlier passage shares; and the places of the
+earlier passages that share them (none where the question names one)."""
 
 
 def in_order(passages: Sequence[Passage], named: Sequence[str], degree: Mapping[str, int]) -> list[Supporting]:
-    """Passages in the order in which a reader comes by them: first those about something the question names, then those
-    that share an entity with one read before. A passage that shares none comes last, with no source.
+    """Passages in reading order: first those about an entity that the question names, then those that share an entity with
+    an earlier one. A passage that shares none comes last, with no source.
 
     Args:
         passages: the supporting passages.
@@ -42,8 +42,8 @@ def in_order(passages: Sequence[Passage], named: Sequence[str], degree: Mapping[
 
 
 def lead_on(steps: Sequence[Step], reached: Sequence[Neighbours], passages: Sequence[Passage]) -> list[bool]:
-    """Which of some steps lead to one more supporting passage: to an owner of one that the entity they start from does not
-    own, or to an entity that is one step before such an owner where no step leads there at once.
+    """Whether each step leads to one more supporting passage. It does if it reaches an entity with a passage that its start does
+    not have, or an entity one step before such a one where no step leads there directly.
     """
     owned: dict[str, set[str]] = defaultdict(set)
     for passage in passages:

@@ -1,4 +1,4 @@
-"""The topic entities that a benchmark gives with its questions, in the place of entity linking."""
+"""A linker that knows the topic entities a benchmark gives with its questions."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from thinkgraph.tools.protocols import GraphStore, Linker
 class TopicLinker:
     """Links a benchmark's questions to their given topic entities; any other text as the usual linker does.
 
-    Published tables assume given topic entities (FastToG section 4.1, ToG): with this every method gets the same ones.
+    Published tables assume given topic entities (FastToG section 4.1, ToG). With this linker every method gets the same ones.
     """
 
     def __init__(self, questions: Sequence[Question], graph: GraphStore, other: Linker) -> None:

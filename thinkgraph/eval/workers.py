@@ -1,8 +1,8 @@
-"""Several processes that answer questions for one: past what one interpreter can do, a bench or a batch uses more cores.
+"""Worker processes that share the questions of a bench or a batch, to use more cores than one interpreter can.
 
-The parent alone reads the questions and writes the results, so that killing and going on are the same with and without
-workers. It hands each question to the process with the fewest of them and gets its answer back, one JSON line each way. A worker
-whose parent is gone ends at once: its calls in flight are lost, as in any kill.
+Only the parent reads questions and writes results, so a run with workers is killed and resumed like one without. It hands each
+question to the process with the fewest of them, and gets the answer back, one JSON line each way. A worker whose parent is gone
+ends at once: its calls in flight are lost, as in any kill.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from thinkgraph.state.answer import Answer
 from thinkgraph.tools.knowledge import Knowledge
 
 _LONGEST_LINE = 1 << 28
-"""Bytes: an answer with all its evidence is far below."""
+"""Bytes; far more than an answer with all its evidence."""
 _END = b"end\n"
 
 

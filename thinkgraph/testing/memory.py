@@ -1,4 +1,4 @@
-"""Graph and text stores in memory: for tests, and for graphs small enough to be written down in Python."""
+"""Graph and text stores in memory, for tests and for small graphs written in Python."""
 
 from __future__ import annotations
 
@@ -88,6 +88,12 @@ class MemoryGraphStore:
             self._touching[subject].append(triple)
             if end != subject:
                 self._touching[end].append(triple)
+        named: dict[str, dict[str, Match]] = defaultdict(dict)
+        for entity in self._entities.values():
+            for place, text in enumerate(self._names(entity)):
+                match = Match(entity=entity, name=text, method="alias" if place else "exact", score=1.0)
+                named[normal_name(text)].setdefault(entity["id"], match)
+        self._named = {text: sorted(matches.values(), key=self._rank) for text, matches in named.items()}
 
     def _label(self, key: str) -> str:
         return self._labels.get(key, key)
@@ -111,21 +117,15 @@ class MemoryGraphStore:
 
     def lookup(self, names: Sequence[str], *, limit: int = 10) -> list[list[Match]]:
         """See GraphStore."""
-        return [self._lookup(normal_name(name))[:limit] for name in names]
+        return [copy.deepcopy(self._named.get(normal_name(name), [])[:limit]) for name in names]
 
-    def _lookup(self, wanted: str) -> list[Match]:
-        found: list[Match] = []
-        for entity in self._entities.values():
-            if entity["literal"]:
-                continue
-            if normal_name(entity["label"]) == wanted:
-                found.append(Match(entity=entity.copy(), name=entity["label"], method="exact", score=1.0))
-                continue
-            alias = next((name for name in self._aliases.get(entity["id"], ()) if normal_name(name) == wanted), None)
-            if alias is not None:
-                found.append(Match(entity=entity.copy(), name=alias, method="alias", score=1.0))
-        found.sort(key=lambda m: (m["method"] != "exact", -len(self._touching[m["entity"]["id"]]), m["entity"]["id"]))
-        return found
+    def _rank(self, match: Match) -> tuple[bool, int, str]:
+        key = match["entity"]["id"]
+        return match["method"] != "exact", -len(self._touching[key]), key
+
+    def _names(self, entity: Entity) -> list[str]:
+        """Its label, then its aliases; a literal has no name."""
+        return [] if entity["literal"] else [entity["label"], *self._aliases.get(entity["id"], ())]
 
     def search(self, texts: Sequence[str], *, limit: int = 10, fuzzy: bool = False) -> list[list[Match]]:
         """See GraphStore."""
@@ -138,7 +138,7 @@ class MemoryGraphStore:
         words = set(normal_name(text).split())
         for entity in self._entities.values():
             best, name = 0.0, ""
-            for candidate in [] if entity["literal"] else [entity["label"], *self._aliases.get(entity["id"], ())]:
+            for candidate in self._names(entity):
                 parts = set(normal_name(candidate).split())
                 likeness = (
                     ratio(normal_name(text), normal_name(candidate)) / 100
@@ -208,7 +208,7 @@ def _bounded(every: Sequence[Triple], limit: int, salt: object) -> Neighbours:
     else:
         drawn = random.Random(_digest(salt))  # noqa: S311 - a sample, not a secret
         chosen = sorted(drawn.sample(range(len(every)), max(limit, 0)))
-    # Copies one by one: what is handed over is the caller's, and a triple may stand in several results.
+    # Copied one by one, as the caller may change them and a triple may stand in several results.
     return Neighbours(triples=[copy.deepcopy(every[at]) for at in chosen], total=len(every))
 
 
@@ -252,5 +252,5 @@ class MemoryTextStore:
             passage = self._passages[key]
             words = set(normal_name(f"{passage['title']} {passage['section']} {passage['text']}").split())
             hits.append(PassageHit(passage=passage, score=len(wanted & words) / (len(wanted) or 1)))
-        # What is handed over is the caller's.
+        # The caller may change what it gets.
         return copy.deepcopy(sorted(hits, key=lambda hit: -hit["score"])[: max(limit, 0)])

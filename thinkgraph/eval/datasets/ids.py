@@ -1,4 +1,4 @@
-"""Gold answers that are ids: what the entities are called, as answers give names."""
+"""Gold answers that are ids, replaced by the names of the entities: a method answers with names."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import replace
 
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, all_forms
 from thinkgraph.tools.protocols import GraphStore
 
 _ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
@@ -14,14 +14,15 @@ _ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
 
 
 def named(questions: Sequence[Question], graph: GraphStore) -> list[Question]:
-    """The questions with the labels of a graph's entities in the place of their ids, which stay accepted as other forms.
+    """The questions with labels of the graph in the place of ids. The ids stay accepted, as other forms of the answer.
 
     One round trip whatever the number of questions, none where no answer is an id.
 
     Raises:
         StoreError: the graph cannot be reached.
     """
-    wanted = {form for question in questions for forms in _forms(question) for form in forms if _ID.fullmatch(form)}
+    every = [forms for question in questions for forms in all_forms(question.answers, question.aliases)]
+    wanted = {form for forms in every for form in forms if _ID.fullmatch(form)}
     if not wanted:
         return list(questions)
     ids = sorted(wanted)
@@ -31,15 +32,10 @@ def named(questions: Sequence[Question], graph: GraphStore) -> list[Question]:
     return [_renamed(question, labels) for question in questions]
 
 
-def _forms(question: Question) -> list[tuple[str, ...]]:
-    others = question.aliases or ((),) * len(question.answers)
-    return [(answer, *more) for answer, more in zip(question.answers, others, strict=True)]
-
-
 def _renamed(question: Question, labels: dict[str, str]) -> Question:
     # Two ids may have one label: they are one answer then, as nothing in a reply tells them apart.
     answers: dict[str, dict[str, None]] = {}
-    for forms in _forms(question):
+    for forms in all_forms(question.answers, question.aliases):
         label = next((labels[form] for form in forms if form in labels), forms[0])
         answers.setdefault(label, {}).update(dict.fromkeys(form for form in forms if form != label))
     if list(answers) == list(question.answers):

@@ -23,6 +23,11 @@ def fact_key(fact: Fact) -> Fact:
     return key(fact[0]), key(fact[1]), key(fact[2])
 
 
+def facts_of(item: Item) -> set[Fact]:
+    """The facts that a line shows in the grammar, for comparison."""
+    return {fact_key((triple.subject, triple.relation, triple.object)) for triple in item.triples}
+
+
 def passage_fits(shown: str, gold: str, answers: Iterable[str] = ()) -> bool:
     """Whether a shown passage is the gold passage or a chunk of it; a chunk must hold one of `answers`, if any."""
     shown, gold = (unicodedata.normalize("NFC", one_line(text)).casefold() for text in (shown, gold))
@@ -53,7 +58,7 @@ class PromptEvidence:
     answered: list[tuple[int, str, tuple[str, ...]]] = field(default_factory=list)
     """Line, question and answers of the questions answered before."""
     plain: list[tuple[int, str]] = field(default_factory=list)
-    """Lines of no sort (a community put into prose), lower case."""
+    """Lines outside the grammar (a community put into prose), in lower case."""
 
     @classmethod
     def of(cls, prompt: ParsedPrompt) -> PromptEvidence:
@@ -76,8 +81,8 @@ class PromptEvidence:
         elif item.asked:
             self.answered.append((item.number, item.asked, item.answers))
         elif item.hops:
-            for triple in item.triples:
-                self.facts.setdefault(fact_key((triple.subject, triple.relation, triple.object)), item.number)
+            for fact in facts_of(item):
+                self.facts.setdefault(fact, item.number)
             for listed in item.lists:
                 place = (key(listed.source), key(listed.relation), listed.outgoing)
                 self.lists[place].append(Listed(item.number, frozenset(map(key, listed.ends)), listed.more))
@@ -91,27 +96,20 @@ class PromptEvidence:
             return self.facts[wanted]
         return next((number for number, text in self.plain if all(part in text for part in wanted)), None)
 
-    def full_list(self, hop: GoldHop, source: str) -> list[Listed]:
+    def full_list(self, hop: GoldHop, source: str) -> set[int]:
         """The lines that list all ends of a hop at one source and leave none out; empty where there are none."""
         ends = {key(hop.end_of(fact)) for fact in hop.facts if key(hop.source_of(fact)) == key(source)}
-        found = self.lists.get((key(source), key(hop.relation), hop.outgoing), [])
-        alone = next((listed for listed in found if listed.more == 0 and ends and ends <= listed.ends), None)
+        lists = self.lists.get((key(source), key(hop.relation), hop.outgoing), [])
+        alone = next((listed for listed in lists if listed.more == 0 and ends and ends <= listed.ends), None)
         if alone:
-            return [alone]
-        # Several lines may share the list out: they are all of it if together they show just as many as one says there are.
+            return {alone.line}
+        # Several lines may share a list: together they are all of it if they show as many ends as one of them counts.
         place = (key(source), key(hop.relation))
-        union = {
-            fact[2] if hop.outgoing else fact[0] for fact in self.facts if _place(fact, outgoing=hop.outgoing) == place
-        }
-        union = union.union(*(listed.ends for listed in found))
-        total = max((len(listed.ends) + listed.more for listed in found), default=0)
-        lines = {self.facts[fact] for fact in self.facts if _place(fact, outgoing=hop.outgoing) == place}
-        found = [*found, *(Listed(line, frozenset(), 0) for line in sorted(lines - {listed.line for listed in found}))]
-        return found if ends and ends <= union and len(union) == total else []
-
-
-def _place(fact: Fact, *, outgoing: bool) -> tuple[str, str]:
-    return (fact[0] if outgoing else fact[2]), fact[1]
+        facts = {fact: line for fact, line in self.facts.items() if (hop.source_of(fact), fact[1]) == place}
+        union = set(map(hop.end_of, facts)).union(*(listed.ends for listed in lists))
+        total = max((len(listed.ends) + listed.more for listed in lists), default=0)
+        lines = {*facts.values(), *(listed.line for listed in lists)}
+        return lines if ends and ends <= union and len(union) == total else set()
 
 
 Told = tuple[int, tuple[str, ...]]
@@ -168,7 +166,7 @@ def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told] | None = N
 
 
 def _led_to(gold: Gold, shown: PromptEvidence) -> tuple[list[str], set[int]]:
-    """The ends of a chain that shown facts lead to from its start, hop by hop, with the lines that show them."""
+    """The ends that shown facts lead to from the start of a chain, and the lines that show these facts."""
     if gold.operation != "chain" or len(gold.finals) != 1 or any(hop.is_text for hop in gold.hops):
         return [], set()
     reached: list[dict[str, str]] = []
@@ -237,7 +235,7 @@ def _lists_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Findi
     lists = [shown.full_list(hop, source) for source in hop.sources]
     if shown.plain and not any(lists):
         return True  # prose has no "and N more": all facts were found in it
-    finding.lines |= {listed.line for found in lists for listed in found}
+    finding.lines.update(*lists)
     return all(lists)
 
 

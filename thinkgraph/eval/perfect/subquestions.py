@@ -1,4 +1,4 @@
-"""Sub-questions of a gold path, worded so that they can be recognised again with answers put in for `#k`."""
+"""Sub-questions of a gold path, worded so that they are recognised when answers stand in the place of `#k`."""
 
 from __future__ import annotations
 
@@ -41,19 +41,22 @@ class Derived:
 
 
 def derive(gold: Gold) -> list[Derived]:
-    """One sub-question per hop, in the order of hops, with references to earlier ones.
+    """The sub-questions of a question: its `parts`, or itself where it has one hop."""
+    if len(gold.hops) != 1:
+        return parts(gold)
+    node = SubQuestion(question=gold.question, open=False, refers=[])
+    return [Derived(node, gold, re.compile(re.escape(one_line(gold.question))))]
 
-    What combines the hops (counting, comparing, intersecting, yes or no) is left to the question itself. A question of one hop
-    stays as it is.
+
+def parts(gold: Gold) -> list[Derived]:
+    """One sub-question per hop, in the order of hops, with references to earlier ones; none where there is one hop.
+
+    What combines the hops (counting, comparing, intersecting, yes or no) is left to the question itself.
     """
-    if len(gold.hops) == 1:
-        node = SubQuestion(question=gold.question, open=False, refers=[])
-        return [Derived(node, gold, re.compile(re.escape(one_line(gold.question))))]
     found: list[Derived] = []
-    for place, hop in enumerate(_asked(gold)):
+    for place, hop in enumerate(_asked(gold) if len(gold.hops) > 1 else ()):
         refers = [before + 1 for before in hop.takes]
-        about = " and ".join(f"#{n}" for n in refers) if refers else " and ".join(hop.sources)
-        text = _wording(gold, hop, about)
+        text = one_line(_wording(gold, hop, " and ".join(f"#{n}" for n in refers) or " and ".join(hop.sources)))
         whole = gold.finals == (place,) and gold.operation == "chain"
         part = replace(
             gold,
@@ -63,7 +66,9 @@ def derive(gold: Gold) -> list[Derived]:
             hops=(replace(hop, takes=()),),
             finals=(0,),
         )
-        found.append(_derived(text, refers, part))
+        pieces = _REFERENCE.split(text) if refers else [text]
+        pattern = re.compile("(.+?)".join(map(re.escape, pieces)))
+        found.append(Derived(SubQuestion(question=text, open=False, refers=refers), part, pattern))
     return found
 
 
@@ -85,23 +90,15 @@ def _wording(gold: Gold, hop: GoldHop, about: str) -> str:
     return f"What is the {hop.relation} of {about}?" if hop.outgoing else f"What has {about} as its {hop.relation}?"
 
 
-def _derived(text: str, refers: list[int], gold: Gold) -> Derived:
-    text = one_line(text)
-    pieces = [re.escape(piece) for piece in _REFERENCE.split(text)] if refers else [re.escape(text)]
-    return Derived(SubQuestion(question=text, open=False, refers=refers), gold, re.compile("(.+?)".join(pieces)))
-
-
-def look_ups(questions: Sequence[str], golds: Sequence[Gold | None]) -> list[ExtractedKey]:
+def look_ups(questions: Sequence[str], golds: Sequence[Gold]) -> list[ExtractedKey]:
     """The keys of listed questions: for every hop the triple that it walks, with `?n` for the answer to question n.
 
     A hop into text has the entity alone. What a hop of a question that is not broken down reaches on the way is `?stepN`.
     """
     found: dict[tuple[str, ...], list[int]] = {}
     for number, (text, gold) in enumerate(zip(questions, golds, strict=True), start=1):
-        if gold is None or not gold.is_answerable:
-            continue
         given = _REFERENCE.findall(text)
-        own = _numbers(gold, questions) if len(gold.hops) > 1 else {}
+        own = _numbers(gold, questions)
         ends = [f"?{own.get(place, f'step{place + 1}')}" for place in range(len(gold.hops))]
         if len(gold.finals) == 1 and gold.operation == "chain":
             ends[gold.finals[0]] = f"?{own.get(gold.finals[0], number)}"
@@ -120,7 +117,7 @@ def _numbers(gold: Gold, questions: Sequence[str]) -> dict[int, int]:
     """By hop, the number of the listed question that asks for it."""
     return {
         place: number
-        for place, entry in enumerate(derive(gold))
+        for place, entry in enumerate(parts(gold))
         for number, text in enumerate(questions, start=1)
         if entry.fits(text)
     }
@@ -136,8 +133,8 @@ def linking(keys: Sequence[ExtractedKey]) -> list[ExtractedKey]:
 def recognise(question: str, derived: Iterable[Derived], prompt_text: str) -> Gold | None:
     """The gold of a sub-question.
 
-    Where several questions have such a one: of those whose every source the question names (or any, where it names none)
-    the one whose names the prompt shows most.
+    Where several fit, those count whose sources the question names (or all, where it names none); of these the one whose
+    names the prompt shows most often.
     """
     fitting = [entry for entry in derived if entry.fits(question)]
     named = key(question)

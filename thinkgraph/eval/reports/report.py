@@ -17,7 +17,7 @@ from typing import Any
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
-from thinkgraph.eval.reports.stats import interval, paired
+from thinkgraph.eval.reports.stats import paired
 
 _ANSWER_COLUMNS = ("method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete")
 _OUTCOME_COLUMNS = ("method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall")
@@ -106,7 +106,7 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
             "## What the papers report",
             (
                 "**Others' settings**: other models, other graphs, other samples of questions. Not comparable with the "
-                "figures above; here to show the order of size."
+                "figures above; they only show the order of magnitude."
             ),
             _lines(["method", "setting", "metric", "value", "source"], lines),
         ]
@@ -253,7 +253,7 @@ def _curves(results: Sequence[BenchResult]) -> Plot:
     def draw(axes: Any) -> None:
         for method, depths in _depths(results).items():
             places = sorted(depths)
-            means = [interval(depths[depth])["mean"] for depth in places]
+            means = [sum(depths[depth]) / len(depths[depth]) for depth in places]
             axes.plot(places, means, marker="o", label=method)
         axes.set_xlabel("rounds")
         axes.set_ylabel("hits@1")

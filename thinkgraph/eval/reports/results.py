@@ -1,4 +1,4 @@
-"""What a bench finds: one result a question, and the tables made of them."""
+"""The results of a bench, one for each question and method, and the tables made of them."""
 
 from __future__ import annotations
 
@@ -76,9 +76,7 @@ class ReportRow(Scores):
     above: int
     """Questions that took more calls than their bound."""
     apart_calls_mean: float
-    """Calls of an LLM ranker or of one that puts communities into prose, which the methods' bounds count apart; not in
-    `calls_mean`.
-    """
+    """Calls that rank passages or put communities into prose. The methods' bounds leave them out, and so does `calls_mean`."""
     seconds_mean: float
     rouge_l: float | None
     missing: float

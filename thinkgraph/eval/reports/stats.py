@@ -1,4 +1,4 @@
-"""How sure a mean is, and whether two methods differ on the same questions."""
+"""Confidence intervals of means, and paired comparisons of two methods over the same questions."""
 
 from __future__ import annotations
 
