@@ -21,7 +21,6 @@ from contextlib import asynccontextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
 
-from thinkgraph import errors
 from thinkgraph.errors import RunError, ThinkGraphError
 from thinkgraph.eval.batch import Ask, local_asker
 from thinkgraph.eval.bench_setup import bench_model, gold_knowledge
@@ -65,7 +64,7 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
     Raises:
         ThinkGraphError: what a worker could not open.
     """
-    setup = pickle.dumps(replace(work, rate=work.rate / count if work.rate else None)).hex()
+    setup = _pickled(replace(work, rate=work.rate / count if work.rate else None))
     every: list[_Worker] = []
 
     async def ask(method: str, question: str) -> Answer:
@@ -106,9 +105,10 @@ class _Worker:
 
     async def ready(self) -> None:
         line = await self._stdout.readline()
-        said = json.loads(line) if line else {"kind": "RunError", "error": "a worker process ended as it began"}
-        if "error" in said:
-            raise _error(said)
+        if not line:
+            raise RunError("a worker process ended as it began")
+        if error := json.loads(line).get("error"):
+            raise _unpickled(error)
         self._reader = asyncio.create_task(self._read())
 
     async def ask(self, method: str, question: str) -> Answer:
@@ -131,7 +131,7 @@ class _Worker:
             if future.done():
                 continue
             if "error" in said:
-                future.set_exception(_error(said))
+                future.set_exception(_unpickled(said["error"]))
             else:
                 future.set_result(said["answer"])
         await self.process.wait()
@@ -158,9 +158,12 @@ class _Worker:
             await self._reader
 
 
-def _error(said: Mapping[str, Any]) -> ThinkGraphError:
-    """The error of a worker, as the parent would have met it."""
-    return cast("ThinkGraphError", getattr(errors, said["kind"], ThinkGraphError)(said["error"]))
+def _pickled(value: object) -> str:
+    return pickle.dumps(value).hex()
+
+
+def _unpickled(text: str) -> Any:
+    return pickle.loads(bytes.fromhex(text))  # noqa: S301 - written by our own process
 
 
 def _say(value: Mapping[str, Any]) -> None:
@@ -168,16 +171,12 @@ def _say(value: Mapping[str, Any]) -> None:
     sys.stdout.flush()
 
 
-def _told(error: ThinkGraphError) -> dict[str, str]:
-    return {"error": str(error), "kind": type(error).__name__}
-
-
 async def _serve() -> None:
     """A worker: set up from the first line of standard input, then one question a line, many at a time."""
     lines = asyncio.StreamReader(limit=_LONGEST_LINE)
     protocol = asyncio.StreamReaderProtocol(lines)
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
-    work: Work = pickle.loads(bytes.fromhex((await lines.readline()).decode()))  # noqa: S301 - the parent's own
+    work: Work = _unpickled((await lines.readline()).decode())
     with Knowledge.open(work.kb, text=work.text) as opened:
         knowledge = gold_knowledge(opened, work.questions) if work.gold_entities else opened
         models = Models(
@@ -204,7 +203,7 @@ async def _answer(ask: Ask, asked: Mapping[str, Any]) -> None:
         try:
             said: Mapping[str, Any] = {"answer": await ask(asked["method"], asked["question"])}
         except ThinkGraphError as error:
-            said = _told(error)
+            said = {"error": _pickled(error)}
         _say({"number": asked["number"], **said})
     except Exception:  # noqa: BLE001 - a bug, or a parent that went while it was told: the parent sees the process end
         traceback.print_exc()
@@ -218,7 +217,7 @@ def main() -> int:
     try:
         asyncio.run(_serve())
     except ThinkGraphError as error:
-        _say(_told(error))
+        _say({"error": _pickled(error)})
         return error.exit_code
     return 0
 
