@@ -87,7 +87,7 @@ def _file(folder: Path, name: str, content: Any) -> Path:
 
 def _read(name: str, path: Path) -> list[Question]:
     dataset, questions = read_dataset(f"{name}:{path}")
-    assert dataset is DATASETS[name]
+    assert dataset.name == name
     return questions
 
 
@@ -166,7 +166,7 @@ def test_fever_and_creak_are_statements_with_labels(tmp_path: Path) -> None:
     creak = _file(tmp_path, "c.jsonl", {"ex_id": "t1", "sentence": "It rains.", "label": "true", "entity": "Rain"})
     assert _read("fever", fever)[0].answers == ("REFUTES",)
     assert _read("creak", creak)[0].answers == ("true",)
-    assert (DATASETS["fever"].task, DATASETS["creak"].task) == ("fact", "truth")
+    assert (DATASETS["fever"].style, DATASETS["creak"].style) == ("fact", "truth")
 
 
 def test_grbench(tmp_path: Path) -> None:

@@ -263,6 +263,7 @@ def cells(
     if unknown := sorted({*leave_out} - {*table.rows, *table.columns}):
         known = ", ".join(name for name in (*table.rows, *table.columns) if name)
         raise UsageError(f"the table has no row or column '{unknown[0]}'; known: {known}")
+    wanted = extra or {}
     found: list[AblationCell] = []
     taken: set[str] = set()
     for row, of_row in table.rows.items():
@@ -273,9 +274,8 @@ def cells(
             name = str(given.pop(METHOD, table.method))
             schema = find_method(name).settings
             # A method takes of the table's and the user's settings those that it has.
-            own = {key: value for key, value in (extra or {}).items() if key in schema.model_fields}
-            taken |= own.keys()
-            settings = {**own, **{key: value for key, value in given.items() if key in schema.model_fields}}
+            settings = {key: value for key, value in {**wanted, **given}.items() if key in schema.model_fields}
+            taken |= settings.keys()
             if settings.get("community_text") == G2T:
                 settings["community_text"] = f"{G2T}{g2t}"
             resolved = resolve_settings(schema, settings).model_dump(mode="json")
@@ -283,7 +283,7 @@ def cells(
             found.append(AblationCell(row, column, name, settings, f"{name}-{digest}"))
     if not found:
         raise UsageError("nothing is left of the table: the cells with graph-to-text need --g2t MODEL")
-    if lost := sorted((extra or {}).keys() - taken):
+    if lost := sorted(wanted.keys() - taken):
         raise UsageError(f"none of the methods of this table has a setting '{lost[0]}'")
     return found
 

@@ -42,20 +42,20 @@ def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
 
 
 def settings_by_method(
-    methods: Sequence[str], settings: Mapping[str, Any], *, task: Task = "question"
+    methods: Sequence[str], settings: Mapping[str, Any], *, style: Task = "question"
 ) -> dict[str, dict[str, Any]]:
     """Share settings out: `name` goes to every method that has it, `method.name` to one.
 
     Args:
         methods: the methods of the bench.
         settings: the settings given.
-        task: what the data asks for, for the methods that have the setting `task`.
+        style: what the data asks for, for the methods that have the setting `task`.
 
     Raises:
         UsageError: no method has the setting.
     """
     shared: dict[str, dict[str, Any]] = {
-        method: {"task": task} if task != "question" and "task" in find_method(method).settings.model_fields else {}
+        method: {"task": style} if style != "question" and "task" in find_method(method).settings.model_fields else {}
         for method in methods
     }
     for name, value in settings.items():
@@ -126,14 +126,8 @@ def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str
     """Gold evidence by question id; a question whose path does not fit the knowledge has none."""
     try:
         golds = resolve_golds(questions, knowledge.graph, knowledge.text)
-        return {question.id: gold for question, gold in zip(questions, golds, strict=True)}
     except UsageError:
-        # A wrong path must not lose all the others: resolve one by one.
-        pass
-    found: dict[str, Gold] = {}
-    for question in questions:
-        try:
-            found[question.id] = resolve_golds([question], knowledge.graph, knowledge.text)[0]
-        except UsageError:
-            continue
-    return found
+        # A wrong path must not lose all the others: it is looked for by halves.
+        half = len(questions) // 2
+        return known_golds(questions[:half], knowledge) | known_golds(questions[half:], knowledge) if half else {}
+    return {question.id: gold for question, gold in zip(questions, golds, strict=True)}

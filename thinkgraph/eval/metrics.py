@@ -131,16 +131,13 @@ def evidence_scores(evidence: Evidence, gold: Gold | None) -> EvidenceScores | N
     """Cited against gold evidence; None where the question has no gold evidence."""
     if gold is None or not gold.is_answerable:
         return None
-    wanted = {tuple(map(fold, fact)) for fact in gold.facts}
-    passages = set(gold.passages)
-    cited = [
+    wanted: set[object] = {*(tuple(map(fold, fact)) for fact in gold.facts), *gold.passages}
+    cited: list[object] = [
         tuple(map(fold, (triple["subject_label"], triple["relation_label"], triple["object_label"])))
         for triple in evidence["triples"]
     ]
-    hits = sum(fact in wanted for fact in cited) + sum(passage["id"] in passages for passage in evidence["passages"])
-    shown = len(cited) + len(evidence["passages"])
-    found = len(wanted & set(cited)) + len(passages & {passage["id"] for passage in evidence["passages"]})
-    needed = len(wanted) + len(passages)
+    cited += [passage["id"] for passage in evidence["passages"]]
+    hits, found = sum(one in wanted for one in cited), len(wanted & set(cited))
     return EvidenceScores(
-        precision=round(hits / shown, 6) if shown else 0.0, recall=round(found / needed, 6) if needed else 0.0
+        precision=round(hits / len(cited), 6) if cited else 0.0, recall=round(found / len(wanted), 6) if wanted else 0.0
     )

@@ -76,7 +76,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     dataset, questions = read_dataset(args.data)
     questions = bench_setup.spread(questions, args.limit)
-    settings = {**({"task": dataset.task} if dataset.task != "question" else {}), **parse_settings(args.set)}
+    settings = {**({"task": dataset.style} if dataset.style != "question" else {}), **parse_settings(args.set)}
     if args.seed:
         settings.setdefault("seed", args.seed)
     cells = ablations.cells(table, extra=settings, g2t=args.g2t, leave_out=args.leave_out)

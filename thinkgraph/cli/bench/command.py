@@ -28,7 +28,6 @@ if TYPE_CHECKING:
     from thinkgraph.eval.batch import Ask
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
-    from thinkgraph.prompts.tasks import Task
 
 MAX_CONCURRENCY = 512
 
@@ -89,7 +88,7 @@ def run(args: argparse.Namespace) -> int:
         return _list()
     _check_numbers(args)
     dataset, questions = read_dataset(args.data)
-    settings = _settings(args, dataset.task)
+    settings = _settings(args, dataset.style)
     questions = bench_setup.spread(_of_type(questions, args), args.limit)
     name = model_name(args.model)
     gold = args.gold_entities == "yes"
@@ -132,7 +131,7 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
-def _settings(args: argparse.Namespace, task: Task) -> dict[str, dict[str, Any]]:
+def _settings(args: argparse.Namespace, style: Any) -> dict[str, dict[str, Any]]:
     """The settings of each method: the configuration's, then those of the flags."""
     from thinkgraph.eval.bench_setup import settings_by_method
     from thinkgraph.graphs.registry import find_method
@@ -141,7 +140,7 @@ def _settings(args: argparse.Namespace, task: Task) -> dict[str, dict[str, Any]]
     methods = method_names(args.methods)
     schemas = {name: find_method(name).settings for name in methods}
     config = configured(args)
-    flags = settings_by_method(methods, parse_settings(args.set), task=task)
+    flags = settings_by_method(methods, parse_settings(args.set), style=style)
     settings = {name: {**config.settings(name), **flags[name]} for name in methods}
     for name, schema in schemas.items():
         if args.seed and "seed" in schema.model_fields:
@@ -191,8 +190,8 @@ def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | No
 def _list() -> int:
     from thinkgraph.eval.datasets import DATASETS
 
-    for name, entry in DATASETS.items():
-        write_line(f"{name:12} {entry.title:20} {entry.where}")
+    for entry in DATASETS.values():
+        write_line(f"{entry.name:12} {entry.title:20} {entry.where}")
     return 0
 
 

@@ -16,11 +16,12 @@ from thinkgraph.prompts.tasks import Task
 class Dataset:
     """A benchmark in its published file format."""
 
+    name: str
     title: str
     read: Read
     where: str
     """One line: where to get it, which file to give, under which licence."""
-    task: Task = "question"
+    style: Task = "question"
     """What is asked for: an answer, one of FEVER's three labels, or true / false (the setting `task` of the methods)."""
 
 
@@ -29,56 +30,80 @@ WORLD = "world"
 _KILT = "facebookresearch/KILT on GitHub: structured_zeroshot-{train,dev}-kilt.jsonl, trex-{train,dev}-kilt.jsonl (MIT)"
 
 DATASETS: dict[str, Dataset] = {
-    "metaqa": Dataset(
-        "MetaQA",
-        graphs.metaqa,
-        "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with {1,2,3}-hop/qa_*_qtype.txt (CC BY 3.0)",
-    ),
-    "webqsp": Dataset(
-        "WebQSP", graphs.webqsp, "Microsoft Download Center, id 52763: WebQSP.{train,test}.json (CC BY 4.0)"
-    ),
-    "cwq": Dataset(
-        "ComplexWebQuestions",
-        graphs.cwq,
-        "tau-nlp's ComplexWebQuestions page: ComplexWebQuestions_{train,dev,test}.json",
-    ),
-    "qald9plus": Dataset(
-        "QALD-9-plus",
-        graphs.qald,
-        "KGQA/QALD_9_plus on GitHub: qald_9_plus_{train,test}_{wikidata,dbpedia}.json (CC BY 4.0)",
-    ),
-    "qald10": Dataset("QALD-10", graphs.qald, "KGQA/QALD-10 on GitHub: data/qald_10/qald_10.json (MIT)"),
-    "grbench": Dataset(
-        "GRBench",
-        graphs.grbench,
-        "PeterJinGo/GRBench on Hugging Face, or data.json of PeterGriffinJin/Graph-CoT (Apache-2.0)",
-    ),
-    "zsre": Dataset("Zero-Shot RE", graphs.kilt, _KILT),
-    "trex": Dataset("T-REx", graphs.kilt, _KILT),
-    "hotpotqa": Dataset(
-        "HotpotQA", texts.hotpotqa, "hotpotqa.github.io: hotpot_dev_{distractor,fullwiki}_v1.json (CC BY-SA 4.0)"
-    ),
-    "advhotpotqa": Dataset(
-        "AdvHotpotQA",
-        texts.hotpotqa,
-        "the hard selection of HotpotQA used by Chain-of-Knowledge and ToG-2, in HotpotQA's form",
-    ),
-    "musique": Dataset(
-        "MuSiQue",
-        texts.musique,
-        "StonyBrookNLP/musique on GitHub: musique_{ans,full}_v1.0_{train,dev}.jsonl (CC BY 4.0)",
-    ),
-    "fever": Dataset(
-        "FEVER", texts.fever, "fever.ai: {train,shared_task_dev,paper_dev}.jsonl (CC BY-SA 3.0)", task="fact"
-    ),
-    "creak": Dataset(
-        "CREAK", texts.creak, "yasumasaonoe/creak on GitHub: data/creak/{train,dev}.json (MIT)", task="truth"
-    ),
-    "jsonl": Dataset(
-        "JSON Lines",
-        read_questions,
-        "a file of your own: one object a line with id, question, answers, and optionally type, topic, gold_path",
-    ),
+    entry.name: entry
+    for entry in (
+        Dataset(
+            "metaqa",
+            "MetaQA",
+            graphs.metaqa,
+            "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with {1,2,3}-hop/qa_*_qtype.txt (CC BY 3.0)",
+        ),
+        Dataset(
+            "webqsp",
+            "WebQSP",
+            graphs.webqsp,
+            "Microsoft Download Center, id 52763: WebQSP.{train,test}.json (CC BY 4.0)",
+        ),
+        Dataset(
+            "cwq",
+            "ComplexWebQuestions",
+            graphs.cwq,
+            "tau-nlp's ComplexWebQuestions page: ComplexWebQuestions_{train,dev,test}.json",
+        ),
+        Dataset(
+            "qald9plus",
+            "QALD-9-plus",
+            graphs.qald,
+            "KGQA/QALD_9_plus on GitHub: qald_9_plus_{train,test}_{wikidata,dbpedia}.json (CC BY 4.0)",
+        ),
+        Dataset("qald10", "QALD-10", graphs.qald, "KGQA/QALD-10 on GitHub: data/qald_10/qald_10.json (MIT)"),
+        Dataset(
+            "grbench",
+            "GRBench",
+            graphs.grbench,
+            "PeterJinGo/GRBench on Hugging Face, or data.json of PeterGriffinJin/Graph-CoT (Apache-2.0)",
+        ),
+        Dataset("zsre", "Zero-Shot RE", graphs.kilt, _KILT),
+        Dataset("trex", "T-REx", graphs.kilt, _KILT),
+        Dataset(
+            "hotpotqa",
+            "HotpotQA",
+            texts.hotpotqa,
+            "hotpotqa.github.io: hotpot_dev_{distractor,fullwiki}_v1.json (CC BY-SA 4.0)",
+        ),
+        Dataset(
+            "advhotpotqa",
+            "AdvHotpotQA",
+            texts.hotpotqa,
+            "the hard selection of HotpotQA used by Chain-of-Knowledge and ToG-2, in HotpotQA's form",
+        ),
+        Dataset(
+            "musique",
+            "MuSiQue",
+            texts.musique,
+            "StonyBrookNLP/musique on GitHub: musique_{ans,full}_v1.0_{train,dev}.jsonl (CC BY 4.0)",
+        ),
+        Dataset(
+            "fever",
+            "FEVER",
+            texts.fever,
+            "fever.ai: {train,shared_task_dev,paper_dev}.jsonl (CC BY-SA 3.0)",
+            style="fact",
+        ),
+        Dataset(
+            "creak",
+            "CREAK",
+            texts.creak,
+            "yasumasaonoe/creak on GitHub: data/creak/{train,dev}.json (MIT)",
+            style="truth",
+        ),
+        Dataset(
+            "jsonl",
+            "JSON Lines",
+            read_questions,
+            "a file of your own: one object a line with id, question, answers, and optionally type, topic, gold_path",
+        ),
+    )
 }
 
 

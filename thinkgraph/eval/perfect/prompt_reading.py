@@ -131,7 +131,7 @@ class Finding:
     """Place of the first hop that is not wholly shown."""
 
 
-def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told] | None = None) -> Finding:
+def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told]) -> Finding:
     """Answer a question from what is shown, if every gold fact it needs is there.
 
     Args:
@@ -146,7 +146,7 @@ def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told] | None = N
     for place, hop in enumerate(gold.hops):
         whole = _text_shown(gold, hop, shown, finding, found_text) if hop.is_text else _facts_shown(hop, shown, finding)
         last = place in gold.finals
-        if not whole and told and place in told and _granted(gold, hop, told[place], shown, found_text):
+        if not whole and place in told and _granted(gold, hop, told[place], shown, found_text):
             finding.lines.add(told[place][0])
             continue
         if whole and last and gold.operation in {"count", "yesno"}:

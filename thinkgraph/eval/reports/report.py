@@ -19,9 +19,9 @@ from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import paired
 
-_ANSWER_COLUMNS = ("method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete")
-_OUTCOME_COLUMNS = ("method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall")
-_COST_COLUMNS = (
+_ANSWER_COLUMNS = ["method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete"]
+_OUTCOME_COLUMNS = ["method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall"]
+_COST_COLUMNS = [
     "method",
     "calls_mean",
     "calls_max",
@@ -33,15 +33,13 @@ _COST_COLUMNS = (
     "cost_mean",
     "rounds_mean",
     "round_trips_mean",
-)
-_TIME_COLUMNS = ("method", "n", "seconds_mean", "seconds_p50", "seconds_p95", "encoder_texts_mean")
+]
+_TIME_COLUMNS = ["method", "n", "seconds_mean", "seconds_p50", "seconds_p95", "encoder_texts_mean"]
 _MEANT = """`hits1`: the first answer is a gold one (for statements: label accuracy); `em`: exactly the gold answers;
-`partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their
-published aliases. `missing`: no answer though
-there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootstrap intervals.
-`bound`: the most calls by the method's paper
-(the largest where it depends on the question); `above`: questions that took more. Calls of an LLM ranker, or of one that
-writes communities as prose, are counted apart."""
+`partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their published
+aliases. `missing`: no answer though there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootstrap intervals.
+`bound`: the most calls by the method's paper (the largest where it depends on the question); `above`: questions that took more.
+Calls of an LLM ranker, or of one that writes communities as prose, are counted apart."""
 
 
 def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str, Any]) -> None:
@@ -58,14 +56,12 @@ def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str
     rows = table(results, seed=plan["seed"])
     text = _markdown(results, rows, plan)
     plots = _plots(results, rows)
-    shown = "".join(f"\n### {title}\n\n![{title}]({name})\n" for name, title, _ in plots)
-    timing = (
-        f"# Seconds and texts encoded a question\n\n{_grid([r for r in rows if r['type'] == 'all'], _TIME_COLUMNS)}\n"
-    )
+    pictures = "".join(f"\n### {title}\n\n![{title}]({name})\n" for name, title, _ in plots)
+    times = _grid([row for row in rows if row["type"] == "all"], _TIME_COLUMNS)
     files = {
-        "report.md": f"{text}\n## Plots\n{shown}" if plots else text,
+        "report.md": f"{text}\n## Plots\n{pictures}" if plots else text,
         "report.html": _html(text, plots, f"Bench of {plan['data']}"),
-        "timing.md": timing,
+        "timing.md": f"# Seconds and texts encoded a question\n\n{times}\n",
         **{name: svg for name, _, svg in plots},
     }
     try:
@@ -209,6 +205,7 @@ def _figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
     figure = Figure(figsize=(width, 3.6), layout="constrained")
     axes = figure.subplots()
     draw(axes)
+    axes.set_ylabel("hits@1")
     axes.grid(visible=True, alpha=0.3)
     out = io.StringIO()
     figure.savefig(out, format="svg", metadata={"Date": None})
@@ -224,7 +221,6 @@ def _scatter(rows: Sequence[ReportRow], measure: str, words: str, name: str) -> 
             axes.errorbar([at], [row["hits1"]], yerr=[[max(low, 0)], [max(high, 0)]], fmt="o", capsize=3)
             axes.annotate(row["method"], (at, row["hits1"]), textcoords="offset points", xytext=(5, 5))
         axes.set_xlabel(words)
-        axes.set_ylabel("hits@1")
         axes.set_ylim(-0.02, 1.05)
         axes.set_xlim(left=0)
 
@@ -242,7 +238,6 @@ def _bars(rows: Sequence[ReportRow]) -> Plot:
             places = [kind + (at + 0.5) * width - 0.4 for kind in range(len(kinds))]
             axes.bar(places, [known.get((method, kind), 0.0) for kind in kinds], width, label=method)
         axes.set_xticks(range(len(kinds)), kinds, rotation=20, ha="right")
-        axes.set_ylabel("hits@1")
         axes.set_ylim(0, 1.05)
         axes.legend(fontsize=7, ncols=min(len(methods), 4))
 
@@ -253,10 +248,9 @@ def _curves(results: Sequence[BenchResult]) -> Plot:
     def draw(axes: Any) -> None:
         for method, depths in _depths(results).items():
             places = sorted(depths)
-            means = [sum(depths[depth]) / len(depths[depth]) for depth in places]
+            means = [round(sum(depths[depth]) / len(depths[depth]), 4) for depth in places]
             axes.plot(places, means, marker="o", label=method)
         axes.set_xlabel("rounds")
-        axes.set_ylabel("hits@1")
         axes.set_ylim(-0.02, 1.05)
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(fontsize=7)
