@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.neo4j import form
-from thinkgraph.ingest.neo4j.kb_rows import KbRows
+from thinkgraph.ingest.neo4j.kb_rows import KbRows, Properties
 from thinkgraph.tools.progress import Progress, no_progress
+
+T = TypeVar("T")
 
 SEPARATOR = "\x1f"
 """Between the elements of a list."""
@@ -43,136 +45,110 @@ def export_csv(folder: Path, to: Path, *, progress: Progress = no_progress) -> l
         raise UsageError(f"{to} exists already; name a new folder")
     try:
         to.mkdir(parents=True, exist_ok=True)
-        with KbRows(folder) as rows:
-            return _Csv(rows, to, progress).write()
+        with KbRows(folder) as rows, ExitStack() as open_files:
+            return _Csv(rows, to, progress, open_files).write()
     except OSError as error:
         raise KnowledgeError(f"cannot write {to}: {error.strerror or error}") from error
 
 
 class _Csv:
-    def __init__(self, rows: KbRows, to: Path, progress: Progress) -> None:
+    def __init__(self, rows: KbRows, to: Path, progress: Progress, open_files: ExitStack) -> None:
         self._rows = rows
         self._to = to
         self._progress = progress
-        self._nodes: list[str] = []
-        self._edges: list[str] = []
+        self._open_files = open_files
+        self._files: dict[str, list[str]] = {"nodes": [], "relationships": []}
 
     def write(self) -> list[str]:
-        rows, graph = self._rows, self._rows.manifest["graph"]
-        names = [name for name, _ in rows.relations()]
-        form.check_relations(names)
-        self._table(
-            "entities.csv",
-            [f"id:ID({form.ENTITY})", "name", "type", "description", "aliases:string[]", ":LABEL"],
-            (
-                [form.stored_id(one.key), one.label, one.type, one.description, _list(one.aliases), form.ENTITY]
-                for one in rows.nodes(literal=False)
-            ),
-            graph["entities"],
-        )
-        self._table(
-            "literals.csv",
-            [f"id:ID({form.LITERAL})", "value", ":LABEL"],
-            ([form.stored_id(one.key), one.key, form.LITERAL] for one in rows.nodes(literal=True)),
-            graph["literals"],
-        )
+        rows, graph, labels = self._rows, self._rows.manifest["graph"], self._rows.relation_types
+        described = ["name", "type", "description", "aliases:string[]"]
+        self._nodes("entities.csv", form.ENTITY, described, rows.nodes(literal=False), graph["entities"])
+        self._nodes("literals.csv", form.LITERAL, ["value"], rows.nodes(literal=True), graph["literals"])
         self._triples(graph["triples"])
         if rows.passages_count:
-            self._passages(form.about_type(names))
-        labels = form.relation_labels(rows.relations())
+            columns = ["title", "section", "text", f"{form.VECTOR}:float[]"]
+            passages = (passage for passage, _ in rows.passages())
+            self._nodes("passages.csv", form.PASSAGE, columns, passages, rows.passages_count)
+            about = self._edges("about.csv", form.PASSAGE, form.ENTITY)
+            for passage, entities in self._counted("about.csv", rows.passages(), rows.passages_count):
+                about.writerows([_cell(passage["id"]), _cell(entity), rows.about] for entity in entities)
         if labels:
-            self._table(
-                "relation_types.csv",
-                ["type", "name", ":LABEL"],
-                ([name, label, form.RELATION_TYPE] for name, label in labels),
-                len(labels),
-            )
-        statements = [*form.constraints(), *form.indexes(rows.dimensions(), rows.longest_name())]
+            self._nodes("relation_types.csv", form.RELATION_TYPE, ["type", "name"], labels, len(labels), key=[])
+        statements = [*form.CONSTRAINTS, *rows.indexes]
         (self._to / _INDEXES).write_text("".join(f"{statement};\n" for statement in statements), "utf-8")
-        files = [*(("nodes", name) for name in self._nodes), *(("relationships", name) for name in self._edges)]
-        script = _IMPORT.format(files="".join(f"    --{kind}={name} \\\n" for kind, name in files))
-        (self._to / _SCRIPT).write_text(script, "utf-8")
-        return [*self._nodes, *self._edges, _INDEXES, _SCRIPT]
+        files = [f"    --{kind}={name} \\\n" for kind, names in self._files.items() for name in names]
+        (self._to / _SCRIPT).write_text(_IMPORT.format(files="".join(files)), "utf-8")
+        return [*self._files["nodes"], *self._files["relationships"], _INDEXES, _SCRIPT]
 
-    def _passages(self, about: str) -> None:
-        rows, total = self._rows, self._rows.passages_count
-        self._table(
-            "passages.csv",
-            [f"id:ID({form.PASSAGE})", "title", "section", "text", f"{form.VECTOR}:float[]", ":LABEL"],
-            (
-                [one.id, one.title, one.section, one.text, _list(map(repr, one.vector or ())), form.PASSAGE]
-                for one in rows.passages()
-            ),
-            total,
-        )
-        self._table(
-            "about.csv",
-            [f":START_ID({form.PASSAGE})", f":END_ID({form.ENTITY})", ":TYPE"],
-            ([one.id, form.stored_id(entity), about] for one in rows.passages() for entity in one.entities),
-            None,
-            edges=True,
-        )
+    def _nodes(
+        self,
+        name: str,
+        label: str,
+        own: list[str],
+        rows: Iterable[Properties],
+        total: int,
+        key: Sequence[str] = ("id",),
+    ) -> None:
+        writer = self._opened("nodes", name, [*(f"{one}:ID({label})" for one in key), *own, ":LABEL"])
+        columns = [*key, *(column.partition(":")[0] for column in own)]
+        for row in self._counted(name, rows, total):
+            writer.writerow([*(_cell(row.get(column, "")) for column in columns), label])
+
+    def _edges(self, name: str, start: str, end: str, qualifiers: Sequence[str] = ()) -> Any:
+        return self._opened("relationships", name, [f":START_ID({start})", f":END_ID({end})", ":TYPE", *qualifiers])
 
     def _triples(self, total: int) -> None:
         """One file for each set of qualifiers: a file has the same columns in all its rows."""
-        with ExitStack() as stack:
-            writers: dict[tuple[str, ...], Any] = {}
-            for done, row in enumerate(self._rows.triples()):
-                values = form.qualifier_values(row.qualifiers)
-                end = form.LITERAL if row.literal else form.ENTITY
-                key = (
-                    end,
-                    *sorted(f"{name}:{'string[]' if isinstance(v, list) else 'string'}" for name, v in values.items()),
-                )
-                if key not in writers:
-                    writers[key] = self._triples_file(key, len(writers), stack)
-                columns = [name.rpartition(":")[0] for name in key[1:]]
-                cells = [_list(v) if isinstance(v := values[name], list) else v for name in columns]
-                writers[key].writerow(
-                    [form.stored_id(row.subject), form.stored_id(row.object), row.relation, *map(_cell, cells)]
-                )
-                if done % _EVERY == 0:
-                    self._progress("triples", done, total)
-            self._progress("triples", total, total)
+        writers: dict[tuple[str, ...], Any] = {}
+        for row in self._counted("triples", self._rows.triples(), total):
+            names = sorted(row.qualifiers)
+            kinds = ["string[]" if isinstance(row.qualifiers[name], list) else "string" for name in names]
+            columns = [f"{name}:{kind}" for name, kind in zip(names, kinds, strict=True)]
+            end = form.LITERAL if row.literal else form.ENTITY
+            if (end, *columns) not in writers:
+                _check_columns(columns, len(writers))
+                name = f"triples_{len(writers):03d}.csv"
+                writers[end, *columns] = self._edges(name, form.ENTITY, end, columns)
+            cells = (row.subject, row.object, row.relation, *(row.qualifiers[name] for name in names))
+            writers[end, *columns].writerow(map(_cell, cells))
 
-    def _triples_file(self, key: Sequence[str], number: int, stack: ExitStack) -> Any:
-        if number >= _MOST_FILES:
-            raise KnowledgeError(
-                f"the triples have more than {_MOST_FILES} different sets of qualifiers, each of which needs a file; "
-                "export into a running database instead (--to neo4j://…)"
-            )
-        bad = next((name for name in key[1:] if not re.fullmatch(r"[^:{}\n\r]+:string(\[\])?", name)), None)
-        if bad is not None:
-            raise KnowledgeError(
-                f"the qualifier {bad.rpartition(':')[0][:80]!r} cannot be a column for neo4j-admin; export into a running "
-                "database instead (--to neo4j://…)"
-            )
-        name = f"triples_{number:03d}.csv"
-        self._edges.append(name)
-        file = stack.enter_context((self._to / name).open("w", encoding="utf-8", newline=""))
+    def _opened(self, kind: str, name: str, header: Sequence[str]) -> Any:
+        self._files[kind].append(name)
+        file = self._open_files.enter_context((self._to / name).open("w", encoding="utf-8", newline=""))
         writer = csv.writer(file, lineterminator="\n")
-        writer.writerow([f":START_ID({form.ENTITY})", f":END_ID({key[0]})", ":TYPE", *key[1:]])
+        writer.writerow(header)
         return writer
 
-    def _table(
-        self, name: str, header: Sequence[str], rows: Iterable[Sequence[str]], total: int | None, *, edges: bool = False
-    ) -> None:
-        (self._edges if edges else self._nodes).append(name)
-        with (self._to / name).open("w", encoding="utf-8", newline="") as file:
-            writer = csv.writer(file, lineterminator="\n")
-            writer.writerow(header)
-            done = 0
-            for done, row in enumerate(rows, start=1):
-                writer.writerow([_cell(cell) for cell in row])
-                if done % _EVERY == 0:
-                    self._progress(name, done, total)
-            self._progress(name, done, max(total or 0, done))
+    def _counted(self, stage: str, rows: Iterable[T], total: int) -> Iterator[T]:
+        for done, row in enumerate(rows):
+            if done % _EVERY == 0:
+                self._progress(stage, done, total)
+            yield row
+        self._progress(stage, total, total)
 
 
-def _list(values: Iterable[str]) -> str:
-    return SEPARATOR.join(value.replace(SEPARATOR, " ") for value in values)
+def _check_columns(columns: Sequence[str], files: int) -> None:
+    """Refuse one more file of triples with qualifiers that neo4j-admin cannot read.
+
+    Raises:
+        KnowledgeError: there are too many files, or a qualifier's name cannot be a column's.
+    """
+    instead = "export into a running database instead (--to neo4j://…)"
+    if files >= _MOST_FILES:
+        raise KnowledgeError(
+            f"the triples have more than {_MOST_FILES} different sets of qualifiers, each of which needs a file; {instead}"
+        )
+    bad = next((name for name in columns if not re.fullmatch(r"[^:{}\n\r]+:string(\[\])?", name)), None)
+    if bad is not None:
+        raise KnowledgeError(
+            f"the qualifier {bad.rpartition(':')[0][:80]!r} cannot be a column for neo4j-admin; {instead}"
+        )
 
 
-def _cell(text: str) -> str:
+def _cell(value: str | Sequence[str | float]) -> str:
+    if not isinstance(value, str):
+        # The shortest writing of a number that reads as the same one.
+        parts = (one if isinstance(one, str) else repr(one) for one in value)
+        value = SEPARATOR.join(part.replace(SEPARATOR, " ") for part in parts)
     # The importer reads lines whole: a lone carriage return would end one.
-    return text.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")
+    return value.replace("\r\n", "\n").replace("\r", "\n").replace("\0", "")

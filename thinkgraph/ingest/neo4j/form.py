@@ -10,13 +10,14 @@ Our own Neo4j store reads this form like any other graph, with nothing to be set
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.neo4j import cypher, roles
+from thinkgraph.tools.neo4j import roles
 from thinkgraph.tools.neo4j.plan import in_words
 
 ENTITY, LITERAL, PASSAGE, ABOUT = "Entity", "Literal", "Passage", "ABOUT"
+RELATION_TYPE = roles.RELATION_LABEL
 VECTOR = "embedding"
 
 _LONGEST_ID = 8_000
@@ -49,33 +50,31 @@ def about_type(relations: Iterable[str]) -> str:
     return name
 
 
-def relation_labels(relations: Iterable[tuple[str, str]]) -> list[tuple[str, str]]:
-    """Name and label of the relations whose label cannot be made from the name."""
-    return [(name, label) for name, label in relations if in_words(name) != label]
+def relation_types(relations: Iterable[tuple[str, str]]) -> list[dict[str, str]]:
+    """Nodes for the relations whose label cannot be made from the name."""
+    return [{"type": name, "name": label} for name, label in relations if in_words(name) != label]
 
 
-def check_relations(names: Iterable[str]) -> None:
+def check_relations(names: Sequence[str]) -> None:
     """Refuse relations that Neo4j cannot have as types.
 
     Raises:
         KnowledgeError: there are too many, or one has no name that Neo4j takes.
     """
-    every = list(names)
-    if len(every) > MOST_TYPES:
+    if len(names) > MOST_TYPES:
         raise KnowledgeError(
-            f"Neo4j has at most {MOST_TYPES:,} types of relationships; there are {len(every):,} relations"
+            f"Neo4j has at most {MOST_TYPES:,} types of relationships; there are {len(names):,} relations"
         )
-    bad = next((name for name in every if not name or "\0" in name), None)
+    bad = next((name for name in names if not name or "\0" in name), None)
     if bad is not None:
         raise KnowledgeError(f"Neo4j takes no type of relationships called {bad[:80]!r}")
 
 
-def constraints() -> list[str]:
-    """What identifies nodes; before loading, because it finds the ends of relationships as well."""
-    return [
-        f"CREATE CONSTRAINT thinkgraph_{label.lower()} IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
-        for label in (ENTITY, LITERAL, PASSAGE)
-    ]
+CONSTRAINTS = [
+    f"CREATE CONSTRAINT thinkgraph_{label.lower()} IF NOT EXISTS FOR (n:{label}) REQUIRE n.id IS UNIQUE"
+    for label in (ENTITY, LITERAL, PASSAGE)
+]
+"""What identifies nodes; before loading, because it finds the ends of relationships as well."""
 
 
 def indexes(dimensions: int, longest_name: int) -> list[str]:
@@ -97,14 +96,3 @@ def indexes(dimensions: int, longest_name: int) -> list[str]:
             f"{{indexConfig: {{`vector.dimensions`: {dimensions}, `vector.similarity_function`: 'cosine'}}}}"
         )
     return made
-
-
-def type_statement(kind: str, end: str) -> str:
-    """Cypher that makes the relationships of `$rows` ([subject, object, qualifiers]) of one type."""
-    return (
-        f"MATCH (s:{ENTITY} {{id: row[0]}}) MATCH (o:{end} {{id: row[1]}}) "
-        f"CREATE (s)-[r:{cypher.quoted(kind)}]->(o) SET r = row[2]"
-    )
-
-
-RELATION_TYPE = roles.RELATION_LABEL
