@@ -41,9 +41,9 @@ def test_a_whole_address() -> None:
         "ann",
         "p@s/s:?",
     )
-    assert found.mapping.name == ("Person.full+name", "title")
-    assert found.mapping.alias == ()
-    assert found.mapping.text is None
+    assert found.mapping["name"] == ("Person.full+name", "title")
+    assert found.mapping["alias"] == ()
+    assert "text" not in found.mapping
     assert (found.timeout, found.scan, found.vectors) == (5.0, 5.0, "v")
     assert "p@s" not in repr(found) + str(found)
 

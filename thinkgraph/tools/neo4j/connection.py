@@ -10,11 +10,10 @@ import logging
 import os
 import re
 import ssl
-import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from thinkgraph.errors import KnowledgeError, StoreError
@@ -22,8 +21,7 @@ from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.linking.names import well_formed
 
 if TYPE_CHECKING:
-    from neo4j import Driver, Session
-    from neo4j.exceptions import DriverError, Neo4jError
+    from neo4j import Driver
 
 SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 """What the driver takes: `neo4j` asks a cluster for a reader, `bolt` talks to one server; `+s` is TLS, `+ssc` TLS that accepts a
@@ -40,32 +38,9 @@ _ENVIRONMENT = ("NEO4J_USERNAME", "NEO4J_PASSWORD", "NEO4J_DATABASE")
 _MOST_SECONDS = 3600.0
 _LAST_PORT = 65535
 
-_ROLES = ("id", "name", "alias", "description", "text", "passage", "literal", "hide")
-_NUMBERS = {"timeout": 30.0, "scan": 5.0}
-
-
-@dataclass(frozen=True)
-class GraphMapping:
-    """How the graph is read, where the address says so; the schema and samples decide the rest.
-
-    Each is a list of `Label.property` or `property` (of every label); `literal` and `hide` take labels, `hide` also types of
-    relationships. None: the guess from the samples holds. An empty list: there is none.
-    """
-
-    id: tuple[str, ...] | None = None
-    """Property that identifies an entity outside the database; it must be indexed."""
-    name: tuple[str, ...] | None = None
-    """Property that names an entity; `first+last` puts two together."""
-    alias: tuple[str, ...] | None = None
-    description: tuple[str, ...] | None = None
-    text: tuple[str, ...] | None = None
-    """Long text of an entity: its passages."""
-    passage: tuple[str, ...] | None = None
-    """`Label.property`: the nodes of this label are passages about the entities they are linked to."""
-    literal: tuple[str, ...] | None = None
-    """Label of nodes that are values, not things."""
-    hide: tuple[str, ...] | None = None
-    """Labels and types of relationships that are no part of the knowledge."""
+ROLES = ("id", "name", "alias", "description", "text", "passage", "literal", "hide")
+"""Options that say how the graph is read; what none of them says is guessed from samples."""
+_NUMBERS = ("timeout", "scan")
 
 
 @dataclass(frozen=True)
@@ -79,7 +54,9 @@ class Address:
     """None: the server's default."""
     user: str | None
     password: str | None = field(repr=False)
-    mapping: GraphMapping = field(default_factory=GraphMapping)
+    mapping: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    """How the graph is read, where the address says so: by option (`ROLES`), lists of `Label.property` or `property` (of every
+    label); `literal` and `hide` take labels, `hide` also types of relationships. An empty list: there is none."""
     vectors: str | None = None
     """Name of the vector index to use; "none": use none; None: the one whose vectors match the encoder."""
     timeout: float = 30.0
@@ -127,7 +104,7 @@ def parse_address(spec: str) -> Address:
         user=(unquote(user) or None) if at else own_user,
         # A user of the address may have the password in the environment, which is where a password belongs.
         password=unquote(password) if colon else own_password,
-        mapping=GraphMapping(**{role: tuple(options[role]) for role in _ROLES if role in options}),
+        mapping={role: tuple(options[role]) for role in ROLES if role in options},
         vectors=options.get("vectors", [None])[0],
         **{name: _seconds(name, options[name][0]) for name in _NUMBERS if name in options},
     )
@@ -138,8 +115,8 @@ def _options(query: str) -> dict[str, list[str]]:
     for pair in query.split("&") if query else []:
         name, equals, value = pair.partition("=")
         name = unquote(name).strip()
-        if name not in {*_ROLES, *_NUMBERS, "vectors"}:
-            known = ", ".join([*_ROLES, "vectors", *_NUMBERS])
+        if name not in {*ROLES, *_NUMBERS, "vectors"}:
+            known = ", ".join([*ROLES, "vectors", *_NUMBERS])
             raise KnowledgeError(f"there is no option '{name[:40]}' for a Neo4j knowledge base; known: {known}")
         values = [part for part in (unquote(one).strip() for one in value.split(",")) if part]
         if not equals or not values:
@@ -148,7 +125,7 @@ def _options(query: str) -> dict[str, list[str]]:
             raise KnowledgeError(f"the option '{name}' of the Neo4j knowledge base takes one value")
         options.setdefault(name, []).extend(values)
     for name, values in options.items():
-        if name in _ROLES and NONE in values:
+        if name in ROLES and NONE in values:
             if len(values) > 1:
                 raise KnowledgeError(f"the option '{name}' of the Neo4j knowledge base says none and more")
             values.clear()
@@ -172,9 +149,7 @@ _PINNED = (5, 26)
 _CONNECT_SECONDS = 10.0
 _POOL_SECONDS = 15.0
 _IDLE_SECONDS = 60.0
-_RETRY_SECONDS = 10.0
 _ROWS_AT_ONCE = 10_000
-_ATTEMPTS = 2
 
 Row = list[Any]
 
@@ -201,7 +176,6 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         self.address = address
         self._mode = neo4j.WRITE_ACCESS if writes else neo4j.READ_ACCESS
         self._closed = False
-        self._lock = threading.Lock()
         auth = (address.user, address.password or "") if address.user else None
         # The driver logs what is raised here as well.
         logging.getLogger("neo4j").addHandler(logging.NullHandler())
@@ -213,7 +187,6 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
                 connection_acquisition_timeout=_POOL_SECONDS,
                 liveness_check_timeout=_IDLE_SECONDS,
                 notifications_min_severity="OFF",
-                max_transaction_retry_time=_RETRY_SECONDS,
                 user_agent="thinkgraph",
                 telemetry_disabled=True,
             )
@@ -237,8 +210,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
     def close(self) -> None:
         """Close all connections; later queries raise `StoreError`."""
-        with self._lock:
-            self._closed = True
+        self._closed = True
         self._finalizer()
 
     def _greet(self) -> None:
@@ -273,98 +245,62 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
         limit = self.address.timeout if seconds is None else seconds
         text = neo4j.Query(self._prefix + query, timeout=limit)
-
-        def work(session: Session) -> list[Row]:
-            return [list(record.values()) for record in session.run(text, given)]
-
-        given: dict[str, Any] = dict(parameters or {})
-        try:
-            return self._tried(work, limit)
-        except UnicodeEncodeError:
-            # No encoding takes a lone surrogate, and no text in the database has one.
-            given = _cleaned(given)
-            return self._tried(work, limit)
-
-    def written(self, work: Callable[[Session], list[Row]]) -> list[Row]:
-        """Let a session of this database do some writing.
-
-        Raises:
-            StoreError: the server failed, refused or is gone, or the connection is for reading.
-        """
-        import neo4j
-
-        if self._mode != neo4j.WRITE_ACCESS:
-            raise StoreError("this connection only reads")
-        return self._tried(work, self.address.timeout)
-
-    def _tried(self, work: Callable[[Session], list[Row]], seconds: float) -> list[Row]:
-        import neo4j
-
-        failure: Neo4jError | DriverError | OSError | None = None
+        given = _cleaned(parameters or {})
         # Before there was an answer no connection can have gone stale: what fails is not there.
-        for _ in range(_ATTEMPTS if self.edition else 1):
+        attempts = 2 if self.edition else 1
+        while True:
             if self._closed:
                 raise StoreError(f"the Neo4j database at {self.address.place} is closed; open the knowledge base again")
+            attempts -= 1
             try:
                 with self._driver.session(
                     database=self.database, default_access_mode=self._mode, fetch_size=_ROWS_AT_ONCE
                 ) as session:
-                    return work(session)
-            except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
-                failure = error
-                if not error.is_retryable():
-                    break
-            except OSError as error:
-                failure = error
-                break
-        raise self._failed(cast("Neo4jError | DriverError | OSError", failure), seconds) from failure
+                    return session.run(text, given).values()
+            except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError, OSError) as error:
+                if not attempts or isinstance(error, OSError) or not error.is_retryable():
+                    raise self._failed(error, limit) from error
 
-    def _failed(self, error: Neo4jError | DriverError | OSError, seconds: float) -> StoreError:
-        place = self.address.place
+    def _failed(self, error: Exception, seconds: float) -> StoreError:
+        place, user = self.address.place, self.address.user
         code = str(getattr(error, "code", "") or "")
         message = one_line(Exception(getattr(error, "message", "") or str(error)))
         if "TransactionTimedOut" in code:
             return TimedOutError(
                 f"a query took Neo4j at {place} more than {seconds:g} seconds; allow more with ?timeout=SECONDS"
             )
-        if ".Security." in code:
-            return StoreError(self._security(code, message))
-        if "DatabaseNotFound" in code or "DatabaseUnavailable" in code:
-            name = self.database or "(the default)"
-            return StoreError(
-                f"Neo4j at {place} has no database '{name}' that is online; name another: …:7687/DATABASE"
-            )
-        if code:
-            return StoreError(f"Neo4j at {place} failed ({code.rpartition('.')[2]}): {message}")
-        return StoreError(f"Neo4j at {place} cannot be reached: {self._unreachable(error)}")
-
-    def _security(self, code: str, message: str) -> str:
-        place, user = self.address.place, self.address.user
-        if "AuthenticationRateLimit" in code:
-            return f"Neo4j at {place} refuses '{user}' for a while, after too many wrong passwords: wait and try again"
-        if "Unauthorized" in code or "TokenExpired" in code or "CredentialsExpired" in code:
-            if not user:
-                return f"Neo4j at {place} wants a user and a password: neo4j://user@host, NEO4J_USERNAME and NEO4J_PASSWORD"
-            return f"Neo4j at {place} does not let '{user}' in: check user and password (neo4j://user:password@…, or NEO4J_PASSWORD)"
-        return f"Neo4j at {place} forbids '{user}' to read this: {message}"
+        login = "wants a user and a password: neo4j://user@host, NEO4J_USERNAME and NEO4J_PASSWORD"
+        if user:
+            login = f"does not let '{user}' in: check user and password (neo4j://user:password@…, or NEO4J_PASSWORD)"
+        absent = f"has no database '{self.database or '(the default)'}' that is online; name another: …:7687/DATABASE"
+        said = {
+            "AuthenticationRateLimit": f"refuses '{user}' for a while, after too many wrong passwords: wait and try again",
+            "Unauthorized": login,
+            "TokenExpired": login,
+            "CredentialsExpired": login,
+            ".Security.": f"forbids '{user}' to read this: {message}",
+            "DatabaseNotFound": absent,
+            "DatabaseUnavailable": absent,
+            ".": f"failed ({code.rpartition('.')[2]}): {message}",
+            "": f"cannot be reached: {self._unreachable(error)}",
+        }
+        return StoreError(f"Neo4j at {place} {next(text for part, text in said.items() if part in code)}")
 
     def _unreachable(self, error: BaseException) -> str:
-        causes = list(_causes(error))
+        causes = _causes(error)
         message = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
-        tls = "+s" in self.address.scheme
+        scheme, tls, _ = self.address.scheme.partition("+")
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
-            return f"its certificate is not trusted ({message}); {self.address.scheme.split('+')[0]}+ssc:// accepts a self-signed one"
+            return f"its certificate is not trusted ({message}); {scheme}+ssc:// accepts a self-signed one"
         if tls and any(isinstance(cause, ssl.SSLError | ConnectionResetError | EOFError) for cause in causes):
-            return f"it does not speak TLS ({message}); try {self.address.scheme.split('+')[0]}:// without +s"
+            return f"it does not speak TLS ({message}); try {scheme}:// without +s"
         text = " ".join(map(str, causes))
         if tls and "encrypted" in text:
             return f"no TLS connection came about ({message}); is it there, and does it speak TLS?"
         if "HTTP" in text:
             return "what answers there is a web server, not Bolt; the port of Bolt is 7687 by default"
         if "handshake" in text.lower() or "protocol" in text.lower():
-            return (
-                f"what answers there speaks no plain Bolt ({message}); if it wants TLS, use {self.address.scheme}+s://"
-            )
+            return f"what answers there speaks no plain Bolt ({message}); if it wants TLS, use {scheme}+s://"
         return f"{message}; is the server running, and is this its address?"
 
 

@@ -44,7 +44,7 @@ def _counted_values(connection: Connection, plan: Neo4jPlan) -> dict[tuple[str, 
     )
     found: dict[tuple[str, str], int] = {}
     for labels, key, size in connection.rows(query, {"data": plan.data, "most": cypher.MOST_ELEMENTS}):
-        if key not in plan.non_facts(labels):
+        if key not in plan.node_roles(tuple(labels)).non_facts:
             pair = ("\0".join(sorted(labels)), str(key))
             found[pair] = found.get(pair, 0) + int(size)
     return found
@@ -57,7 +57,7 @@ def _estimated_values(plan: Neo4jPlan) -> dict[tuple[str, str], int]:
     scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
     found: dict[tuple[str, str], int] = {}
     for label, one in shown.items():
-        non_facts = plan.non_facts([label])
+        non_facts = plan.node_roles((label,)).non_facts
         for key, facts in one.properties.items():
             if key not in non_facts and one.sampled:
                 found[label, key] = round(one.count * scale * facts.present / one.sampled)
@@ -73,12 +73,12 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
         ways: how names are found.
         texts: how texts are found, where there are any.
     """
-    keys = {key.label: key.key for key in (*plan.keys, *plan.literal_keys, *plan.passage_keys)}
+    keys = dict((*plan.keys, *plan.literal_keys, *plan.passage_keys))
     labels = []
     for label, count in sorted(plan.catalogue.labels.items(), key=lambda pair: (-pair[1], pair[0])):
         one = plan.roles.get(label) or roles.Roles(label)
         facts = plan.catalogue.samples.get(label)
-        non_facts = plan.non_facts([label])
+        non_facts = plan.node_roles((label,)).non_facts
         labels.append(
             {
                 "label": label,

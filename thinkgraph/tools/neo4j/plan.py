@@ -5,14 +5,14 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, NamedTuple
+from typing import Any
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, roles
-from thinkgraph.tools.neo4j.connection import Connection, GraphMapping
+from thinkgraph.tools.neo4j.connection import Connection
 from thinkgraph.tools.neo4j.roles import Roles, Template
 from thinkgraph.tools.neo4j.schema import Catalogue, count_types, counted, look, merged_roles
 
@@ -28,11 +28,8 @@ _FEW_TYPES = 50
 _LOOKED_AT = 200_000
 
 
-class NodeKey(NamedTuple):
-    """The property that identifies a label's nodes."""
-
-    label: str
-    key: str
+NodeKey = tuple[str, str]
+"""A label and the property that identifies its nodes."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -40,7 +37,7 @@ class Neo4jPlan:
     """The reading of one database. Made once, when it is opened."""
 
     catalogue: Catalogue
-    mapping: GraphMapping
+    mapping: Mapping[str, Sequence[str]]
     roles: dict[str, Roles]
     literal_labels: frozenset[str]
     passages: dict[str, Roles]
@@ -71,39 +68,34 @@ class Neo4jPlan:
     def heads(self) -> list[str]:
         """Every property that identifies, names or classes some node."""
         found = {key for one in self.roles.values() for template in one.names for key in template.keys}
-        found |= {one.type_key for one in self.roles.values()} | {one.section for one in self.roles.values()}
+        found |= {key for one in self.roles.values() for key in (one.type_key, one.section)}
         found |= {key for _, key in (*self.keys, *self.literal_keys, *self.passage_keys)}
         return sorted(found - {""})
 
     @functools.cached_property
     def data(self) -> list[str]:
         """Properties that hold data or long text wherever they occur: never fetched as facts."""
-        unwanted = {key for one in self.roles.values() for key in (*one.data, *one.texts, one.passage)}
-        wanted = {key for label, one in self.roles.items() for key in self._fact_keys(label, one)}
+        unwanted: set[str] = set()
+        wanted: set[str] = set()
+        for label, one in self.roles.items():
+            own = {*one.data, *one.texts, one.passage}
+            unwanted |= own
+            wanted |= set(self.catalogue.samples[label].properties) - own
         return sorted(unwanted - wanted - {""})
-
-    def _fact_keys(self, label: str, one: Roles) -> set[str]:
-        facts = self.catalogue.samples.get(label)
-        return {key for key in (facts.properties if facts else ()) if key not in {*one.data, *one.texts, one.passage}}
 
     @functools.cached_property
     def types(self) -> set[str]:
         """Types of relationships that are relations; a type that appears later is added when it is met."""
         return set(self.catalogue.types) - self.hidden_types
 
-    def node_roles(self, labels: Sequence[str]) -> Roles:
-        """The roles of a node with these labels."""
-        found: Roles = self._roles_of(tuple(sorted(labels)))
-        return found
-
     @functools.cached_property
-    def _roles_of(self) -> Any:
-        @functools.lru_cache(_ROLES_CACHE)
-        def found(labels: tuple[str, ...]) -> Roles:
-            known = [self.roles[label] for label in self.rarest_first(labels) if label in self.roles]
-            return merged_roles(known or [self.roles.get("", Roles("", names=_ANY_NAME))])
+    def node_roles(self) -> Callable[[tuple[str, ...]], Roles]:
+        """Gives the roles of a node with some labels."""
+        return functools.lru_cache(_ROLES_CACHE)(self._merged)
 
-        return found
+    def _merged(self, labels: tuple[str, ...]) -> Roles:
+        known = [self.roles[label] for label in self.rarest_first(labels) if label in self.roles]
+        return merged_roles(known or [self.roles.get("", Roles("", names=_ANY_NAME))])
 
     def rarest_first(self, labels: Sequence[str]) -> list[str]:
         """Labels with the fewest nodes first: they say most about a node."""
@@ -126,21 +118,6 @@ class Neo4jPlan:
         """The property of a relation."""
         base = relation.removesuffix(" (property)")
         return base if base in self.types else relation
-
-    def non_facts(self, labels: Sequence[str]) -> frozenset[str]:
-        """Properties of a node that are no facts: those that identify and name it, long text, data."""
-        found: frozenset[str] = self._non_facts_of(tuple(sorted(labels)))
-        return found
-
-    @functools.cached_property
-    def _non_facts_of(self) -> Any:
-        @functools.lru_cache(_ROLES_CACHE)
-        def found(labels: tuple[str, ...]) -> frozenset[str]:
-            one = self.node_roles(labels)
-            own = {key.key for key in (*self.keys, *self.literal_keys) if key.label in labels}
-            return one.non_facts | own
-
-        return found
 
     def fingerprint(self, store: str, facts: object) -> str:
         """A hash of the database's identity, its counts and its plan. It does not change when only a value changes."""
@@ -173,7 +150,7 @@ def in_words(kind: str) -> str:
     return label.lower() if shouted else label
 
 
-def make_plan(connection: Connection, mapping: GraphMapping) -> Neo4jPlan:
+def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> Neo4jPlan:
     """Look at the database and decide how to read it.
 
     Raises:
@@ -194,23 +171,29 @@ def make_plan(connection: Connection, mapping: GraphMapping) -> Neo4jPlan:
     for label, facts in catalogue.samples.items():
         covered = frozenset(key for one, key in vectors if one == label)
         found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
-    literal = _literal_labels(catalogue, mapping)
+    literal = {label for label, facts in catalogue.samples.items() if label and roles.is_literal(facts)}
+    literal = set(mapping.get("literal", literal))
     for label in literal & set(found):
         # A value is shown as it is; without a property for it, as what seems to name the node.
         bare = [Template(("value",))] * ("value" in catalogue.samples[label].properties)
         names = [Template(name.keys) for name in found[label].names]
         found[label] = replace(found[label], names=tuple(dict.fromkeys([*bare, *names])), texts=(), passage="")
     passages = {label: one for label, one in found.items() if one.passage and label not in literal}
-    hidden = {label for label in catalogue.labels if roles.is_bookkeeping(label) or label in (mapping.hide or ())}
+    hide = set(mapping.get("hide", ()))
+    hidden = {label for label in catalogue.labels if roles.is_bookkeeping(label) or label in hide}
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
     hidden_nodes, union_is_sum = _number_of(connection, catalogue, hidden)
     hidden_types, mixed, touching = _types(connection, catalogue, hidden, union_is_sum=union_is_sum)
-    unwanted = set(mapping.hide or ()) & set(catalogue.types)
+    unwanted = hide & set(catalogue.types)
     touching |= count_types(connection, sorted(unwanted))
     ((node, edge),) = connection.rows(
         "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 } AS n, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 } AS r"
     )
-    things = [label for label in found if label and label not in hidden | literal]
+    keys = _keys(catalogue, [label for label in found if label and label not in hidden | literal], mapping.get("id"))
+    literal_keys = _keys(catalogue, sorted(literal), None)
+    for label, key in (*keys, *literal_keys):
+        if label in found:
+            found[label] = replace(found[label], keys=found[label].keys | {key})
     return Neo4jPlan(
         catalogue=catalogue,
         mapping=mapping,
@@ -220,8 +203,8 @@ def make_plan(connection: Connection, mapping: GraphMapping) -> Neo4jPlan:
         hidden_labels=frozenset(hidden),
         hidden_types=frozenset(hidden_types | unwanted),
         mixed_types=frozenset(mixed - unwanted),
-        keys=_keys(catalogue, things, mapping.id),
-        literal_keys=_keys(catalogue, sorted(literal), None),
+        keys=keys,
+        literal_keys=literal_keys,
         passage_keys=_keys(catalogue, sorted(passages), None),
         node_prefix=_prefix(node),
         edge_prefix=_prefix(edge),
@@ -257,32 +240,28 @@ def _types(
         either = "|".join(map(cypher.quoted, sorted(hidden)))
         query = f"MATCH (c:{either})-[r]-() WITH type(r) AS t LIMIT {_LOOKED_AT} RETURN DISTINCT t"
         totals = count_types(connection, sorted(str(row[0]) for row in connection.rows(query)))
-    starts: dict[str, list[int]] = {kind: [] for kind in totals}
-    ends: dict[str, list[int]] = {kind: [] for kind in totals}
-    for label in sorted(hidden):
-        name = cypher.quoted(label).replace("{", "{{").replace("}", "}}")
-        for kind, n in counted(connection, list(totals), f"COUNT {{{{ (:{name})-[:{{}}]->() }}}}").items():
-            starts[kind].append(n)
-        for kind, n in counted(connection, list(totals), f"COUNT {{{{ ()-[:{{}}]->(:{name}) }}}}").items():
-            ends[kind].append(n)
+    labels = list(map(cypher.quoted, sorted(hidden)))
+    sides = [
+        [counted(connection, totals, lambda kind, end=label: f"(:{end})-[:{kind}]->()") for label in labels],
+        [counted(connection, totals, lambda kind, end=label: f"()-[:{kind}]->(:{end})") for label in labels],
+    ]
     for kind, total in totals.items():
-        if not starts[kind] and not ends[kind]:
+        at_start, at_end = ([counts.get(kind, 0) for counts in side] for side in sides)
+        touched = sum(at_start) + sum(at_end)
+        if not touched:
             continue
         # All start at a hidden node, or all end at one. Where nodes have two hidden labels, sums would count twice.
         count = sum if union_is_sum else max
-        if any(count(side) >= total for side in (starts[kind], ends[kind]) if side):
-            only.add(kind)
-            touching[kind] = total
-        else:
-            mixed.add(kind)
-            touching[kind] = min(total, sum(starts[kind]) + sum(ends[kind]))
+        whole = max(count(at_start), count(at_end)) >= total
+        (only if whole else mixed).add(kind)
+        touching[kind] = total if whole else min(total, touched)
     return only, mixed, touching
 
 
 def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[NodeKey, ...]:
     """The properties that identify nodes: those of the address, else those with a uniqueness constraint."""
     if wanted is None:
-        return tuple(NodeKey(label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
+        return tuple((label, key) for label in sorted(labels) if (key := catalogue.unique_key(label)))
     found = []
     for entry in wanted:
         for label, key in _resolved(entry, catalogue):
@@ -294,17 +273,11 @@ def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | N
                     f"id={label}.{key}: every step would read all {count:,} nodes of {label}; its owner can run "
                     f"CREATE INDEX FOR (n:{cypher.quoted(label)}) ON (n.{cypher.quoted(key)})"
                 )
-            found.append(NodeKey(label, key))
+            found.append((label, key))
     return tuple(sorted(set(found)))
 
 
-def _literal_labels(catalogue: Catalogue, mapping: GraphMapping) -> set[str]:
-    if mapping.literal is not None:
-        return set(mapping.literal)
-    return {label for label, facts in catalogue.samples.items() if label and roles.is_literal(facts)}
-
-
-def _overridden(one: Roles, mapping: GraphMapping, present: set[str]) -> Roles:
+def _overridden(one: Roles, mapping: Mapping[str, Sequence[str]], present: set[str]) -> Roles:
     """The roles of a label as the owner wants them."""
 
     def chosen(entries: Sequence[str]) -> list[str]:
@@ -313,21 +286,21 @@ def _overridden(one: Roles, mapping: GraphMapping, present: set[str]) -> Roles:
         return own or every
 
     changes: dict[str, Any] = {}
-    if mapping.name is not None and (names := chosen(mapping.name)):
+    if "name" in mapping and (names := chosen(mapping["name"])):
         templates = [Template((name,)) if name in present else Template(tuple(name.split("+"))) for name in names]
         changes["names"] = (*templates, *(old for old in one.names if old not in templates))
-    if mapping.alias is not None:
-        changes["aliases"] = tuple(chosen(mapping.alias))
-    if mapping.description is not None:
-        changes["description"] = next(iter(chosen(mapping.description)), "")
-    if mapping.passage is not None:
+    if "alias" in mapping:
+        changes["aliases"] = tuple(chosen(mapping["alias"]))
+    if "description" in mapping:
+        changes["description"] = next(iter(chosen(mapping["description"])), "")
+    if "passage" in mapping:
         changes["passage"] = next(
-            (e.removeprefix(f"{one.label}.") for e in mapping.passage if e.startswith(f"{one.label}.")), ""
+            (e.removeprefix(f"{one.label}.") for e in mapping["passage"] if e.startswith(f"{one.label}.")), ""
         )
         if one.passage and not changes["passage"]:
             changes["texts"] = tuple(dict.fromkeys((*one.texts, one.passage)))
-    if mapping.text is not None and not changes.get("passage", one.passage):
-        changes["texts"] = tuple(chosen(mapping.text))
+    if "text" in mapping and not changes.get("passage", one.passage):
+        changes["texts"] = tuple(chosen(mapping["text"]))
     return replace(one, **changes)
 
 
@@ -347,17 +320,14 @@ def _known(key: str, catalogue: Catalogue) -> bool:
     return key in catalogue.keys or all(part in catalogue.keys for part in key.split("+"))
 
 
-def _check(mapping: GraphMapping, catalogue: Catalogue) -> None:
+def _check(mapping: Mapping[str, Sequence[str]], catalogue: Catalogue) -> None:
     """Refuse a mapping that names labels, types or properties that the database does not have."""
     for role in ("id", "name", "alias", "description", "text", "passage"):
-        for entry in getattr(mapping, role) or ():
+        for entry in mapping.get(role, ()):
             if not _resolved(entry, catalogue) or (role == "passage" and entry in catalogue.keys):
                 form = "Label.property" if role == "passage" else "property or Label.property"
                 raise KnowledgeError(f"{role}={entry[:80]}: the database has no such property ({form})")
-    for role, known in (
-        ("literal", set(catalogue.labels)),
-        ("hide", {*catalogue.labels, *catalogue.types}),
-    ):
-        for entry in getattr(mapping, role) or ():
+    for role, known in {"literal": set(catalogue.labels), "hide": {*catalogue.labels, *catalogue.types}}.items():
+        for entry in mapping.get(role, ()):
             if entry not in known:
                 raise KnowledgeError(f"{role}={entry[:80]}: the database has no such label or type")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -57,18 +58,7 @@ _TEXT_KEYS = frozenset(
     {"text", "content", "pagecontent", "body", "chunk", "passage", "paragraph", "sentence", "fulltext"}
 )
 _TEXT_LABELS = frozenset(
-    {
-        "chunk",
-        "passage",
-        "paragraph",
-        "sentence",
-        "snippet",
-        "text unit",
-        "text",
-        "text chunk",
-        "document chunk",
-        "fragment",
-    }
+    "chunk|passage|paragraph|sentence|snippet|fragment|text|text unit|text chunk|document chunk".split("|")  # noqa: SIM905 - as above
 )
 _DOCUMENT_LABELS = frozenset({"document", "article", "page", "section", "web page", "abstract"})
 _SECTION_KEYS = frozenset({"section", "heading", "chapter", "sectiontitle"})
@@ -117,7 +107,7 @@ class PropertyFacts:
     """The length that one in ten of its strings reaches."""
     size: int
     """Elements of its longest list; -1 where it is no list."""
-    samples: tuple[Any, ...]
+    samples: Sequence[Any]
     """A few values, shortened."""
 
     @property
@@ -194,13 +184,15 @@ class Roles:
     section: str = ""
     data: frozenset[str] = frozenset()
     """Vectors and encoded data: neither facts nor text."""
+    keys: frozenset[str] = frozenset()
+    """Properties that identify the nodes."""
 
-    @property
+    @functools.cached_property
     def non_facts(self) -> frozenset[str]:
-        """Properties that are no facts: names, text, data; of generic labels also description and type."""
+        """Properties that are no facts: keys, names, text, data; of generic labels also description and type."""
         spoken = {self.description, self.type_key} if is_generic(self.label) else set()
         names = {key for template in self.names[:1] for key in template.keys}
-        return frozenset({*names, *self.aliases, *self.texts, *spoken, *self.data} - {""})
+        return frozenset({*self.keys, *names, *self.aliases, *self.texts, *spoken, *self.data} - {""})
 
 
 def plain_words(name: str) -> list[str]:

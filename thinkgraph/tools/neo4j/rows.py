@@ -256,7 +256,7 @@ class PropertyValue:
 
 def facts(owner: Neo4jNode, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
     """Key, number of values and the values fetched of each property that is a fact, by key."""
-    non_facts = owner.plan.non_facts(owner.labels)
+    non_facts = owner.roles.non_facts
     for key, size, values in sorted(rows, key=lambda row: str(row[0])):
         if key in non_facts or not size or is_data(size, values):
             continue

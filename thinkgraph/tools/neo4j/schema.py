@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -60,11 +59,6 @@ class Catalogue:
     relation_labels: Mapping[str, str] = field(default_factory=dict)
     """Labels that the database itself gives to types of relationships."""
 
-    @property
-    def has_unlabelled(self) -> bool:
-        """Whether there must be nodes without a label."""
-        return self.nodes > sum(self.labels.values())
-
     def exact_index(self, label: str, key: str) -> bool:
         """Whether nodes of the label are found by an equal value of the property without a scan."""
         return any(
@@ -93,7 +87,7 @@ def look(connection: Connection) -> Catalogue:
     keys = frozenset(
         str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")
     )
-    labels = counted(connection, names, "COUNT {{ (:{}) }}")
+    labels = counted(connection, names, lambda label: f"(:{label})")
     types = count_types(connection, [str(row[0]) for row in kinds]) if len(kinds) <= COUNTED_TYPES else {}
     types = types or {str(row[0]): UNCOUNTED for row in kinds}
     indexes, known = _indexes(connection)
@@ -117,14 +111,21 @@ def look(connection: Connection) -> Catalogue:
 
 def count_types(connection: Connection, kinds: Sequence[str]) -> dict[str, int]:
     """How many relationships of each type there are."""
-    return counted(connection, kinds, "COUNT {{ ()-[:{}]->() }}")
+    return counted(connection, kinds, lambda kind: f"()-[:{kind}]->()")
 
 
-def counted(connection: Connection, names: Sequence[str], pattern: str) -> dict[str, int]:
-    """How many of each there are, from the store's own counts; those without any are left out."""
+def counted(connection: Connection, names: Iterable[str], pattern: Callable[[str], str]) -> dict[str, int]:
+    """How many of each there are, from the store's own counts; those without any are left out.
+
+    Args:
+        connection: the database.
+        names: of labels or types.
+        pattern: makes what is counted from a quoted name.
+    """
     found: dict[str, int] = {}
-    for part in chunks(names, _COUNTS_AT_ONCE):
-        ((counts,),) = connection.rows(f"RETURN [{', '.join(pattern.format(cypher.quoted(name)) for name in part)}]")
+    for part in chunks(list(names), _COUNTS_AT_ONCE):
+        counted_ = ", ".join(f"COUNT {{ {pattern(cypher.quoted(name))} }}" for name in part)
+        ((counts,),) = connection.rows(f"RETURN [{counted_}]")
         found.update((name, int(count)) for name, count in zip(part, counts, strict=True) if count)
     return found
 
@@ -160,47 +161,31 @@ def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
 
 def _samples(connection: Connection, counts: Mapping[str, int]) -> dict[str, LabelFacts]:
     found: dict[str, dict[str, PropertyFacts]] = {label: {} for label in counts}
-    sampled: Counter[str] = Counter()
     for part in chunks(list(counts), _LABELS_AT_ONCE):
         parameters: dict[str, Any] = {"cut": 100}
-        queries = []
         for at, label in enumerate(part):
-            parameters[f"label{at}"] = label
-            parameters[f"skip{at}"] = min(counts[label] // 2, _SKIPPED)
-            sampled[label] = min(counts[label], 2 * _SAMPLE)
-            queries.append(_sample_query(label, at))
-        for label, key, *facts in connection.rows(" UNION ALL ".join(queries), parameters):
-            found[label][key] = _property(key, *facts)
+            parameters |= {f"label{at}": label, f"skip{at}": min(counts[label] // 2, _SKIPPED)}
+        query = " UNION ALL ".join(_sample_query(label, at) for at, label in enumerate(part))
+        for label, key, *facts in connection.rows(query, parameters):
+            found[label][key] = PropertyFacts(key, *facts)
     return {
-        label: LabelFacts(label=label, count=counts[label], sampled=sampled[label], properties=properties)
+        label: LabelFacts(label, counts[label], min(counts[label], 2 * _SAMPLE), properties)
         for label, properties in found.items()
     }
 
 
 def _sample_query(label: str, at: int) -> str:
+    """Cypher for the columns of `PropertyFacts`, behind the label."""
     match = f"MATCH (n:{cypher.quoted(label)})" if label else "MATCH (n) WHERE size(labels(n)) = 0"
+    length = "coalesce(percentileDisc(CASE WHEN v = s THEN size(s) END, {}), 0)"
     return (
         f"CALL {{ {match} RETURN n LIMIT {_SAMPLE} UNION {match} RETURN n SKIP toInteger($skip{at}) LIMIT {_SAMPLE} }} "
         "UNWIND keys(n) AS k WITH k, n[k] AS v WITH k, v, toStringOrNull(v) AS s "
         f"RETURN $label{at} AS label, k, count(*) AS present, "
         "count(DISTINCT CASE WHEN s IS NOT NULL THEN left(s, $cut) END) AS distinct, "
-        "percentileDisc(CASE WHEN v = s THEN size(s) END, 0.5) AS middle, "
-        "percentileDisc(CASE WHEN v = s THEN size(s) END, 0.9) AS high, max(CASE WHEN s IS NULL THEN size(v) END) AS size, "
+        f"{length.format(0.5)} AS middle, {length.format(0.9)} AS high, "
+        f"coalesce(max(CASE WHEN s IS NULL THEN size(v) END), -1) AS size, "
         f"collect({cypher.short('v', most='2')})[..20] AS samples"
-    )
-
-
-def _property(
-    key: str, present: int, distinct: int, middle: int | None, high: int | None, size: int | None, samples: Any
-) -> PropertyFacts:
-    return PropertyFacts(
-        key=key,
-        present=int(present),
-        distinct=int(distinct),
-        length=int(middle or 0),
-        long_length=int(high or 0),
-        size=-1 if size is None else int(size),
-        samples=tuple(samples),
     )
 
 
@@ -230,4 +215,5 @@ def merged_roles(found: Sequence[Roles]) -> Roles:
         passage=first("passage"),
         section=first("section"),
         data=frozenset(key for one in found for key in one.data),
+        keys=frozenset(key for one in found for key in one.keys),
     )

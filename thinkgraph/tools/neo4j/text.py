@@ -227,7 +227,7 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
     # Reading
 
     def _parameters(self) -> dict[str, Any]:
-        return {"keys": self.keys, "own": self._own_keys, "hidden": sorted(self._plan.mapping.hide or ())}
+        return {"keys": self.keys, "own": self._own_keys, "hidden": sorted(self._plan.mapping.get("hide", ()))}
 
     def _rows(self, query: str, targets: Sequence[Any] | None = None, **more: Any) -> list[Row]:
         return self._entities.rows(query, targets, **self._parameters(), **more)
@@ -272,7 +272,7 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
 
     def _linked_parts(self, targets: Sequence[Any], query: str, limit: int) -> list[_Part]:
         """The passages' nodes that are linked to entities: scored by the database where its vectors fit, else all."""
-        labels = [label for label in self._plan.passages if label not in (self._plan.mapping.hide or ())]
+        labels = [label for label in self._plan.passages if label not in (self._plan.mapping.get("hide", ()))]
         index = {label: found for label in labels if (found := self._index_for(label))}
         walk = (
             f"{self._entities.find} MATCH (n)-[r]-(c) "
