@@ -61,38 +61,31 @@ class _Csv:
 
     def write(self) -> list[str]:
         rows, graph, labels = self._rows, self._rows.manifest["graph"], self._rows.relation_types
-        described = ["name", "type", "description", "aliases:string[]"]
-        self._nodes("entities.csv", form.ENTITY, described, rows.nodes(literal=False), graph["entities"])
-        self._nodes("literals.csv", form.LITERAL, ["value"], rows.nodes(literal=True), graph["literals"])
+        columns = [f"id:ID({form.ENTITY})", "name", "type", "description", "aliases:string[]"]
+        self._nodes("entities.csv", form.ENTITY, columns, rows.nodes(literal=False), graph["entities"])
+        columns = [f"id:ID({form.LITERAL})", "value"]
+        self._nodes("literals.csv", form.LITERAL, columns, rows.nodes(literal=True), graph["literals"])
         self._triples(graph["triples"])
         if rows.passages_count:
-            columns = ["title", "section", "text", f"{form.VECTOR}:float[]"]
+            columns = [f"id:ID({form.PASSAGE})", "title", "section", "text", f"{form.VECTOR}:float[]"]
             passages = (passage for passage, _ in rows.passages())
             self._nodes("passages.csv", form.PASSAGE, columns, passages, rows.passages_count)
             about = self._edges("about.csv", form.PASSAGE, form.ENTITY)
             for passage, entities in self._counted("about.csv", rows.passages(), rows.passages_count):
                 about.writerows([_cell(passage["id"]), _cell(entity), rows.about] for entity in entities)
         if labels:
-            self._nodes("relation_types.csv", form.RELATION_TYPE, ["type", "name"], labels, len(labels), key=[])
+            self._nodes("relation_types.csv", form.RELATION_TYPE, ["type", "name"], labels, len(labels))
         statements = [*form.CONSTRAINTS, *rows.indexes]
         (self._to / _INDEXES).write_text("".join(f"{statement};\n" for statement in statements), "utf-8")
         files = [f"    --{kind}={name} \\\n" for kind, names in self._files.items() for name in names]
         (self._to / _SCRIPT).write_text(_IMPORT.format(files="".join(files)), "utf-8")
         return [*self._files["nodes"], *self._files["relationships"], _INDEXES, _SCRIPT]
 
-    def _nodes(
-        self,
-        name: str,
-        label: str,
-        own: list[str],
-        rows: Iterable[Properties],
-        total: int,
-        key: Sequence[str] = ("id",),
-    ) -> None:
-        writer = self._opened("nodes", name, [*(f"{one}:ID({label})" for one in key), *own, ":LABEL"])
-        columns = [*key, *(column.partition(":")[0] for column in own)]
+    def _nodes(self, name: str, label: str, columns: Sequence[str], rows: Iterable[Properties], total: int) -> None:
+        writer = self._opened("nodes", name, [*columns, ":LABEL"])
+        keys = [column.partition(":")[0] for column in columns]
         for row in self._counted(name, rows, total):
-            writer.writerow([*(_cell(row.get(column, "")) for column in columns), label])
+            writer.writerow([*(_cell(row.get(key, "")) for key in keys), label])
 
     def _edges(self, name: str, start: str, end: str, qualifiers: Sequence[str] = ()) -> Any:
         return self._opened("relationships", name, [f":START_ID({start})", f":END_ID({end})", ":TYPE", *qualifiers])
@@ -128,11 +121,7 @@ class _Csv:
 
 
 def _check_columns(columns: Sequence[str], files: int) -> None:
-    """Refuse one more file of triples with qualifiers that neo4j-admin cannot read.
-
-    Raises:
-        KnowledgeError: there are too many files, or a qualifier's name cannot be a column's.
-    """
+    """Refuse one more file of triples where there are too many, or where a qualifier's name cannot be a column's."""
     instead = "export into a running database instead (--to neo4j://…)"
     if files >= _MOST_FILES:
         raise KnowledgeError(

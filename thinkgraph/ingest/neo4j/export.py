@@ -60,14 +60,8 @@ def export_neo4j(
     ):
         resumed = _Export(connection, rows, batch, progress).run()
         graph = rows.manifest["graph"]
-        return ExportReport(
-            entities=graph["entities"],
-            literals=graph["literals"],
-            triples=graph["triples"],
-            passages=rows.passages_count,
-            resumed=resumed,
-            seconds=time.monotonic() - began,
-        )
+        counts = (graph["entities"], graph["literals"], graph["triples"], rows.passages_count)
+        return ExportReport(*counts, resumed, time.monotonic() - began)
 
 
 class _Export:

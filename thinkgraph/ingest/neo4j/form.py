@@ -56,11 +56,7 @@ def relation_types(relations: Iterable[tuple[str, str]]) -> list[dict[str, str]]
 
 
 def check_relations(names: Sequence[str]) -> None:
-    """Refuse relations that Neo4j cannot have as types.
-
-    Raises:
-        KnowledgeError: there are too many, or one has no name that Neo4j takes.
-    """
+    """Refuse relations that Neo4j cannot have as types: too many, or one without a name that Neo4j takes."""
     if len(names) > MOST_TYPES:
         raise KnowledgeError(
             f"Neo4j has at most {MOST_TYPES:,} types of relationships; there are {len(names):,} relations"
@@ -80,9 +76,7 @@ CONSTRAINTS = [
 def indexes(dimensions: int, longest_name: int) -> list[str]:
     """What finds names and passages; after loading, which is faster.
 
-    Args:
-        dimensions: of the passages' vectors; 0 where there are none.
-        longest_name: in bytes; one that is too long for an index would make all of it fail.
+    Passages have vectors of so many dimensions, or none. A name of too many bytes would make all of its index fail.
     """
     made = [
         f"CREATE FULLTEXT INDEX thinkgraph_names IF NOT EXISTS FOR (n:{ENTITY}) ON EACH [n.name, n.aliases]",
