@@ -4,6 +4,7 @@ which Cypher takes no parameters for, are quoted here.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 
 CUT = 9_000
@@ -12,6 +13,7 @@ VALUE_CUT = 300
 """Characters of a literal value that are kept."""
 MOST_ELEMENTS = 500
 """Elements of a list property that are triples."""
+_LUCENE = re.compile(r'([+\-!(){}\[\]^"~*?:\\/&|\s])')
 
 
 def quoted(name: str) -> str:
@@ -89,3 +91,22 @@ def degree(node: str, hidden_types: Sequence[str] = ()) -> str:
     """How many relationships a node has, counted without reading them."""
     hidden = f" - COUNT {{ ({node})-[{types(hidden_types)}]-() }}" if hidden_types else ""
     return f"COUNT {{ ({node})--() }}{hidden}"
+
+
+def literally(text: str) -> str:
+    """A word or a field's name in Lucene's language, as no operator."""
+    return _LUCENE.sub(r"\\\1", text)
+
+
+def in_fields(keys: Iterable[str], what: str) -> str:
+    """A Lucene query for the same in several fields."""
+    return " OR ".join(f"{literally(key)}:{what}" for key in keys)
+
+
+def advice(doing: str, seconds: float, name: str, labels: Iterable[str], keys: Iterable[str]) -> str:
+    """A line about a long scan, with the full-text index that would replace it; the store never makes it."""
+    name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
+    return (
+        f"{doing} reads them all, for {seconds:g} s at most; their owner can run: CREATE FULLTEXT INDEX {name} "
+        f"FOR (n:{'|'.join(map(quoted, labels))}) ON EACH [{', '.join(f'n.{quoted(key)}' for key in keys)}]"
+    )

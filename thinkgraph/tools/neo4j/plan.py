@@ -27,7 +27,6 @@ _FEW_TYPES = 50
 """Types of relationships up to which each is checked for hidden ends; of more, only those found at hidden nodes."""
 _LOOKED_AT = 200_000
 
-
 NodeKey = tuple[str, str]
 """A label and the property that identifies its nodes."""
 
@@ -63,6 +62,12 @@ class Neo4jPlan:
     def exact(self) -> bool:
         """Whether values and texts are counted rather than estimated."""
         return self.catalogue.nodes <= EXACT_COUNTS
+
+    @functools.cached_property
+    def things(self) -> dict[str, Roles]:
+        """The labels of entities; "" for nodes without a label."""
+        unwanted = self.hidden_labels | self.literal_labels
+        return {label: one for label, one in self.roles.items() if label not in unwanted}
 
     @functools.cached_property
     def heads(self) -> list[str]:
@@ -124,7 +129,7 @@ class Neo4jPlan:
         parts = [
             [store, sorted(self.catalogue.labels.items()), sorted(self.catalogue.types.items()), self.catalogue.nodes],
             [self.catalogue.relationships, sorted(self.catalogue.keys), facts],
-            [[label, *_described(one)] for label, one in sorted(self.roles.items())],
+            [[label, *one.told] for label, one in sorted(self.roles.items())],
             [self.keys, sorted(self.hidden_labels), sorted(self.hidden_types), sorted(self.literal_labels)],
         ]
         text = json.dumps(parts, default=str, sort_keys=True)
@@ -132,14 +137,6 @@ class Neo4jPlan:
 
 
 _ANY_NAME = tuple(Template((key,)) for key in ("name", "title", "label"))
-
-
-def _described(one: Roles) -> list[Any]:
-    return [
-        [str(template) for template in one.names],
-        [one.aliases, one.description, one.texts, one.type_key, one.passage, one.section],
-        sorted(one.data),
-    ]
 
 
 def in_words(kind: str) -> str:
@@ -164,15 +161,13 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
             "`thinkgraph kb export` again"
         )
     _check(mapping, catalogue)
-    vectors = {
-        (label, index.properties[0]) for index in catalogue.indexes if index.kind == "VECTOR" for label in index.labels
-    }
+    vectors = [index for index in catalogue.indexes if index.kind == "VECTOR"]
     found: dict[str, Roles] = {}
     for label, facts in catalogue.samples.items():
-        covered = frozenset(key for one, key in vectors if one == label)
+        covered = frozenset(index.properties[0] for index in vectors if label in index.labels)
         found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
-    literal = {label for label, facts in catalogue.samples.items() if label and roles.is_literal(facts)}
-    literal = set(mapping.get("literal", literal))
+    values = [label for label, facts in catalogue.samples.items() if "value" in facts.properties]
+    literal = set(mapping.get("literal", [label for label in values if roles.plain_words(label) == ["literal"]]))
     for label in literal & set(found):
         # A value is shown as it is; without a property for it, as what seems to name the node.
         bare = [Template(("value",))] * ("value" in catalogue.samples[label].properties)
@@ -180,14 +175,14 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         found[label] = replace(found[label], names=tuple(dict.fromkeys([*bare, *names])), texts=(), passage="")
     passages = {label: one for label, one in found.items() if one.passage and label not in literal}
     hide = set(mapping.get("hide", ()))
-    hidden = {label for label in catalogue.labels if roles.is_bookkeeping(label) or label in hide}
+    hidden = {label for label in catalogue.labels if roles.BOOKKEEPING.match(label) or label in hide}
     hidden |= set(passages) | ({roles.RELATION_LABEL} & set(catalogue.labels) if catalogue.relation_labels else set())
-    hidden_nodes, union_is_sum = _number_of(connection, catalogue, hidden)
-    hidden_types, mixed, touching = _types(connection, catalogue, hidden, union_is_sum=union_is_sum)
+    only, touching = _types(connection, catalogue, hidden)
     unwanted = hide & set(catalogue.types)
-    touching |= count_types(connection, sorted(unwanted))
-    ((node, edge),) = connection.rows(
-        "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 } AS n, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 } AS r"
+    hidden_nodes = f"COUNT {{ (:{'|'.join(map(cypher.quoted, sorted(hidden)))}) }}" if hidden else "0"
+    ((node, edge, hidden_count),) = connection.rows(
+        "RETURN COLLECT { MATCH (n) RETURN elementId(n) LIMIT 1 }, COLLECT { MATCH ()-[r]->() RETURN elementId(r) LIMIT 1 }, "
+        + hidden_nodes
     )
     keys = _keys(catalogue, [label for label in found if label and label not in hidden | literal], mapping.get("id"))
     literal_keys = _keys(catalogue, sorted(literal), None)
@@ -201,15 +196,15 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         literal_labels=frozenset(literal),
         passages=passages,
         hidden_labels=frozenset(hidden),
-        hidden_types=frozenset(hidden_types | unwanted),
-        mixed_types=frozenset(mixed - unwanted),
+        hidden_types=frozenset(only | unwanted),
+        mixed_types=frozenset(touching.keys() - only - unwanted),
         keys=keys,
         literal_keys=literal_keys,
         passage_keys=_keys(catalogue, sorted(passages), None),
         node_prefix=_prefix(node),
         edge_prefix=_prefix(edge),
-        hidden_nodes=hidden_nodes + sum(catalogue.labels[label] for label in literal - hidden),
-        touching=touching,
+        hidden_nodes=hidden_count + sum(catalogue.labels[label] for label in literal - hidden),
+        touching=touching | count_types(connection, unwanted),
     )
 
 
@@ -217,45 +212,29 @@ def _prefix(ids: Sequence[str]) -> str:
     return str(ids[0]).rpartition(":")[0] + ":" if ids and ":" in str(ids[0]) else ""
 
 
-def _number_of(connection: Connection, catalogue: Catalogue, labels: set[str]) -> tuple[int, bool]:
-    """How many nodes have one of the labels, and whether none has two."""
-    total = sum(catalogue.labels[label] for label in labels)
-    if len(labels) < 2:  # noqa: PLR2004 - one label's nodes are counted by the store
-        return total, True
-    ((number,),) = connection.rows(f"MATCH (n:{'|'.join(map(cypher.quoted, sorted(labels)))}) RETURN count(n)")
-    return int(number), int(number) == total
-
-
-def _types(
-    connection: Connection, catalogue: Catalogue, hidden: set[str], *, union_is_sum: bool
-) -> tuple[set[str], set[str], dict[str, int]]:
-    """Types of relationships that only touch hidden nodes, those that also do, and how many of the latter."""
+def _types(connection: Connection, catalogue: Catalogue, hidden: set[str]) -> tuple[set[str], dict[str, int]]:
+    """Types of relationships that only touch hidden nodes, and about how many of each type do."""
     only: set[str] = set()
-    mixed: set[str] = set()
     touching: dict[str, int] = {}
-    if not hidden:
-        return only, mixed, touching
     totals = dict(catalogue.types)
-    if len(totals) > _FEW_TYPES:
+    if hidden and len(totals) > _FEW_TYPES:
         either = "|".join(map(cypher.quoted, sorted(hidden)))
         query = f"MATCH (c:{either})-[r]-() WITH type(r) AS t LIMIT {_LOOKED_AT} RETURN DISTINCT t"
         totals = count_types(connection, sorted(str(row[0]) for row in connection.rows(query)))
-    labels = list(map(cypher.quoted, sorted(hidden)))
-    sides = [
-        [counted(connection, totals, lambda kind, end=label: f"(:{end})-[:{kind}]->()") for label in labels],
-        [counted(connection, totals, lambda kind, end=label: f"()-[:{kind}]->(:{end})") for label in labels],
+    patterns = [
+        pattern
+        for label in map(cypher.quoted, sorted(hidden))
+        for pattern in ((f"(:{label})-[:", "]->()"), ("()-[:", f"]->(:{label})"))
     ]
+    ends = [counted(connection, totals, *pattern) for pattern in patterns]
     for kind, total in totals.items():
-        at_start, at_end = ([counts.get(kind, 0) for counts in side] for side in sides)
-        touched = sum(at_start) + sum(at_end)
-        if not touched:
-            continue
-        # All start at a hidden node, or all end at one. Where nodes have two hidden labels, sums would count twice.
-        count = sum if union_is_sum else max
-        whole = max(count(at_start), count(at_end)) >= total
-        (only if whole else mixed).add(kind)
-        touching[kind] = total if whole else min(total, touched)
-    return only, mixed, touching
+        counts = [end.get(kind, 0) for end in ends]
+        if any(counts):
+            # All start at, or all end at, a node of one hidden label.
+            whole = max(counts) >= total
+            touching[kind] = total if whole else min(total, sum(counts))
+            only |= {kind} if whole else set()
+    return only, touching
 
 
 def _keys(catalogue: Catalogue, labels: Sequence[str], wanted: Sequence[str] | None) -> tuple[NodeKey, ...]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,25 +13,16 @@ GENERIC = frozenset(
 )
 """Labels, in plain words, that say nothing about a node's type: a property `type` may."""
 
-LITERAL_LABELS = frozenset({"literal"})
 RELATION_LABEL = "RelationType"
 """Nodes of this label with the properties `type` and `name` give types of relationships a name for people."""
 
-_BOOKKEEPING = re.compile(
-    r"_ThinkGraph|_Bloom_|_Neodash_|_GraphConfig|_NsPrefDef|_MapDef|_MapNs|__Neo4jMigration|_n10s"
-)
+BOOKKEEPING = re.compile(r"_ThinkGraph|_Bloom_|_Neodash_|_GraphConfig|_NsPrefDef|_MapDef|_MapNs|__Neo4jMigration|_n10s")
+"""Labels of nodes that belong to a tool, not to the knowledge."""
 _NAMESPACE = re.compile(r"^[A-Za-z][A-Za-z0-9]*__(?=.)")
 _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 
-_BEST = {
-    "name": 4.0,
-    "fullname": 3.9,
-    "displayname": 3.9,
-    "preflabel": 3.9,
-    "canonicalname": 3.9,
-    "title": 3.8,
-    "label": 3.8,
-}
+_BEST = {"name": 4.0, "title": 3.8, "label": 3.8}
+_BEST |= dict.fromkeys(("fullname", "displayname", "preflabel", "canonicalname"), 3.9)
 _NAMING = frozenset({"name", "title", "label"})
 _BESIDE = frozenset(
     (  # noqa: SIM905 - a list would take a line for each
@@ -125,16 +116,15 @@ class PropertyFacts:
     @property
     def is_vector(self) -> bool:
         """Whether it is a long list of numbers."""
-        numbers = [
-            value for value in self.samples if isinstance(value, list) and value and not isinstance(value[0], str)
-        ]
-        return self.size > _LONG_VECTOR and bool(numbers)
+        return self.size > _LONG_VECTOR and any(
+            isinstance(value, list) and value and not isinstance(value[0], str) for value in self.samples
+        )
 
     @property
     def is_long(self) -> bool:
         """Whether it holds prose: long as a rule, or very long often, and with words in it."""
         long = self.length >= LONG_TEXT or self.long_length >= VERY_LONG_TEXT
-        return self.is_text and long and not self._opaque(_prose)
+        return self.is_text and long and not self._mostly(lambda value: not _prose(value))
 
     @property
     def is_data(self) -> bool:
@@ -144,15 +134,15 @@ class PropertyFacts:
     @property
     def opaque(self) -> bool:
         """Whether most values are addresses, hashes or generated ids, which no question names."""
-        return self._opaque(lambda value: not _OPAQUE.fullmatch(value))
+        return self._mostly(_OPAQUE.fullmatch)
 
     @property
     def numeric(self) -> bool:
         """Whether most values are numbers."""
-        return self._opaque(lambda value: not _NUMBER.fullmatch(value))
+        return self._mostly(_NUMBER.fullmatch)
 
-    def _opaque(self, good: Any) -> bool:
-        return sum(not good(str(value)) for value in self.samples) * 2 > len(self.samples)
+    def _mostly(self, is_one: Callable[[str], Any]) -> bool:
+        return sum(bool(is_one(str(value))) for value in self.samples) * 2 > len(self.samples)
 
 
 @dataclass(frozen=True)
@@ -187,6 +177,12 @@ class Roles:
     keys: frozenset[str] = frozenset()
     """Properties that identify the nodes."""
 
+    @property
+    def told(self) -> list[Any]:
+        """What a fingerprint covers of it: all but the keys."""
+        single = [self.aliases, self.description, self.texts, self.type_key, self.passage, self.section]
+        return [list(map(str, self.names)), single, sorted(self.data)]
+
     @functools.cached_property
     def non_facts(self) -> frozenset[str]:
         """Properties that are no facts: keys, names, text, data; of generic labels also description and type."""
@@ -205,40 +201,23 @@ def is_generic(label: str) -> bool:
     return label.startswith("__") or " ".join(plain_words(label)) in GENERIC
 
 
-def is_bookkeeping(label: str) -> bool:
-    """Whether nodes of the label belong to a tool, not to the knowledge."""
-    return bool(_BOOKKEEPING.match(label))
-
-
-def is_literal(facts: LabelFacts) -> bool:
-    """Whether nodes of the label are values."""
-    return " ".join(plain_words(facts.label)) in LITERAL_LABELS and "value" in facts.properties
-
-
 def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
-    """The roles of a label's properties.
-
-    Args:
-        facts: the sample.
-        vectors: properties that a vector index covers.
-    """
+    """The roles of a label's properties; `vectors` are those that a vector index covers."""
     found = facts.properties.values()
     data = frozenset({one.key for one in found if one.is_vector or one.is_data} | (vectors & set(facts.properties)))
     long = tuple(sorted(one.key for one in found if one.is_long and not _names_mostly(one) and one.key not in data))
     names = _names(facts, {*long, *data})
     passage = _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
-    description = next(
-        (joined[word] for word in _DESCRIPTIONS if word in joined and facts.properties[joined[word]].is_text), ""
-    )
-    generic = is_generic(facts.label)
+    described = [joined[word] for word in _DESCRIPTIONS if word in joined]
+    description = next((key for key in described if facts.properties[key].is_text), "")
     return Roles(
         label=facts.label,
         names=names,
         aliases=tuple(sorted(key for word, key in joined.items() if word in _ALIASES)),
         description=description if description != passage else "",
         texts=() if passage else long,
-        type_key=joined.get("type", "") if generic else "",
+        type_key=joined.get("type", "") if is_generic(facts.label) else "",
         passage=passage,
         section=next((key for word, key in joined.items() if word in _SECTION_KEYS), "") if passage else "",
         data=data,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -34,10 +34,11 @@ class Index:
     name: str
     kind: str
     """`RANGE`, `TEXT`, `FULLTEXT` or `VECTOR`."""
-    labels: tuple[str, ...]
-    properties: tuple[str, ...]
-    unique: bool = False
-    dimensions: int = 0
+    labels: list[str]
+    properties: list[str]
+    unique: bool
+    """Whether a constraint keeps the values of its one property apart."""
+    dimensions: int
     """Of a vector index."""
 
 
@@ -62,13 +63,17 @@ class Catalogue:
     def exact_index(self, label: str, key: str) -> bool:
         """Whether nodes of the label are found by an equal value of the property without a scan."""
         return any(
-            index.kind in _EXACT_KINDS and label in index.labels and index.properties == (key,)
-            for index in self.indexes
+            index.kind in _EXACT_KINDS and label in index.labels and index.properties == [key] for index in self.indexes
         )
+
+    def full_text(self, label: str, keys: Collection[str]) -> dict[str, set[str]]:
+        """The full-text indexes over some properties of a label, with those that each covers."""
+        indexes = (index for index in self.indexes if index.kind == "FULLTEXT" and label in index.labels)
+        return {index.name: covered for index in indexes if (covered := set(keys) & set(index.properties))}
 
     def unique_key(self, label: str) -> str:
         """A property that identifies the label's nodes by a constraint of the owner; "" where there is none."""
-        found = [index.properties[0] for index in self.indexes if index.unique and index.labels == (label,)]
+        found = [index.properties[0] for index in self.indexes if index.unique and index.labels == [label]]
         # Of several, the one that sounds most like an identifier, for names change more often.
         return min(
             found, key=lambda key: (roles.plain_words(key)[-1:] != ["id"], "id" not in key.lower(), key), default=""
@@ -76,56 +81,47 @@ class Catalogue:
 
 
 def look(connection: Connection) -> Catalogue:
-    """Read the catalogue of a database, in a bounded number of bounded queries.
+    """Read the catalogue of a database, in a bounded number of bounded queries."""
 
-    Raises:
-        StoreError: it cannot be read.
-    """
+    def column(query: str) -> list[str]:
+        return [str(row[0]) for row in connection.rows(query)]
+
     ((nodes, relationships),) = connection.rows("RETURN COUNT { () } AS nodes, COUNT { ()-->() } AS relationships")
-    names = [str(row[0]) for row in connection.rows("CALL db.labels() YIELD label RETURN label ORDER BY label")]
-    kinds = connection.rows("CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t ORDER BY t")
-    keys = frozenset(
-        str(row[0]) for row in connection.rows("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")
-    )
-    labels = counted(connection, names, lambda label: f"(:{label})")
-    types = count_types(connection, [str(row[0]) for row in kinds]) if len(kinds) <= COUNTED_TYPES else {}
-    types = types or {str(row[0]): UNCOUNTED for row in kinds}
+    kinds = column("CALL db.relationshipTypes() YIELD relationshipType AS t RETURN t ORDER BY t")
+    types = count_types(connection, kinds) if len(kinds) <= COUNTED_TYPES else dict.fromkeys(kinds, UNCOUNTED)
+    labels = counted(connection, column("CALL db.labels() YIELD label RETURN label ORDER BY label"), "(:", ")")
     indexes, known = _indexes(connection)
-    order = sorted(labels, key=lambda label: (-labels[label], label))
-    samples = _samples(connection, {label: labels[label] for label in order[:_SAMPLED_LABELS]})
+    sampled = dict(sorted(labels.items(), key=lambda pair: (-pair[1], pair[0]))[:_SAMPLED_LABELS])
     if nodes > sum(labels.values()):
-        samples |= _samples(connection, {"": nodes - sum(labels.values())})
+        sampled[""] = nodes - sum(labels.values())
     named = _relation_names(connection) if roles.RELATION_LABEL in labels else {}
     return Catalogue(
         labels=labels,
         types=types,
-        keys=keys,
+        keys=frozenset(column("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")),
         nodes=int(nodes),
         relationships=int(relationships),
         indexes=indexes,
         indexes_known=known,
-        samples=samples,
+        samples=_samples(connection, sampled),
         relation_labels=named,
     )
 
 
-def count_types(connection: Connection, kinds: Sequence[str]) -> dict[str, int]:
+def count_types(connection: Connection, kinds: Iterable[str]) -> dict[str, int]:
     """How many relationships of each type there are."""
-    return counted(connection, kinds, lambda kind: f"()-[:{kind}]->()")
+    return counted(connection, kinds, "()-[:", "]->()")
 
 
-def counted(connection: Connection, names: Iterable[str], pattern: Callable[[str], str]) -> dict[str, int]:
-    """How many of each there are, from the store's own counts; those without any are left out.
+def counted(connection: Connection, names: Iterable[str], before: str, after: str) -> dict[str, int]:
+    """How many of each label or type there are, from the store's own counts; those without any are left out.
 
-    Args:
-        connection: the database.
-        names: of labels or types.
-        pattern: makes what is counted from a quoted name.
+    A name stands between `before` and `after` in the pattern that is counted.
     """
     found: dict[str, int] = {}
     for part in chunks(list(names), _COUNTS_AT_ONCE):
-        counted_ = ", ".join(f"COUNT {{ {pattern(cypher.quoted(name))} }}" for name in part)
-        ((counts,),) = connection.rows(f"RETURN [{counted_}]")
+        patterns = ", ".join(f"COUNT {{ {before}{cypher.quoted(name)}{after} }}" for name in part)
+        ((counts,),) = connection.rows(f"RETURN [{patterns}]")
         found.update((name, int(count)) for name, count in zip(part, counts, strict=True) if count)
     return found
 
@@ -134,29 +130,16 @@ def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
     query = (
         "SHOW INDEXES YIELD name, type, state, entityType, labelsOrTypes, properties, owningConstraint, options "
         "WHERE state = 'ONLINE' AND entityType = 'NODE' AND type <> 'LOOKUP' "
-        "RETURN name, type, labelsOrTypes, properties, owningConstraint, options ORDER BY name"
+        "RETURN name, type, labelsOrTypes, properties, owningConstraint IS NOT NULL AND size(properties) = 1, "
+        "toInteger(coalesce(options.indexConfig['vector.dimensions'], 0)) ORDER BY name"
     )
     try:
-        rows = connection.rows(query)
+        return tuple(Index(*row) for row in connection.rows(query)), True
     except StoreError as error:
         # Some users may read and not see indexes: then there are none to be used.
         if "forbids" not in str(error):
             raise
         return (), False
-    found = []
-    for name, kind, labels, properties, constraint, options in rows:
-        config: Mapping[str, Any] = (options or {}).get("indexConfig") or {}
-        found.append(
-            Index(
-                name=str(name),
-                kind=str(kind),
-                labels=tuple(labels or ()),
-                properties=tuple(properties or ()),
-                unique=constraint is not None and len(properties or ()) == 1,
-                dimensions=int(config.get("vector.dimensions") or 0),
-            )
-        )
-    return tuple(found), True
 
 
 def _samples(connection: Connection, counts: Mapping[str, int]) -> dict[str, LabelFacts]:
@@ -206,7 +189,7 @@ def merged_roles(found: Sequence[Roles]) -> Roles:
     # A generic label beside a telling one keeps nothing secret: type and description are then facts like others.
     telling = [one for one in found if not roles.is_generic(one.label)]
     return Roles(
-        label=found[0].label if len(found) == 1 or not telling else telling[0].label,
+        label=(telling or found)[0].label,
         names=first("names"),
         aliases=tuple(dict.fromkeys(key for one in found for key in one.aliases)),
         description=first("description"),
