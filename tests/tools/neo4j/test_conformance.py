@@ -18,6 +18,7 @@ from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.neo4j import names
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
+from thinkgraph.tools.neo4j.search import Neo4jEntityIndex, vector_indexes
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
 
 
@@ -59,7 +60,7 @@ class TestIndexed(TestExported):
         monkeypatch.setattr(names, "SCANNED", 0)
 
     def test_uses_the_index(self, store: Neo4jGraphStore) -> None:
-        assert [index.name for index in store.finder.ways.fulltext] == ["thinkgraph_names"]
+        assert [*store.finder.ways.fulltext] == ["thinkgraph_names"]
         assert not store.finder.ways.scanned
         assert not store.finder.ways.notes
 
@@ -113,7 +114,7 @@ class TestTextWithVectors(TextStoreConformance):
             Neo4jGraphStore.open(neo4j_server.spec) as graph,
         ):
             store = Neo4jTextStore(graph, embedder)
-            assert store.vector_use() == [("by_meaning", True)]
+            assert [(one.index.name, one.fits) for one in store.vectors] == [("by_meaning", True)]
             yield store
 
 
@@ -122,6 +123,34 @@ class TestLinker(LinkerConformance):
     def linker(self, neo4j_server: Database) -> Iterator[StandardLinker]:
         with neo4j_server.holding("entities", contents.entity_nodes), Neo4jGraphStore.open(neo4j_server.spec) as graph:
             yield StandardLinker(graph, embedder=HashEmbedder())
+
+
+def entities_and_vectors(database: Database) -> None:
+    contents.entity_nodes(database)
+    rows = database.run("MATCH (n:Entity) RETURN n.id, n.name + ': ' + n.description")
+    vectors = HashEmbedder().embed([text for _, text in rows])
+    database.run(
+        "UNWIND $rows AS row MATCH (n:Entity {id: row[0]}) SET n.embedding = row[1]",
+        rows=[[id_, vector] for (id_, _), vector in zip(rows, vectors, strict=True)],
+    )
+    database.run(
+        "CREATE VECTOR INDEX entities_by_meaning FOR (n:Entity) ON (n.embedding) OPTIONS "
+        "{indexConfig: {`vector.dimensions`: 256, `vector.similarity_function`: 'cosine'}}"
+    )
+
+
+def test_entities_by_meaning(neo4j_server: Database) -> None:
+    with (
+        neo4j_server.holding("entities and vectors", entities_and_vectors),
+        Neo4jGraphStore.open(neo4j_server.spec) as graph,
+    ):
+        (index,) = vector_indexes(graph.reader, [*graph.plan.things])
+        one = LinkerConformance.entities[0][0]
+        text = f"{one['label']}: {one['description']}"
+        (hits,) = Neo4jEntityIndex(graph.reader, HashEmbedder(), index).nearest([text], limit=2)
+        assert [entity["id"] for entity, _ in hits] == ["austria", "switzerland"]
+        assert hits[0] == (one, pytest.approx(1, abs=1e-4))
+        assert Neo4jEntityIndex(graph.reader, HashEmbedder(64), index).nearest([text]) == [[]], "another encoder's"
 
 
 def test_suite_data_is_not_trivial() -> None:

@@ -197,7 +197,7 @@ def test_says_which_index_would_help_and_uses_what_there_is(
 ) -> None:
     monkeypatch.setattr(names, "SCANNED", 0)
     with neo4j_server.holding("advice", with_advice), Neo4jGraphStore.open(neo4j_server.spec) as store:
-        assert store.finder.ways.exact == (("City", "name"),)
+        assert store.finder.ways.exact == [("City", "name")]
         missing = store.describe()["missing"]
         assert len(missing) == 2
         assert "finding one of the 50 City by name reads them all" in missing[0]
@@ -249,15 +249,19 @@ def other_vectors(database: Database) -> None:
     )
 
 
+def used(text: Neo4jTextStore) -> list[tuple[str, bool]]:
+    return [(one.index.name, one.fits) for one in text.vectors]
+
+
 def test_vectors_of_another_model_are_left_alone(neo4j_server: Database) -> None:
     with neo4j_server.holding("other vectors", other_vectors):
         with Neo4jGraphStore.open(neo4j_server.spec) as store:
             text = Neo4jTextStore(store, HashEmbedder())
-            assert text.vector_use() == [("theirs", False)]
+            assert used(text) == [("theirs", False)]
             assert text.search(["text number 5"])[0][0]["passage"]["text"].startswith("A text number 5")
             assert store.info()["relations"] == 0, "chunks and what links them are no part of the graph"
         with Neo4jGraphStore.open(f"{neo4j_server.spec}?vectors=theirs") as store:
-            assert Neo4jTextStore(store, HashEmbedder()).vector_use() == [("theirs", True)]
-            assert Neo4jTextStore(store, HashEmbedder(64)).vector_use() == [("theirs", False)]
+            assert used(Neo4jTextStore(store, HashEmbedder())) == [("theirs", True)]
+            assert used(Neo4jTextStore(store, HashEmbedder(64))) == [("theirs", False)]
         with Neo4jGraphStore.open(f"{neo4j_server.spec}?vectors=none") as store:
-            assert Neo4jTextStore(store, HashEmbedder()).vector_use() == []
+            assert used(Neo4jTextStore(store, HashEmbedder())) == []

@@ -15,7 +15,7 @@ from thinkgraph.tools.neo4j import cypher
 from thinkgraph.tools.neo4j.connection import SCHEMES, parse_address
 from thinkgraph.tools.neo4j.plan import in_words
 from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles, guess, is_generic, plain_words
-from thinkgraph.tools.neo4j.rows import Fact, elements, fact_id, read_fact, render, value_id
+from thinkgraph.tools.neo4j.rows import Fact, elements, read_fact, render
 from thinkgraph.tools.neo4j.text import _id, _read_id
 from thinkgraph.tools.openers import OPENERS
 
@@ -276,8 +276,8 @@ def test_values_as_people_read_them() -> None:
 @given(st.text(), st.text(), st.integers(0, 999))
 def test_facts_are_read_as_they_were_written(node: str, key: str, place: int) -> None:
     fact = Fact(node, key, place, "0123abcd")
-    assert read_fact(fact_id(fact)) == fact
-    assert read_fact(value_id(fact)) == fact
+    assert read_fact(fact.id("fact")) == fact
+    assert read_fact(fact.id("value")) == fact
 
 
 @given(st.text(min_size=1), st.text(), st.integers(0, 63))

@@ -11,17 +11,14 @@ import os
 import re
 import ssl
 import weakref
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.linking.names import well_formed
-
-if TYPE_CHECKING:
-    from neo4j import Driver
 
 SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 """What the driver takes: `neo4j` asks a cluster for a reader, `bolt` talks to one server; `+s` is TLS, `+ssc` TLS that accepts a
@@ -192,11 +189,11 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
             )
         except (ValueError, neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
             raise KnowledgeError(f"the address of the Neo4j database cannot be used: {one_line(error)}") from None
-        self._driver: Driver = driver
-        self._finalizer = weakref.finalize(self, _close, driver)
+        self._driver = driver
+        self._finalizer = weakref.finalize(self, driver.close)
         self.database = address.database
         self._prefix = ""
-        self.version = (0, 0)
+        self.version: tuple[int, ...] = ()
         self.edition = ""
         self.store_id = ""
         try:
@@ -214,18 +211,16 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
         self._finalizer()
 
     def _greet(self) -> None:
-        (row,) = self.rows(
-            "CALL dbms.components() YIELD name, versions, edition WHERE name = 'Neo4j Kernel' RETURN versions[0], edition"
+        ((release, edition, store, database),) = self.rows(
+            "CALL dbms.components() YIELD name AS part, versions, edition WHERE part = 'Neo4j Kernel' "
+            "CALL db.info() YIELD id, name RETURN versions[0], edition, id, name"
         )
-        parts = str(row[0]).split("-")[0].split("+")[0].split(".")
-        self.version = tuple(int(part) if part.isdigit() else 0 for part in (*parts, "0")[:2])  # type: ignore[assignment]
-        self.edition = str(row[1])
+        self.version = tuple(int(number) for number in re.findall(r"\d+", release)[:2])
         if self.version < OLDEST:
-            raise KnowledgeError(f"Neo4j at {self.address.place} is of release {row[0]}; 5.6 or newer is needed")
+            raise KnowledgeError(f"Neo4j at {self.address.place} is of release {release}; 5.6 or newer is needed")
+        self.edition, self.store_id, self.database = str(edition), str(store), str(database)
         # The language of our queries, whatever the database's default is.
         self._prefix = "CYPHER 5 " if self.version >= _PINNED else ""
-        (info,) = self.rows("CALL db.info() YIELD id, name RETURN id, name")
-        self.store_id, self.database = str(info[0]), str(info[1])
 
     def rows(
         self, query: str, parameters: Mapping[str, Any] | None = None, *, seconds: float | None = None
@@ -313,18 +308,9 @@ def _cleaned(value: Any) -> Any:
     return [_cleaned(part) for part in value] if isinstance(value, list | tuple) else value
 
 
-def _causes(error: BaseException) -> Sequence[BaseException]:
+def _causes(error: BaseException | None) -> list[BaseException]:
     """An error, what caused it, and what a group of errors holds."""
-    found: list[BaseException] = []
-    open_: list[BaseException | None] = [error]
-    while open_:
-        one = open_.pop(0)
-        if one is not None and one not in found:
-            found.append(one)
-            open_ += [*getattr(one, "exceptions", ()), one.__cause__ or one.__context__]
-    return found
-
-
-def _close(driver: Driver) -> None:
-    with contextlib.suppress(Exception):
-        driver.close()
+    if error is None:
+        return []
+    parts = (*getattr(error, "exceptions", ()), error.__cause__ or error.__context__)
+    return [error, *(cause for part in parts for cause in _causes(part))]

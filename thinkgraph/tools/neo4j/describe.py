@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
 from typing import Any
 
 from thinkgraph.state.knowledge import GraphInfo
@@ -12,12 +14,8 @@ from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.search import TextFinder
 
 
-def graph_info(connection: Connection, plan: Neo4jPlan, name: str) -> GraphInfo:
-    """What a database holds: counted where that is cheap, else estimated from the samples (`plan.exact`).
-
-    Raises:
-        StoreError: it cannot be read.
-    """
+def graph_info(connection: Connection, plan: Neo4jPlan) -> GraphInfo:
+    """What a database holds: counted where that is cheap, else estimated from the samples (`plan.exact`)."""
     catalogue = plan.catalogue
     edges = catalogue.relationships - sum(plan.touching.values())
     literal_nodes = sum(catalogue.labels[label] for label in plan.literal_labels - plan.hidden_labels)
@@ -25,7 +23,7 @@ def graph_info(connection: Connection, plan: Neo4jPlan, name: str) -> GraphInfo:
     facts = sum(values.values())
     counts = sorted([*pair, number] for pair, number in values.items()) if plan.exact else None
     return {
-        "name": name,
+        "name": connection.database or "",
         "fingerprint": plan.fingerprint(connection.store_id, counts),
         "entities": max(catalogue.nodes - plan.hidden_nodes, 0),
         "literals": literal_nodes + facts,
@@ -34,7 +32,7 @@ def graph_info(connection: Connection, plan: Neo4jPlan, name: str) -> GraphInfo:
     }
 
 
-def _counted_values(connection: Connection, plan: Neo4jPlan) -> dict[tuple[str, str], int]:
+def _counted_values(connection: Connection, plan: Neo4jPlan) -> Mapping[tuple[str, str], int]:
     """Values by labels and property, counted."""
     query = (
         f"MATCH (n) WHERE NOT {cypher.any_label('n', plan.hidden_labels)} "
@@ -42,38 +40,31 @@ def _counted_values(connection: Connection, plan: Neo4jPlan) -> dict[tuple[str, 
         "WITH labels, f[0] AS key, CASE WHEN f[1] > $most THEN $most ELSE f[1] END AS size, f[1] AS all, f[2][0] AS first "
         "WHERE all > 0 AND NOT (all > 50 AND coalesce(first <> toStringOrNull(first), true)) RETURN labels, key, sum(size)"
     )
-    found: dict[tuple[str, str], int] = {}
+    found: Counter[tuple[str, str]] = Counter()
     for labels, key, size in connection.rows(query, {"data": plan.data, "most": cypher.MOST_ELEMENTS}):
         if key not in plan.node_roles(tuple(labels)).non_facts:
-            pair = ("\0".join(sorted(labels)), str(key))
-            found[pair] = found.get(pair, 0) + int(size)
+            found["\0".join(sorted(labels)), str(key)] += int(size)
     return found
 
 
-def _estimated_values(plan: Neo4jPlan) -> dict[tuple[str, str], int]:
+def _estimated_values(plan: Neo4jPlan) -> Mapping[tuple[str, str], int]:
     """Values by label and property, estimated from the samples."""
     shown = {label: one for label, one in plan.catalogue.samples.items() if label not in plan.hidden_labels}
     labelled = sum(one.count for one in shown.values())
     scale = min(1.0, (plan.catalogue.nodes - plan.hidden_nodes) / labelled) if labelled else 0.0
-    found: dict[tuple[str, str], int] = {}
-    for label, one in shown.items():
-        non_facts = plan.node_roles((label,)).non_facts
-        for key, facts in one.properties.items():
-            if key not in non_facts and one.sampled:
-                found[label, key] = round(one.count * scale * facts.present / one.sampled)
-    return found
+    return {
+        (label, key): round(one.count * scale * facts.present / one.sampled)
+        for label, one in shown.items()
+        for key, facts in one.properties.items()
+        if key not in plan.node_roles((label,)).non_facts
+    }
 
 
 def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFinder | None) -> dict[str, Any]:
-    """What was recognised in a database, as plain JSON.
-
-    Args:
-        connection: the database.
-        plan: how it is read.
-        ways: how names are found.
-        texts: how texts are found, where there are any.
-    """
+    """What was recognised in a database, as plain JSON."""
     keys = dict((*plan.keys, *plan.literal_keys, *plan.passage_keys))
+    kinds = dict.fromkeys(plan.literal_labels, "values") | dict.fromkeys(plan.hidden_labels, "hidden")
+    kinds |= dict.fromkeys(plan.passages, "passages")
     labels = []
     for label, count in sorted(plan.catalogue.labels.items(), key=lambda pair: (-pair[1], pair[0])):
         one = plan.roles.get(label) or roles.Roles(label)
@@ -83,7 +74,7 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
             {
                 "label": label,
                 "nodes": count,
-                "kind": _kind(plan, label),
+                "kind": kinds.get(label, "entities"),
                 "id": keys.get(label, ""),
                 "names": [str(name) for name in one.names],
                 "aliases": list(one.aliases),
@@ -92,6 +83,10 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
                 "values": sorted(key for key in (facts.properties if facts else ()) if key not in non_facts),
             }
         )
+    missing = [*ways.notes, *(texts.notes if texts else ())]
+    if not plan.catalogue.indexes_known:
+        missing.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
+    vectors = [index.name for index in plan.catalogue.indexes if index.kind == "VECTOR"]
     return {
         "address": str(connection.address),
         "server": f"Neo4j {'.'.join(map(str, connection.version))} {connection.edition}",
@@ -102,29 +97,11 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
             for kind, count in sorted(plan.catalogue.types.items(), key=lambda pair: (-pair[1], pair[0]))
         ],
         "indexes": {
-            "fulltext": [index.name for index in ways.fulltext],
+            "fulltext": list(ways.fulltext),
             "exact": [f"{label}.{key}" for label, key in ways.exact],
-            "vector": [index.name for index in plan.catalogue.indexes if index.kind == "VECTOR"]
-            if connection.address.vectors != NONE
-            else [],
+            "vector": vectors if connection.address.vectors != NONE else [],
             "scanned": [[label or "(no label)" for label in group.labels] for group in ways.scanned],
             "text": sorted(texts.indexes) if texts else [],
         },
-        "missing": _advice(plan, ways, texts),
+        "missing": missing,
     }
-
-
-def _kind(plan: Neo4jPlan, label: str) -> str:
-    if label in plan.passages:
-        return "passages"
-    if label in plan.hidden_labels:
-        return "hidden"
-    return "values" if label in plan.literal_labels else "entities"
-
-
-def _advice(plan: Neo4jPlan, ways: Ways, texts: TextFinder | None) -> list[str]:
-    """The missing indexes, one line each with the statement that makes it; the store never runs it."""
-    notes = [*ways.notes, *(texts.notes if texts else ())]
-    if not plan.catalogue.indexes_known:
-        notes.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
-    return notes

@@ -2,14 +2,12 @@
 
 A node is an entity, a relationship a triple whose properties are its qualifiers, a property a triple whose object is a
 literal value (each element of a list one), unless it names or identifies its node or holds long text. Every method is one
-query for each 5,000 entities; only a step along one of many types from a node with very many edges, whose degree no
-earlier answer gave, takes a second one.
+query for each 5,000 entities; only steps from nodes with very many edges take a second one.
 """
 
 from __future__ import annotations
 
 import hashlib
-import threading
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
@@ -17,7 +15,7 @@ from typing import Any, Self
 from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.connection import Address, Connection, parse_address
+from thinkgraph.tools.neo4j.connection import Connection, parse_address
 from thinkgraph.tools.neo4j.describe import describe, graph_info
 from thinkgraph.tools.neo4j.names import Neo4jNames
 from thinkgraph.tools.neo4j.plan import Neo4jPlan, make_plan
@@ -28,7 +26,6 @@ HUB = 1_000
 """Edges from which on a node's are never all read to find those of one type."""
 _TYPES_INLINE = 32
 """Types of relationships up to which a hub's edges are counted by the store, type by type; more are read and counted."""
-_HUBS_KEPT = 10_000
 _MODULUS, _STRIDE = 1_000_003, 7_919
 
 _Step = tuple[str, str, str]
@@ -39,35 +36,34 @@ _NOTHING: Neighbours = {"triples": [], "total": 0}
 class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
     """A database's graph, read only. Safe to use from several threads. Close it, or use it as a context manager."""
 
-    def __init__(self, connection: Connection, plan: Neo4jPlan, *, name: str | None = None) -> None:
+    def __init__(self, connection: Connection, plan: Neo4jPlan) -> None:
         """Read a database as `plan` says; `open` makes both. Closing the store closes the connection."""
         self.connection = connection
         self.plan = plan
         self.reader = Neo4jReader(connection, plan)
         self.finder = Neo4jNames(self.reader)
-        self._hubs: dict[str, None] = {}
-        self._lock = threading.Lock()
-        self._info = graph_info(connection, plan, name or connection.database or "neo4j")
+        self._info = graph_info(connection, plan)
 
     @classmethod
-    def open(cls, address: Address | str, *, name: str | None = None) -> Self:
+    def open(cls, address: str) -> Self:
         """Connect to `neo4j://…` and look at the schema.
 
         Raises:
             KnowledgeError: the address cannot be read, the database not be reached, or the mapping names what is not there.
         """
-        connection = Connection(parse_address(address) if isinstance(address, str) else address)
+        connection = Connection(parse_address(address))
         try:
-            return cls(connection, make_plan(connection, connection.address.mapping), name=name)
+            return cls(connection, make_plan(connection, connection.address.mapping))
         except BaseException:
             connection.close()
             raise
 
     def __exit__(self, *_error: object) -> None:
-        self.close()
+        """Close all connections; using the store afterwards raises `StoreError`."""
+        self.connection.close()
 
     def close(self) -> None:
-        """Close all connections; using the store afterwards raises `StoreError`."""
+        """As the end of a `with` block."""
         self.connection.close()
 
     def info(self) -> GraphInfo:
@@ -106,7 +102,6 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
         """See `GraphStore.triples`. A statement that was changed since its id was given out is not found."""
         facts, others = _split(ids, "fact:")
-        found: dict[str, Triple] = {}
         query = (
             "UNWIND $targets AS a MATCH (n)-[r]->(m) WHERE elementId(r) = a "
             f"RETURN {cypher.head('n')}, {cypher.edge('r')}, {cypher.head('m')}"
@@ -128,19 +123,17 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
             found[value.id] = [relation]
         query = (
             f"WITH DISTINCT n WITH n, {cypher.degree('n', sorted(plan.hidden_types))} AS degree "
-            f"{self._spread()} RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut='1')}, degree, spread"
+            f"{self._spread()} RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut='1')}, spread"
         )
-        for head, details, degree, spread in self.reader.found(others, query, kinds=sorted(plan.types)):
+        for head, details, spread in self.reader.found(others, query, kinds=sorted(plan.types)):
             node = self.reader.node(head)
-            if node.hidden or node.id in found:
-                continue
-            if degree > HUB:
-                self._remember(node.id)
-            found[node.id] = self._edges(node, details, spread)
+            if not node.hidden and node.id not in found:
+                found[node.id] = self._edges(node, details, spread)
         return [[edge.copy() for edge in found.get(one, ())] for one in ids]
 
     def neighbours(self, steps: Sequence[Step], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbours`. In the database's order; a cut result takes one triple from each equal stretch."""
+        limit = max(limit, 0)
         keys = [(step["entity"], step["relation"], step["direction"]) for step in steps]
         of_values: list[_Step] = []
         of_edges: list[_Step] = []
@@ -153,15 +146,16 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
     def neighbourhood(self, ids: Sequence[str], *, limit: int = 100, seed: int = 0) -> list[Neighbours]:
         """See `GraphStore.neighbourhood`. Values first, then edges; a loop counts once."""
         facts, others = _split(ids)
+        limit = max(limit, 0)
         found = {value.id: _neighbours([value.triple()], 1, limit) for value in self._values(facts)}
         query = (
             f"WITH DISTINCT a, n WITH a, n, {cypher.facts('n', most=str(cypher.MOST_ELEMENTS))} AS details, "
-            f"[(n)-[r]-(m) WHERE {self._seen('r', 'm')} | r] AS edges "
-            f"WITH a, n, details, size(edges) AS total, {_drawn('edges', 'a.h', 'toInteger($limit)')} AS edges "
-            f"RETURN {cypher.head('n')}, details, total, [r IN edges | {_edge('r')}]"
+            f"[(n)-[r]-(m) WHERE {self._seen()} | r] AS edges "
+            "WITH a, n, details, edges, size(edges) AS total "
+            f"RETURN {cypher.head('n')}, details, total, [r IN {_DRAWN} | {_EDGE}]"
         )
         draws = [{"h": _draw(seed, limit, one)} for one in others]
-        for head, details, total, edges in self.reader.found(others, query, draws, limit=max(limit, 0)):
+        for head, details, total, edges in self.reader.found(others, query, draws, limit=limit):
             node = self.reader.node(head)
             if not node.hidden and node.id not in found:
                 found[node.id] = self._surroundings(node, details, total, edges, limit, seed)
@@ -171,12 +165,8 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
         """See `GraphStore.edges_among`. Of a hub's edges only those to the other entities are looked for."""
         facts, others = _split(ids)
         known = set(others)
-        found = {
-            triple["id"]: triple
-            for value in self._values(fact for fact in facts if fact.node in known)
-            for triple in [value.triple()]
-        }
-        seen = self._seen("r", "m")
+        made = [value.triple() for value in self._values(fact for fact in facts if fact.node in known)]
+        seen = self._seen()
         query = (
             f"{self.reader.find} WITH collect(DISTINCT n) AS every "
             f"WITH every, [n IN every WHERE {cypher.degree('n')} > {HUB}] AS hubs "
@@ -190,17 +180,15 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
         for head, edge, end in self.reader.rows(query, self.reader.targets(others), limit=max(limit, 0)):
             subject, object_ = self.reader.node(head), self.reader.node(end)
             if {subject.id, object_.id} <= known and not subject.hidden and not object_.hidden:
-                triple = rows.triple(subject, edge, object_)
-                found[triple["id"]] = triple
-        return list(found.values())[: max(limit, 0)]
+                made.append(rows.triple(subject, edge, object_))
+        return list({triple["id"]: triple for triple in made}.values())[: max(limit, 0)]
 
     # Queries and rows
 
-    def _seen(self, edge: str, end: str) -> str:
-        """A predicate: the edge is part of the graph."""
-        visible = f"NOT type({edge}) IN $hidden"
-        hidden_end = f" AND NOT {cypher.any_label(end, self.plan.hidden_labels)}" if self.plan.mixed_types else ""
-        return visible + hidden_end
+    def _seen(self) -> str:
+        """A predicate: the relationship `r` is part of the graph; `m` is its other end."""
+        hidden_end = f" AND NOT {cypher.any_label('m', self.plan.hidden_labels)}" if self.plan.mixed_types else ""
+        return f"NOT type(r) IN $hidden{hidden_end}"
 
     def _properties(self, keys: Mapping[str, Sequence[str]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
         """Key, number of values and values of some properties of nodes, as `rows.facts` gives them."""
@@ -232,32 +220,25 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
         """Cypher that binds `spread` to a node's numbers of edges, [[type, outgoing, number], …]."""
         plan = self.plan
         kinds = sorted(plan.types)
-        if len(kinds) > _TYPES_INLINE or not kinds:
-            return self._reading("true", "spread")
-
-        def number(kind: str, pattern: str) -> str:
-            end = f" WHERE NOT {cypher.any_label('m', plan.hidden_labels)}" if kind in plan.mixed_types else ""
-            return f"COUNT {{ {pattern.format(cypher.quoted(kind))}{end} }}"
-
+        counted = 0 < len(kinds) <= _TYPES_INLINE
+        sides = {"true": "(n)-[r{}]->(m)", "false": "(n)<-[r{}]-(m)"}
+        read = " UNION ALL ".join(
+            f"WITH n MATCH {side.format('')} WHERE {self._seen()} RETURN type(r) AS t, {out} AS o, count(*) AS c"
+            for out, side in sides.items()
+        )
+        reading = (
+            f"CALL {{ WITH n, degree WITH n, degree WHERE {f'degree <= {HUB}' if counted else 'true'} "
+            f"CALL {{ {read} }} RETURN collect([t, o, c]) AS few }}"
+        )
+        hidden_end = f" WHERE NOT {cypher.any_label('m', plan.hidden_labels)}"
         counts = ", ".join(
-            f"[$kinds[{at}], {out}, {number(kind, pattern)}]"
-            for at, kind in enumerate(kinds)
-            for out, pattern in (("true", "(n)-[:{}]->(m)"), ("false", "(n)<-[:{}]-(m)"))
+            f"[$kinds[{at}], {out}, COUNT {{ {side.format(cypher.types([kind]))}{hidden_end * (kind in plan.mixed_types)} }}]"
+            for at, kind in enumerate(kinds if counted else ())
+            for out, side in sides.items()
         )
         return (
-            f"{self._reading(f'degree <= {HUB}', 'few')} WITH n, degree, "
-            f"CASE WHEN degree <= {HUB} THEN few ELSE [x IN [{counts}] WHERE x[2] > 0] END AS spread"
-        )
-
-    def _reading(self, condition: str, name: str) -> str:
-        """Cypher that reads a node's edges, where the condition holds, and binds their numbers."""
-        sides = " UNION ALL ".join(
-            f"WITH n MATCH {pattern} WHERE {self._seen('r', 'm')} RETURN type(r) AS t, {out} AS o, count(*) AS c"
-            for out, pattern in (("true", "(n)-[r]->(m)"), ("false", "(n)<-[r]-(m)"))
-        )
-        return (
-            f"CALL {{ WITH n, degree WITH n, degree WHERE {condition} CALL {{ {sides} }} "
-            f"RETURN collect([t, o, c]) AS {name} }}"
+            f"{reading} WITH n, CASE WHEN {f'degree <= {HUB}' if counted else 'true'} THEN few "
+            f"ELSE [x IN [{counts}] WHERE x[2] > 0] END AS spread"
         )
 
     def _edges(self, node: Neo4jNode, details: Sequence[Any], spread: Sequence[Any]) -> list[Relation]:
@@ -277,60 +258,47 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
     # Steps
 
     def _edge_steps(self, steps: Sequence[_Step], limit: int, seed: int) -> dict[_Step, Neighbours]:
-        """Walk along types of relationships; nodes with very many edges along typed patterns, the others along any."""
-        with self._lock:
-            hubs = {entity for entity, _, _ in steps if entity in self._hubs}
-        found, missing = self._walk(steps, hubs, limit, seed)
-        for entity, _, _ in missing:
-            self._remember(entity)
-        return found | self._walk(missing, {entity for entity, _, _ in missing}, limit, seed)[0] if missing else found
+        """Walk along types of relationships: along any edge, and from nodes with very many edges along typed patterns."""
+        seen = self._seen()
+        sides = {"out": "(n)-[r{}]->(m)", "in": "(n)<-[r{}]-(m)"}
+        near = " ".join(
+            f"WHEN '{direction}' THEN [{side.format('')} WHERE type(r) = a.r AND {seen} | r]"
+            for direction, side in sides.items()
+        )
+        few = f"CASE WHEN {cypher.degree('n')} > {HUB} THEN null ELSE CASE a.o {near} END END"
+        found, hubs = self._walk(steps, few, limit, seed)
+        if hubs:
+            # The text of the query varies only here: it has to be planned for each choice of types.
+            kinds = sorted({step[1:] for step in hubs})
+            far = " ".join(
+                f"WHEN $kinds[{at}] THEN [{sides[direction].format(cypher.types([kind]))} WHERE {seen} | r]"
+                for at, (kind, direction) in enumerate(kinds)
+            )
+            typed = f"CASE [a.r, a.o] {far} END"
+            found |= self._walk(hubs, typed, limit, seed, kinds=[list(kind) for kind in kinds])[0]
+        return found
 
     def _walk(
-        self, steps: Sequence[_Step], hubs: set[str], limit: int, seed: int
+        self, steps: Sequence[_Step], edges: str, limit: int, seed: int, **parameters: Any
     ) -> tuple[dict[_Step, Neighbours], list[_Step]]:
-        """What is reached by steps, and the steps from nodes that turn out to have very many edges."""
-        kinds = sorted({(relation, direction) for entity, relation, direction in steps if entity in hubs})
-        number = {kind: at for at, kind in enumerate(kinds)}
-        extras = [
-            {
-                "r": relation,
-                "o": direction == "out",
-                "t": number[relation, direction] if entity in hubs else -1,
-                "h": _draw(seed, limit, entity, relation, direction),
-            }
-            for entity, relation, direction in steps
-        ]
+        """What is reached by steps along `edges`, and the steps for which that is null."""
+        query = (
+            f"WITH a, n, {edges} AS edges WITH a, n, edges, size(edges) AS total "
+            f"RETURN a.i, {cypher.head('n')}, total, [r IN {_DRAWN} | {_EDGE}]"
+        )
+        extras = [{"r": step[1], "o": step[2], "h": _draw(seed, limit, *step)} for step in steps]
+        starts = [entity for entity, _, _ in steps]
         found: dict[_Step, Neighbours] = {}
         missing: list[_Step] = []
-        starts = [entity for entity, _, _ in steps]
-        for at, head, total, edges in self.reader.found(starts, self._walking(kinds), extras, limit=max(limit, 0)):
+        for at, head, total, reached in self.reader.found(starts, query, extras, limit=limit, **parameters):
             node, step = self.reader.node(head), steps[at]
             if node.hidden or node.id != step[0]:
                 continue
             if total is None:
                 missing.append(step)
             else:
-                found[step] = {"triples": self._triples(node, edges), "total": int(total)}
+                found[step] = {"triples": self._triples(node, reached), "total": int(total)}
         return found, missing
-
-    def _walking(self, kinds: Sequence[tuple[str, str]]) -> str:
-        """The query of a walk, whose text varies only with the types that are walked from hubs."""
-        patterns = {True: "(n)-[r{}]->(m)", False: "(n)<-[r{}]-(m)"}
-        seen = self._seen("r", "m")
-        near = " ".join(
-            f"WHEN {str(out).lower()} THEN [{patterns[out].format('')} WHERE type(r) = a.r AND {seen} | r]"
-            for out in patterns
-        )
-        far = " ".join(
-            f"WHEN {at} THEN [{patterns[direction == 'out'].format(cypher.types([kind]))} WHERE {seen} | r]"
-            for at, (kind, direction) in enumerate(kinds)
-        )
-        typed = f"WHEN a.t >= 0 THEN CASE a.t {far} END " if kinds else ""
-        return (
-            f"WITH a, n, CASE {typed}WHEN {cypher.degree('n')} > {HUB} THEN null ELSE CASE a.o {near} END END AS edges "
-            f"WITH a, n, size(edges) AS total, {_drawn('edges', 'a.h', 'toInteger($limit)')} AS edges "
-            f"RETURN a.i, {cypher.head('n')}, total, [r IN edges | {_edge('r', 'a.o')}]"
-        )
 
     def _fact_steps(self, steps: Sequence[_Step], limit: int, seed: int) -> dict[_Step, Neighbours]:
         """Walk to values, and from values back to what has them."""
@@ -358,56 +326,44 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
         values = [value for _, _, several in rows.facts(node, details) for value in several]
         every = len(values) + int(total)
         triples = self._triples(node, edges)
-        if every > max(limit, 0):
+        if every > limit:
             # As many of the values as they are of the whole; the rest of the places go to edges, which were drawn apart.
-            share = min(len(values), max(max(limit, 0) - len(triples), max(limit, 0) * len(values) // every))
+            share = min(len(values), max(limit - len(triples), limit * len(values) // every))
             values = [values[at] for at in _places(len(values), share, _draw(seed, limit, node.id, "values"))]
-            kept = max(limit, 0) - len(values)
-            triples = [triples[at] for at in _places(len(triples), kept, _draw(seed, limit, node.id, "edges"))]
+            places = _places(len(triples), limit - share, _draw(seed, limit, node.id, "edges"))
+            triples = [triples[at] for at in places]
         return {"triples": [*(value.triple() for value in values), *triples], "total": every}
-
-    def _remember(self, hub: str) -> None:
-        with self._lock:
-            self._hubs[hub] = None
-            if len(self._hubs) > _HUBS_KEPT:
-                del self._hubs[next(iter(self._hubs))]
 
 
 def _split(ids: Iterable[str], kind: str = "value:") -> tuple[list[Fact], list[str]]:
     """The facts of those ids that are a value's (or, with "fact:", a value's triple's), and the other ids."""
-    facts: list[Fact] = []
-    others: list[str] = []
-    for one in dict.fromkeys(ids):
-        if one.startswith(kind) and (fact := rows.read_fact(one)):
-            facts.append(fact)
-        else:
-            others.append(one)
-    return facts, others
+    found = {one: rows.read_fact(one) if one.startswith(kind) else None for one in ids}
+    return [fact for fact in found.values() if fact], [one for one, fact in found.items() if not fact]
 
 
 def _relation(entity: str, name: str, direction: Direction, count: int, label: str) -> Relation:
     return {"entity": entity, "name": name, "label": label, "direction": direction, "count": int(count)}
 
 
-def _edge(edge: str, outgoing: str | None = None) -> str:
-    """A relationship as [element id, type, qualifiers, outgoing, head of the other end]; `n` is where it was met."""
-    out = outgoing or f"startNode({edge}) = n"
-    other = f"CASE WHEN {out} THEN endNode({edge}) ELSE startNode({edge}) END"
-    return cypher.edge(edge, out, f"head([x IN [{other}] | {cypher.head('x')}])")
-
-
-def _drawn(edges: str, draw: str, limit: str) -> str:
-    """Cypher for all of a list, or `limit` of it: one from each of as many equal stretches, at a place that `draw` decides."""
-    low, high = f"j * size({edges}) / {limit}", f"(j + 1) * size({edges}) / {limit}"
-    place = f"{low} + (({draw} + j * {_STRIDE}) % {_MODULUS}) * ({high} - {low}) / {_MODULUS}"
-    return f"CASE WHEN size({edges}) <= {limit} THEN {edges} ELSE [j IN range(0, {limit} - 1) | {edges}[{place}]] END"
+_EDGE = cypher.edge(
+    "r",
+    "startNode(r) = n",
+    f"head([x IN [CASE WHEN startNode(r) = n THEN endNode(r) ELSE startNode(r) END] | {cypher.head('x')}])",
+)
+"""The relationship `r` as [element id, type, qualifiers, outgoing, head of the other end]; `n` is where it was met."""
+_LOW, _HIGH = "j * total / toInteger($limit)", "(j + 1) * total / toInteger($limit)"
+_DRAWN = (
+    "CASE WHEN total <= toInteger($limit) THEN edges ELSE [j IN range(0, toInteger($limit) - 1) | "
+    f"edges[{_LOW} + ((a.h + j * {_STRIDE}) % {_MODULUS}) * ({_HIGH} - {_LOW}) / {_MODULUS}]] END"
+)
+"""All `edges`, or `$limit` of them: one from each of as many equal stretches, at a place that `a.h` decides."""
 
 
 def _places(total: int, limit: int, draw: int) -> Sequence[int]:
     """The same places in Python."""
     if total <= limit:
         return range(total)
-    ends = [(j * total // limit, (j + 1) * total // limit) for j in range(max(limit, 0))]
+    ends = [(j * total // limit, (j + 1) * total // limit) for j in range(limit)]
     return [low + ((draw + j * _STRIDE) % _MODULUS) * (high - low) // _MODULUS for j, (low, high) in enumerate(ends)]
 
 
@@ -417,7 +373,7 @@ def _draw(seed: int, limit: int, *key: str) -> int:
 
 
 def _neighbours(triples: Sequence[Triple], total: int, limit: int) -> Neighbours:
-    return {"triples": list(triples[: max(limit, 0)]), "total": total}
+    return {"triples": list(triples[:limit]), "total": total}
 
 
 def _own(found: Neighbours) -> Neighbours:

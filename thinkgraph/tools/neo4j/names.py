@@ -3,20 +3,19 @@
 from __future__ import annotations
 
 import logging
-import re
 import unicodedata
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from thinkgraph.state.knowledge import LinkMethod, Match
 from thinkgraph.tools.linking.lexical import STOP_WORDS
-from thinkgraph.tools.linking.names import folded, normal_name, trigrams, well_formed
+from thinkgraph.tools.linking.names import folded, folded_words, normal_name, trigrams, well_formed
 from thinkgraph.tools.linking.names import words as words_of
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import Row, TimedOutError
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
-from thinkgraph.tools.neo4j.roles import Roles, Template
+from thinkgraph.tools.neo4j.roles import Template
 from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
 
 SCANNED = 50_000
@@ -30,15 +29,9 @@ _LEAST_SIMILAR = 0.55
 _LEAST_GRAMS = 0.34
 _TOP_SCORE = 0.999
 _STOP_WEIGHT = 0.1
-_MANY = 2_000
 _SMALL_WORDS = frozenset(
     {"of", "the", "and", "in", "on", "at", "a", "an", "for", "to", "by", "de", "la", "le", "von", "van"}
 )
-_LUCENE = re.compile(r'([+\-!(){}\[\]^"~*?:\\/&|\s])')
-
-Branches = tuple[list[str], dict[str, Any]]
-"""Parts of a query that return `n` and `rank`, and their parameters."""
-
 _log = logging.getLogger(__name__)
 
 
@@ -58,109 +51,78 @@ class Group:
             return "MATCH (n) WHERE size(labels(n)) = 0"
         return f"MATCH (n:{'|'.join(map(cypher.quoted, self.labels))})"
 
-
-@dataclass(frozen=True)
-class FullText:
-    """A full-text index over names."""
-
-    name: str
-    keys: tuple[str, ...]
+    @property
+    def keys(self) -> set[str]:
+        """The properties that name its nodes."""
+        return {key for name in self.names for key in name.keys} | set(self.aliases)
 
 
-@dataclass(frozen=True)
-class Ways:
+class Ways(NamedTuple):
     """How names are found in one database."""
 
-    scanned: tuple[Group, ...]
+    scanned: list[Group]
     """Read name by name."""
-    fulltext: tuple[FullText, ...]
-    exact: tuple[tuple[str, str], ...]
+    fulltext: dict[str, set[str]]
+    """Full-text indexes, and the properties that each is asked for."""
+    exact: list[tuple[str, str]]
     """Label and property of the indexes that find a name as it is written."""
-    notes: tuple[str, ...]
+    notes: list[str]
     """Scans of many nodes, each with the index that would replace it; one line each."""
 
 
 def find_ways(plan: Neo4jPlan, seconds: float) -> Ways:
-    """Choose the labels to be scanned, the smallest first, and the indexes to be used for the others.
-
-    Args:
-        plan: the reading of the database.
-        seconds: how long a scan may take.
-    """
+    """Choose the labels to be scanned, for so many seconds and the smallest first, and the indexes to be used for the others."""
     scanned: list[Group] = []
     large: list[Group] = []
     nodes = 0
     for group in sorted(_groups(plan), key=lambda group: (group.nodes, group.labels)):
         nodes += group.nodes
         (scanned if nodes <= SCANNED else large).append(group)
-    texts: dict[str, set[str]] = {}
+    fulltext: dict[str, set[str]] = {}
     notes = []
     for group in large:
-        covered = _covered(group, plan, texts)
-        wanted = {*(key for name in group.names[:1] for key in name.keys), *group.aliases}
-        simple = all(len(name.keys) == 1 and not name.prefix for name in group.names[:1])
-        if not (wanted <= covered and simple):
-            notes.append(_advice(group, wanted, seconds))
+        found = [plan.catalogue.full_text(label, group.keys) for label in group.labels]
+        for name, keys in (pair for one in found for pair in one.items()):
+            fulltext[name] = fulltext.get(name, set()) | keys
+        covered = set.intersection(*(set().union(*one.values()) for one in found))
+        best = group.names[:1]
+        wanted = {*(key for name in best for key in name.keys), *group.aliases}
+        if not wanted <= covered or any(len(name.keys) > 1 or name.prefix for name in best):
+            shown = ", ".join(group.labels[:3]) if group.labels[0] else "unlabelled nodes"
+            doing = f"finding one of the {group.nodes:,} {shown} by name"
+            notes.append(cypher.advice(doing, seconds, f"names_of_{shown}", group.labels, sorted(wanted)))
             # With an index over a part of the names, that part must do: a scan of so many nodes is the last resort.
             scanned += [] if covered else [group]
-    exact = [
-        (label, key)
-        for group in large
-        for label in group.labels
-        for key in sorted(_naming(group))
-        if plan.catalogue.exact_index(label, key)
-    ]
-    return Ways(
-        scanned=tuple(scanned),
-        fulltext=tuple(FullText(name, tuple(sorted(keys))) for name, keys in sorted(texts.items())),
-        exact=tuple(sorted(exact)),
-        notes=tuple(notes),
-    )
+    named = {(label, key) for group in large for label in group.labels for key in group.keys}
+    exact = sorted(pair for pair in named if plan.catalogue.exact_index(*pair))
+    return Ways(scanned, dict(sorted(fulltext.items())), exact, notes)
 
 
 def _groups(plan: Neo4jPlan) -> list[Group]:
     """The labels that have named things, by how their names are made."""
-    groups: dict[tuple[tuple[Template, ...], tuple[str, ...]], list[str]] = {}
-    counts = {**plan.catalogue.labels}
-    if "" in plan.catalogue.samples:
-        counts[""] = plan.catalogue.samples[""].count
-    for label in sorted(counts):
-        one = plan.roles.get(label) or Roles(label)
-        if label not in plan.hidden_labels | plan.literal_labels and (one.names or one.aliases):
+    groups: dict[tuple[Any, ...], list[str]] = {}
+    counts = {label: plan.catalogue.samples[label].count for label in plan.things}
+    for label, one in sorted(plan.things.items()):
+        if one.names or one.aliases:
             # The unlabelled have a pattern of their own.
-            groups.setdefault((one.names, (*one.aliases, *([""] if not label else []))), []).append(label)
+            groups.setdefault((one.names, one.aliases, not label), []).append(label)
     return [
-        Group(tuple(labels), names, tuple(filter(None, aliases)), nodes=sum(counts[label] for label in labels))
-        for (names, aliases), labels in groups.items()
+        Group(tuple(labels), names, aliases, nodes=sum(counts[label] for label in labels))
+        for (names, aliases, _), labels in groups.items()
     ]
 
 
-def _covered(group: Group, plan: Neo4jPlan, used: dict[str, set[str]]) -> set[str]:
-    """The naming properties that full-text indexes cover for every label of a group; notes those indexes in `used`."""
-    covered: set[str] | None = None
-    for label in group.labels:
-        found: set[str] = set()
-        for index in plan.catalogue.indexes:
-            if index.kind == "FULLTEXT" and label in index.labels and (keys := _naming(group) & set(index.properties)):
-                used.setdefault(index.name, set()).update(keys)
-                found |= keys
-        covered = found if covered is None else covered & found
-    return covered or set()
+class _Query(NamedTuple):
+    """How candidates are looked for."""
 
-
-def _naming(group: Group) -> set[str]:
-    return {key for name in group.names for key in name.keys} | set(group.aliases)
-
-
-def _advice(group: Group, keys: set[str], seconds: float) -> str:
-    labels = "|".join(cypher.quoted(label) for label in group.labels if label)
-    on = ", ".join(f"n.{cypher.quoted(key)}" for key in sorted(keys))
-    shown = ", ".join(group.labels[:3]) or "unlabelled nodes"
-    statement = f"CREATE FULLTEXT INDEX names_of_{re.sub(r'[^a-z0-9]+', '_', shown.lower()).strip('_')} FOR (n:{labels}) ON EACH [{on}]"
-    return (
-        f"finding one of the {group.nodes:,} {shown} by name reads them all, for {seconds:g} s at most; "
-        f"their owner can run: {statement}"
-    )
+    scan: str
+    """Cypher that goes on from a node `n` with its `names` to those with a `rank`."""
+    lines: list[str]
+    """What full-text indexes are asked for in each field, in Lucene's language."""
+    limit: int
+    """Nodes that an index gives for a line, at most."""
+    parameters: dict[str, Any]
+    """Of `scan`; `written` is looked up in other indexes."""
 
 
 @dataclass(frozen=True)
@@ -168,16 +130,11 @@ class _Found:
     """A candidate with all its names."""
 
     node: rows.Neo4jNode
-    aliases: tuple[str, ...]
+    names: list[tuple[str, LinkMethod]]
+    """Its label, then everything else it is called."""
     details: Sequence[Any]
     edges: Sequence[Any]
     degree: int
-
-    def names(self) -> Iterator[tuple[str, LinkMethod]]:
-        """Its label, then everything else it is called."""
-        yield self.node.label, "exact"
-        for name in dict.fromkeys((*self.node.names[1:], *self.aliases)):
-            yield name, "alias"
 
 
 class Neo4jNames:
@@ -194,17 +151,16 @@ class Neo4jNames:
     def lookup(self, names: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities called exactly so; see `GraphStore.lookup`."""
         norms = [normal_name(name) if len(name) <= _LONGEST else "" for name in names]
-        wanted = sorted({name for name in norms if name and "\ufffd" not in well_formed(name)})
-        if not wanted or limit < 1:
-            return [[] for _ in names]
-        given: dict[str, set[str]] = {name: set() for name in wanted}
+        given: dict[str, set[str]] = {}
         for name, norm in zip(names, norms, strict=True):
-            if norm in given:
-                given[norm].add(" ".join(name.split()))
+            if norm and "\ufffd" not in well_formed(norm):
+                given.setdefault(norm, set()).add(" ".join(name.split()))
+        if not given or limit < 1:
+            return [[] for _ in names]
         found: dict[str, list[tuple[_Found, str, LinkMethod]]] = {}
-        for one in self._candidates(self._by_name, given, _MOST_ROWS + 2 * len(wanted)):
+        for one in self._candidates(_by_name(given), _MOST_ROWS + 2 * len(given)):
             seen: set[str] = set()
-            for name, method in one.names():
+            for name, method in one.names:
                 norm = normal_name(name)
                 if norm in given and norm not in seen:
                     seen.add(norm)
@@ -215,12 +171,12 @@ class Neo4jNames:
 
     def search(self, texts: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities whose names share words; see `GraphStore.search`."""
-        queries = [list(dict.fromkeys(_all_words(text)[: 2 * _LONGEST])) for text in texts]
+        queries = [list(dict.fromkeys(_all_words(text))) for text in texts]
         telling = [[word for word in one if word not in STOP_WORDS] or one for one in queries]
         if not any(telling) or limit < 1:
             return [[] for _ in texts]
-        found = self._candidates(self._by_words, telling, _MOST_ROWS)
-        parts = [(one, name, words_of(name)) for one in found for name, _ in one.names()]
+        found = self._candidates(_by_words(telling), _MOST_ROWS)
+        parts = [(one, name, words_of(name)) for one in found for name, _ in one.names]
         results = []
         for one in queries:
             inside = set(one)
@@ -242,8 +198,8 @@ class Neo4jNames:
         queries = [folded(well_formed(text[:_LONGEST]).replace("\0", " ")) for text in texts]
         if not any(queries) or limit < 1:
             return [[] for _ in texts]
-        found = self._candidates(self._by_spelling, queries, _CANDIDATES * len(queries))
-        names = [(one, name, folded(name)) for one in found for name, _ in one.names()]
+        found = self._candidates(_by_spelling(queries), _CANDIDATES * len(queries))
+        names = [(one, name, folded(name)) for one in found for name, _ in one.names]
         results = []
         for whole in queries:
             scored = [(fuzz.ratio(whole, spelt) / 100, one, name) for one, name, spelt in names if whole]
@@ -255,115 +211,60 @@ class Neo4jNames:
         scored.sort(key=lambda hit: (-hit[0], hit[2] != hit[1].node.label, -hit[1].degree, hit[1].node.id))
         best: dict[str, Match] = {}
         for score, one, name in scored:
-            if one.node.id not in best:
-                if len(best) == limit:
-                    break
+            if len(best) < limit and one.node.id not in best:
                 best[one.node.id] = self._match(one, name, method, min(_TOP_SCORE, max(score, 1e-6)))
         return list(best.values())
 
     def _match(self, one: _Found, name: str, method: LinkMethod, score: float) -> Match:
-        return {
-            "entity": rows.entity(one.node, one.details, one.edges),
-            "name": name,
-            "method": method,
-            "score": score,
-        }
+        return Match(entity=rows.entity(one.node, one.details, one.edges), name=name, method=method, score=score)
 
-    def _candidates(self, make: Callable[[Any, bool], Branches], queries: Any, most: int) -> list[_Found]:
-        """Run the branches that `make` gives; where scanning takes too long, what the indexes alone find."""
-        scan = bool(self.ways.scanned) and not self._gave_up
-        while True:
-            branches, parameters = make(queries, scan)
-            if not branches:
-                return []
-            try:
-                found = self._reader.rows(
-                    self._query(branches),
-                    seconds=self._scan_seconds if scan else None,
-                    most=most,
-                    aliases=sorted({key for one in self._plan.roles.values() for key in one.aliases}),
-                    **parameters,
-                )
-            except TimedOutError:
-                if not scan:
-                    raise
-                # Not tried again: it would take as long every time.
-                self._gave_up, scan = True, False
-                for note in self.ways.notes:
-                    _log.warning("Neo4j: names without an index are left out from now on: %s", note)
-                continue
-            return [one for row in found if (one := self._found(row)) is not None]
-
-    def _query(self, branches: Sequence[str]) -> str:
+    def _candidates(self, query: _Query, most: int) -> list[_Found]:
+        """What a query finds; where scanning takes too long, what the indexes alone find."""
         plan = self._plan
-        unwanted = plan.hidden_labels | plan.literal_labels
+        aliases = sorted({key for one in plan.roles.values() for key in one.aliases})
         listed = f"[k IN keys(n) WHERE k IN $aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
-        return (
-            f"CALL {{ {' UNION '.join(branches)} }} WITH n, max(rank) AS rank "
-            f"WHERE NOT {cypher.any_label('n', unwanted)} "
+        chosen = (
+            f"WITH n, max(rank) AS rank WHERE NOT {cypher.any_label('n', plan.hidden_labels | plan.literal_labels)} "
             f"WITH n, rank, {cypher.degree('n', sorted(plan.hidden_types))} AS degree "
             "ORDER BY rank DESC, degree DESC LIMIT toInteger($most) "
             f"RETURN {cypher.described('n', plan.hidden_labels)}, {listed}, degree"
         )
+        indexed, parameters = self._indexed(query)
+        scanned = [] if self._gave_up else [f"{self._named(group)} {query.scan}" for group in self.ways.scanned]
+        if not scanned and not indexed:
+            return []
+        try:
+            found = self._reader.rows(
+                f"CALL {{ {' UNION '.join([*scanned, *indexed])} }} {chosen}",
+                seconds=self._scan_seconds if scanned else None,
+                **{"most": most, "aliases": aliases, **parameters},
+            )
+        except TimedOutError:
+            if not scanned:
+                raise
+            # Not tried again: it would take as long every time.
+            self._gave_up = True
+            for note in self.ways.notes:
+                _log.warning("Neo4j: names without an index are left out from now on: %s", note)
+            return self._candidates(query, most)
+        return [self._found(row) for row in found]
 
-    def _by_name(self, given: Mapping[str, set[str]], scan: bool) -> Branches:  # noqa: FBT001 - called by position
-        norms = set(given)
-        lowered = {unicodedata.normalize("NFKC", name).lower() for names in given.values() for name in names}
-        parameters: dict[str, Any] = {"wanted": sorted(norms | lowered)}
-        branches = [
-            f"{self._named(group)} WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank"
-            for group in (self.ways.scanned if scan else ())
-        ]
-        if self.ways.fulltext:
-            phrases = [norm.replace("\\", "\\\\").replace('"', '\\"') for norm in sorted(norms)]
-            branches += self._indexed(parameters, _PER_NAME, lambda keys: [_fields(keys, f'"{p}"') for p in phrases])
-        if self.ways.exact:
-            few = len(given) <= _MANY
-            parameters["written"] = sorted({form for pair in given.items() for form in _written(*pair, few=few)})
+    def _indexed(self, query: _Query) -> tuple[list[str], dict[str, Any]]:
+        """Cypher that asks the indexes, and all parameters."""
+        parameters = dict(query.parameters)
+        branches = []
+        for at, (name, keys) in enumerate(self.ways.fulltext.items()):
+            parameters[f"index{at}"] = name
+            parameters[f"lines{at}"] = [cypher.in_fields(sorted(keys), line) for line in query.lines]
+            branches.append(
+                f"UNWIND $lines{at} AS line CALL db.index.fulltext.queryNodes($index{at}, line, {{limit: {query.limit}}}) "
+                "YIELD node, score RETURN node AS n, score AS rank"
+            )
+        if "written" in parameters:
             branches += [
                 f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IN $written RETURN n, 1.0 AS rank"
                 for label, key in self.ways.exact
             ]
-        return branches, parameters
-
-    def _by_words(self, queries: Sequence[Sequence[str]], scan: bool) -> Branches:  # noqa: FBT001 - called by position
-        parameters: dict[str, Any] = {"words": sorted({word for one in queries for word in one})}
-        whole = "size([w IN $words WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
-        part = "size([w IN $words WHERE any(x IN names WHERE x CONTAINS w)])"
-        branches = [
-            f"{self._named(group)} WITH n, names, {part} AS part WHERE part > 0 "
-            f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)"
-            for group in (self.ways.scanned if scan else ())
-        ]
-        texts = [" OR ".join(literally(word) for word in one[:_CANDIDATES]) for one in queries if one]
-        branches += self._indexed(parameters, _CANDIDATES, lambda keys: [_fields(keys, f"({text})") for text in texts])
-        return branches, parameters
-
-    def _by_spelling(self, queries: Sequence[str], scan: bool) -> Branches:  # noqa: FBT001 - called by position
-        texts = [
-            {
-                "grams": (grams := trigrams(text)),
-                "least": max(1.0, _LEAST_GRAMS * len(grams)),
-                "size": len(text) + 2,
-                "slack": len(text) * (1 - _LEAST_SIMILAR) * 2,
-            }
-            for text in queries
-            if text
-        ]
-        parameters: dict[str, Any] = {"texts": texts}
-        hits = (
-            "[x IN names WHERE abs(size(x) + 2 - t.size) <= t.slack | "
-            "size([g IN t.grams WHERE (' ' + x + ' ') CONTAINS g])]"
-        )
-        best = f"reduce(best = 0, h IN {hits} | CASE WHEN h > best THEN h ELSE best END)"
-        branches = [
-            f"{self._named(group)} UNWIND $texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
-            "RETURN n, max(best * 1.0 / size(t.grams)) AS rank ORDER BY rank DESC LIMIT toInteger($most)"
-            for group in (self.ways.scanned if scan else ())
-        ]
-        fuzzy = [" OR ".join(map(_fuzzy, words_of(text)[:12])) for text in queries]
-        lines = [text for text in fuzzy if text]
-        branches += self._indexed(parameters, _CANDIDATES, lambda keys: [_fields(keys, f"({text})") for text in lines])
         return branches, parameters
 
     def _named(self, group: Group) -> str:
@@ -381,24 +282,69 @@ class Neo4jNames:
         texts = f"[y IN {' + '.join(lists)} | toStringOrNull(y)]"
         return f"{group.match} WITH n, [x IN {texts} WHERE x IS NOT NULL | {normal.format(_LONGEST)}] AS names"
 
-    def _indexed(self, parameters: dict[str, Any], limit: int, make: Callable[[Sequence[str]], list[str]]) -> list[str]:
-        """A branch for each full-text index; `make` gives the Lucene queries for its properties."""
-        branches = []
-        for at, index in enumerate(self.ways.fulltext):
-            parameters[f"lines{at}"], parameters[f"index{at}"] = make(index.keys), index.name
-            branches.append(
-                f"UNWIND $lines{at} AS line CALL db.index.fulltext.queryNodes($index{at}, line, {{limit: {limit}}}) "
-                "YIELD node, score RETURN node AS n, score AS rank"
-            )
-        return branches
-
-    def _found(self, row: Row) -> _Found | None:
+    def _found(self, row: Row) -> _Found:
         head, details, edges, aliases, degree = row
         node = self._reader.node(head)
-        own = node.roles.aliases
-        names = tuple(text for key, value in aliases if key in own for text in elements(value))
+        own = [text for key, value in aliases if key in node.roles.aliases for text in elements(value)]
+        names: list[tuple[str, LinkMethod]] = [(node.label, "exact")]
+        names += [(name, "alias") for name in dict.fromkeys((*node.names[1:], *own))]
         triples = int(degree) + sum(count for _, count, _ in rows.facts(node, details))
         return _Found(node, names, details, edges, triples)
+
+
+def _by_name(given: Mapping[str, set[str]]) -> _Query:
+    """By whole names: normal names, each with the ways in which it was given."""
+    lowered = {unicodedata.normalize("NFKC", name).lower() for names in given.values() for name in names}
+    quotable = (norm.replace("\\", "\\\\").replace('"', '\\"') for norm in sorted(given))
+    return _Query(
+        scan="WHERE any(x IN names WHERE x IN $wanted) RETURN n, 1.0 AS rank",
+        lines=[f'"{norm}"' for norm in quotable],
+        limit=_PER_NAME,
+        parameters={
+            "wanted": sorted({*given, *lowered}),
+            "written": sorted({form for pair in given.items() for form in _written(*pair)}),
+        },
+    )
+
+
+def _by_words(queries: Sequence[Sequence[str]]) -> _Query:
+    """By the words of each query."""
+    whole = "size([w IN $words WHERE any(x IN names WHERE (' ' + x + ' ') CONTAINS (' ' + w + ' '))])"
+    part = "size([w IN $words WHERE any(x IN names WHERE x CONTAINS w)])"
+    return _Query(
+        scan=f"WITH n, names, {part} AS part WHERE part > 0 "
+        f"RETURN n, 2.0 * {whole} + part AS rank ORDER BY rank DESC LIMIT toInteger($most)",
+        lines=[f"({' OR '.join(map(cypher.literally, one[:_CANDIDATES]))})" for one in queries if one],
+        limit=_CANDIDATES,
+        parameters={"words": sorted({word for one in queries for word in one})},
+    )
+
+
+def _by_spelling(queries: Sequence[str]) -> _Query:
+    """By the trigrams and the similar words of each query."""
+    texts = [
+        {
+            "grams": (grams := trigrams(text)),
+            "least": max(1.0, _LEAST_GRAMS * len(grams)),
+            "size": len(text) + 2,
+            "slack": len(text) * (1 - _LEAST_SIMILAR) * 2,
+        }
+        for text in queries
+        if text
+    ]
+    hits = (
+        "[x IN names WHERE abs(size(x) + 2 - t.size) <= t.slack | "
+        "size([g IN t.grams WHERE (' ' + x + ' ') CONTAINS g])]"
+    )
+    best = f"reduce(best = 0, h IN {hits} | CASE WHEN h > best THEN h ELSE best END)"
+    fuzzy = [" OR ".join(map(_fuzzy, words_of(text)[:12])) for text in queries]
+    return _Query(
+        scan=f"UNWIND $texts AS t WITH n, t, {best} AS best WHERE best >= t.least "
+        "RETURN n, max(best * 1.0 / size(t.grams)) AS rank ORDER BY rank DESC LIMIT toInteger($most)",
+        lines=[f"({text})" for text in fuzzy if text],
+        limit=_CANDIDATES,
+        parameters={"texts": texts},
+    )
 
 
 def _weight(word: str) -> float:
@@ -408,40 +354,25 @@ def _weight(word: str) -> float:
 def _all_words(text: str) -> list[str]:
     """The words of a text, with their accents and without."""
     text = well_formed(text)[: 10 * _LONGEST]
-    bare = "".join(c if c.isalnum() or unicodedata.category(c)[0] == "M" else " " for c in normal_name(text))
-    return words_of(text)[:_LONGEST] + bare.split()[:_LONGEST]
+    return words_of(text)[:_LONGEST] + folded_words(normal_name(text))[:_LONGEST]
 
 
 def _template(name: Template) -> str:
     """Cypher for a name, null where a value is missing."""
     parts = [f"toStringOrNull(n.{cypher.quoted(key)})" for key in name.keys]
-    return " + ' ' + ".join(([_string(name.prefix)] if name.prefix else []) + parts)
-
-
-def _string(text: str) -> str:
-    # Words of a label: letters and digits only.
-    return f"'{text}'"
-
-
-def _fields(keys: Sequence[str], what: str) -> str:
-    """A Lucene query for the same in several fields."""
-    return " OR ".join(f"{literally(key)}:{what}" for key in keys)
-
-
-def literally(text: str) -> str:
-    """A word or a field's name in Lucene's language, as no operator."""
-    return _LUCENE.sub(r"\\\1", text)
+    # The prefix is words of a label: letters and digits only.
+    return " + ' ' + ".join([f"'{name.prefix}'"] * bool(name.prefix) + parts)
 
 
 def _fuzzy(word: str) -> str:
     edits = 2 if len(word) > 5 else 1 if len(word) > 2 else 0  # noqa: PLR2004 - Lucene allows two at most
-    return literally(word) + (f"~{edits}" if edits else "")
+    return cypher.literally(word) + (f"~{edits}" if edits else "")
 
 
-def _written(norm: str, given: set[str], *, few: bool) -> set[str]:
+def _written(norm: str, given: set[str]) -> set[str]:
     """Ways in which a name may be written in the database, for indexes that know equality only."""
     titled = " ".join(
         word if word in _SMALL_WORDS and at else word[:1].upper() + word[1:] for at, word in enumerate(norm.split())
     )
-    forms = {norm, titled, *given, *(unicodedata.normalize("NFKC", name) for name in given)}
-    return forms | {norm.upper(), norm.title(), norm.capitalize()} if few else forms
+    normal = (unicodedata.normalize("NFKC", name) for name in given)
+    return {norm, titled, norm.upper(), norm.title(), norm.capitalize(), *given, *normal}

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.neo4j.connection import Address, parse_address
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.search import Neo4jEntityIndex, vector_indexes
 from thinkgraph.tools.neo4j.text import Neo4jTextStore
@@ -14,7 +13,7 @@ if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
 
 
-def open_neo4j(spec: Address | str, *, embedder: Embedder | None = None) -> Knowledge:
+def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
     """The graph of a Neo4j database, with its texts where it has any.
 
     Args:
@@ -27,14 +26,11 @@ def open_neo4j(spec: Address | str, *, embedder: Embedder | None = None) -> Know
     from thinkgraph.tools.encoders.embeddings import load_embedder
     from thinkgraph.tools.linking.linker import StandardLinker
 
-    address = parse_address(spec) if isinstance(spec, str) else spec
     chosen: Embedder = embedder if embedder is not None else load_embedder(None)
-    graph = Neo4jGraphStore.open(address)
+    graph = Neo4jGraphStore.open(spec)
     try:
         text = Neo4jTextStore(graph, chosen) if Neo4jTextStore.recognised(graph) else None
-        plan = graph.plan
-        things = [label for label in plan.catalogue.labels if label not in plan.hidden_labels | plan.literal_labels]
-        indexes = vector_indexes(graph.reader, things)
+        indexes = vector_indexes(graph.reader, [*graph.plan.things])
         linker = StandardLinker(
             graph,
             embedder=chosen if text is not None else None,

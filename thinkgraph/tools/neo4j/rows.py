@@ -8,6 +8,7 @@ a triple or a value carries a hash of the statement: after a change the old id f
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -48,25 +49,25 @@ class Fact(NamedTuple):
     place: int
     hash: str
 
+    def id(self, kind: str) -> str:
+        """The id of the value (`kind` "value"), or of the triple that leads to it ("fact")."""
+        return f"{kind}:{escaped(self.node)}@{escaped(self.key)}@{self.place}@{self.hash}"
+
 
 class Neo4jReader:
     """Queries one database as its plan says; writes and reads the identifiers of its nodes. Safe from several threads."""
 
-    def __init__(self, connection: Connection, plan: Neo4jPlan, *, passages: bool = False) -> None:
-        """Identify the entities and values of `plan`, or with `passages` its passages."""
+    def __init__(self, connection: Connection, plan: Neo4jPlan, *, passages: bool = False, **parameters: Any) -> None:
+        """Identify the entities and values of `plan`, or with `passages` its passages; `parameters` are those of all queries."""
         self.connection = connection
         self.plan = plan
         self._keys = plan.passage_keys if passages else plan.keys
         self._literal_keys = () if passages else plan.literal_keys
+        constants = {"heads": plan.heads, "data": plan.data, "hidden": sorted(plan.hidden_types)}
+        self._parameters = constants | parameters
 
     def node_id(self, element: str, labels: Sequence[str], values: Mapping[str, Any]) -> str:
-        """The id of a node.
-
-        Args:
-            element: its element id.
-            labels: its labels.
-            values: at least those of its properties that identify nodes.
-        """
+        """The id of a node, from its element id, its labels and at least those of its properties that identify nodes."""
         for keys, prefix in ((self._literal_keys, _LITERAL), (self._keys, "")):
             for label, key in keys:
                 if label in labels and (text := _text(values.get(key))):
@@ -94,9 +95,7 @@ class Neo4jReader:
     def targets(self, ids: Iterable[str], extras: Sequence[Mapping[str, Any]] = ()) -> list[dict[str, Any]]:
         """The parameter `$targets` of a query that begins with `find`: a row for each place where the node of an id may be.
 
-        Args:
-            ids: what is looked up; an id that cannot be one has no row.
-            extras: more columns, one mapping an id.
+        An id that cannot be one has no row. `extras` are more columns, one mapping an id.
         """
         return [
             {"i": number, **place, **(extras[number] if extras else {})}
@@ -107,37 +106,23 @@ class Neo4jReader:
     def rows(
         self, query: str, targets: Sequence[Any] | None = None, *, seconds: float | None = None, **parameters: Any
     ) -> list[Row]:
-        """The rows of one query.
+        """The rows of one query, within `seconds` or else the address's `timeout`; a list of no targets costs no round trip.
 
-        Args:
-            query: what may use `$targets`, `$heads`, `$data` and `$hidden`, which the functions of `cypher` need.
-            targets: what is looked up; an empty list has no rows and costs no round trip.
-            seconds: how long it may take; by default the address's `timeout`.
-            parameters: further ones, or others for those of the plan.
-
-        Raises:
-            TimedOutError: it took longer.
-            StoreError: the database cannot be read.
+        The query may use `$targets`, `parameters`, and `$heads`, `$data` and `$hidden`, which the functions of `cypher` need.
         """
         if targets is not None and not targets:
             return []
-        plan = self.plan
-        constants = {"heads": plan.heads, "data": plan.data, "hidden": sorted(plan.hidden_types)}
-        return self.connection.rows(query, {"targets": targets, **constants, **parameters}, seconds=seconds)
+        return self.connection.rows(query, {"targets": targets, **self._parameters, **parameters}, seconds=seconds)
 
     def found(
         self, ids: Sequence[str], query: str, extras: Sequence[Mapping[str, Any]] = (), **parameters: Any
     ) -> Iterator[Row]:
-        """The rows that `query`, which goes on from `find`, has for the nodes of ids; a query for each 5,000 of them.
-
-        Raises:
-            StoreError: the database cannot be read.
-        """
+        """The rows that `query`, which goes on from `find`, has for the nodes of ids; a query for each 5,000 of them."""
         for part in chunks(self.targets(ids, extras), _AT_ONCE):
             yield from self.rows(f"{self.find} {query}", part, **parameters)
 
     def _places(self, id_: str) -> list[dict[str, Any]]:
-        if not id_ or len(id_) > _LONGEST_ID or not _encodable(id_) or id_.startswith(_VALUE):
+        if not id_ or len(id_) > _LONGEST_ID or id_ != well_formed(id_) or id_.startswith(_VALUE):
             return []
         if id_.startswith(_NODE):
             return [{"element": self.plan.node_prefix + id_.removeprefix(_NODE)}]
@@ -227,12 +212,12 @@ class PropertyValue:
     @property
     def id(self) -> str:
         """Its public id."""
-        return value_id(self.fact)
+        return self.fact.id("value")
 
     def triple(self) -> Triple:
         """The statement that the node has this value."""
         return {
-            "id": fact_id(self.fact),
+            "id": self.fact.id("fact"),
             "subject": self.node.id,
             "relation": self.node.plan.fact_relation(self.key),
             "object": self.id,
@@ -245,31 +230,18 @@ class PropertyValue:
 
     def entity(self) -> Entity:
         """The value as the end of a path."""
-        return {
-            "id": self.id,
-            "label": self.text,
-            "type": value_kind(self.text) or "",
-            "description": "",
-            "literal": True,
-        }
+        return Entity(id=self.id, label=self.text, type=value_kind(self.text) or "", description="", literal=True)
 
 
 def facts(owner: Neo4jNode, rows: Sequence[Sequence[Any]]) -> Iterator[tuple[str, int, list[PropertyValue]]]:
     """Key, number of values and the values fetched of each property that is a fact, by key."""
     non_facts = owner.roles.non_facts
     for key, size, values in sorted(rows, key=lambda row: str(row[0])):
-        if key in non_facts or not size or is_data(size, values):
-            continue
-        texts = elements(list(values))
+        is_data = size > _LONGEST_LIST and any(isinstance(value, int | float) for value in values[:1])
         # What has no text (a nested byte) is no value; a list of such is no fact.
-        if texts:
+        if key not in non_facts and not is_data and (texts := elements(list(values))):
             count = min(int(size), MOST_ELEMENTS)
             yield key, count, [PropertyValue(owner, key, at, text) for at, text in enumerate(texts[:MOST_ELEMENTS])]
-
-
-def is_data(size: int, values: Sequence[Any]) -> bool:
-    """Whether a list of so many elements is data (a vector, bytes) rather than facts."""
-    return size > _LONGEST_LIST and any(isinstance(value, int | float) for value in values[:1])
 
 
 def triple(subject: Neo4jNode, edge: Sequence[Any], end: Neo4jNode) -> Triple:
@@ -296,10 +268,7 @@ def triple(subject: Neo4jNode, edge: Sequence[Any], end: Neo4jNode) -> Triple:
 def entity(owner: Neo4jNode, details: Sequence[Sequence[Any]] = (), edges: Sequence[Sequence[Any]] = ()) -> Entity:
     """An entity with a line that tells it from its namesakes: its description, else at most three facts about it.
 
-    Args:
-        owner: the node.
-        details: its properties, as `cypher.facts` gives them.
-        edges: [type, outgoing, head of the other end] of a few of its relationships.
+    They come from its properties, as `cypher.facts` gives them, and from [type, outgoing, head of the other end] of a few edges.
     """
     plan = owner.plan
     described = next((elements(list(values)) for key, _, values in details if key == owner.roles.description), [])
@@ -318,29 +287,10 @@ def entity(owner: Neo4jNode, details: Sequence[Sequence[Any]] = (), edges: Seque
             word = plan.relation_label(str(kind))
             parts.append(f"{word}: {end}" if outgoing else f"{word} of {end}")
         line = "; ".join(parts)
-    return {
-        "id": owner.id,
-        "label": owner.label,
-        "type": owner.type,
-        "description": shortened(line),
-        "literal": owner.literal,
-    }
-
-
-def shortened(text: str) -> str:
-    """One line of bounded length."""
-    line = " ".join(text.split())
-    return line if len(line) <= _DESCRIPTION_LENGTH else line[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
-
-
-def value_id(fact: Fact) -> str:
-    """The id of a literal value."""
-    return _VALUE + _joined(fact)
-
-
-def fact_id(fact: Fact) -> str:
-    """The id of the triple that leads to a literal value."""
-    return "fact:" + _joined(fact)
+    line = " ".join(line.split())
+    if len(line) > _DESCRIPTION_LENGTH:
+        line = line[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
+    return Entity(id=owner.id, label=owner.label, type=owner.type, description=line, literal=owner.literal)
 
 
 def read_fact(id_: str) -> Fact | None:
@@ -349,10 +299,9 @@ def read_fact(id_: str) -> Fact | None:
     parts = rest.split("@")
     if not colon or head not in {"value", "fact"} or len(parts) != 4 or not _INTEGER.fullmatch(parts[2]):  # noqa: PLR2004
         return None
-    try:
+    with contextlib.suppress(UnicodeDecodeError):
         return Fact(unquote(parts[0], errors="strict"), unquote(parts[1], errors="strict"), int(parts[2]), parts[3])
-    except UnicodeDecodeError:
-        return None
+    return None
 
 
 def edge_id(plan: Neo4jPlan, element: str, hash_: str) -> str:
@@ -365,13 +314,9 @@ def edge_id(plan: Neo4jPlan, element: str, hash_: str) -> str:
 def read_edge(plan: Neo4jPlan, id_: str) -> str | None:
     """The element id of a triple's relationship; None for what is no such triple."""
     number, dot, _ = id_.removeprefix("r").rpartition(".")
-    if not id_.startswith("r") or not dot or not number or len(id_) > _LONGEST_ID or not _encodable(id_):
+    if not id_.startswith("r") or not dot or not number or len(id_) > _LONGEST_ID or id_ != well_formed(id_):
         return None
     return number[1:] if number.startswith(":") else plan.edge_prefix + number
-
-
-def _joined(fact: Fact) -> str:
-    return "@".join((escaped(fact.node), escaped(fact.key), str(fact.place), fact.hash))
 
 
 def escaped(text: str) -> str:
@@ -388,15 +333,7 @@ def _text(value: Any) -> str:
     return str(value) if isinstance(value, str | int) and not isinstance(value, bool) else ""
 
 
-def _encodable(text: str) -> bool:
-    try:
-        text.encode()
-    except UnicodeEncodeError:
-        return False
-    return True
-
-
-def render(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
+def render(value: Any) -> str:
     """A value as text; "" for what has none (nothing, bytes, lists).
 
     Numbers without a needless fraction, booleans as Cypher writes them, dates and times in ISO 8601, points by their
@@ -405,26 +342,20 @@ def render(value: Any) -> str:  # noqa: PLR0911 - one return for each kind
     if isinstance(value, str):
         return value if len(value) < VALUE_CUT else value[: VALUE_CUT - 1].rstrip() + "…"
     if isinstance(value, bool):
-        return "true" if value else "false"
-    if isinstance(value, int):
-        return str(value)
+        return str(value).lower()
     if isinstance(value, float):
         return str(int(value)) if value.is_integer() and abs(value) < 1e15 else repr(value)  # noqa: PLR2004 - then exact
     if value is None or isinstance(value, list | bytes | bytearray):
         return ""
     if hasattr(value, "srid"):
-        return _point(value)
+        # As people say it, not as the coordinates are stored.
+        names = ("latitude", "longitude", "height", "x", "y", "z")
+        found = [
+            (name, getattr(value, name, None)) for name in (names[:3] if hasattr(value, "latitude") else names[3:])
+        ]
+        return ", ".join(f"{name} {render(float(number))}" for name, number in found if number is not None)
     iso = getattr(value, "iso_format", None)
     return str(iso()) if callable(iso) else well_formed(str(value))
-
-
-def _point(value: Any) -> str:
-    names = ("longitude", "latitude", "height") if hasattr(value, "longitude") else ("x", "y", "z")
-    pairs = [(name, number) for name, number in zip(names, value, strict=False)]
-    if hasattr(value, "longitude"):
-        # As people say it, not as the coordinates are stored.
-        pairs[0], pairs[1] = pairs[1], pairs[0]
-    return ", ".join(f"{name} {render(float(number))}" for name, number in pairs)
 
 
 def elements(value: Any) -> list[str]:

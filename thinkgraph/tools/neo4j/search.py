@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import logging
-import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,9 +13,8 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.state.knowledge import Entity
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.connection import NONE, TimedOutError
-from thinkgraph.tools.neo4j.names import literally
-from thinkgraph.tools.neo4j.rows import Neo4jReader
+from thinkgraph.tools.neo4j.connection import NONE, Row, TimedOutError
+from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader
 from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.vectorstores.index import entity_text
 
@@ -33,55 +32,36 @@ _log = logging.getLogger(__name__)
 class TextFinder:
     """Finds the nodes that hold texts by words. Safe from several threads."""
 
-    def __init__(self, reader: Neo4jReader, keys: Sequence[str]) -> None:
-        """Find passages' nodes, and entities with one of the long properties `keys`."""
+    def __init__(self, reader: Neo4jReader) -> None:
+        """Find passages' nodes, and entities with long texts of their own."""
         self._reader = reader
-        plan = reader.plan
-        every = [(label, one.passage) for label, one in plan.passages.items()]
-        every += [
-            (label, key)
-            for label, one in plan.roles.items()
-            if label and label not in plan.hidden_labels | plan.literal_labels
-            for key in one.texts
-            if key in keys
-        ]
-        self.indexes: dict[str, list[str]] = {}
-        """Properties by the full-text index that covers them."""
-        self.scanned: list[tuple[str, str]] = []
-        """Label and property of texts that no index covers."""
-        for label, key in sorted(every):
-            found = [
-                index.name
-                for index in plan.catalogue.indexes
-                if index.kind == "FULLTEXT" and label in index.labels and key in index.properties
-            ]
-            for name in found[:1]:
-                known = self.indexes.setdefault(name, [])
-                known += [] if key in known else [key]
-            if not found:
-                self.scanned.append((label, key))
+        self._seconds = reader.connection.address.scan
         self._gave_up = False
-
-    @property
-    def notes(self) -> list[str]:
-        """The full-text indexes that would replace long scans, one line each."""
-        counts = self._reader.plan.catalogue.labels
-        return [
-            f"searching the {key} of {counts[label]:,} {label} reads them all, for {self._seconds:g} s at most; their owner can "
-            f"run: CREATE FULLTEXT INDEX texts_of_{re.sub(r'[^a-z0-9]+', '_', label.lower())} FOR (n:{cypher.quoted(label)}) "
-            f"ON EACH [n.{cypher.quoted(key)}]"
-            for label, key in self.scanned
-            if counts.get(label, 0) > SCANNED
+        self.indexes: dict[str, set[str]] = {}
+        """Properties by the full-text index that covers them."""
+        self._scanned: list[tuple[str, str]] = []
+        plan = reader.plan
+        texts = {(label, one.passage) for label, one in plan.passages.items()}
+        texts |= {(label, key) for label, one in plan.things.items() if label for key in one.texts}
+        for label, key in sorted(texts):
+            if index := next(iter(plan.catalogue.full_text(label, [key])), None):
+                self.indexes.setdefault(index, set()).add(key)
+            else:
+                self._scanned.append((label, key))
+        counts = plan.catalogue.labels
+        self.notes = [
+            cypher.advice(
+                f"searching the {key} of {counts[label]:,} {label}", self._seconds, f"texts_of_{label}", [label], [key]
+            )
+            for label, key in self._scanned
+            if counts[label] > SCANNED
         ]
-
-    @property
-    def _seconds(self) -> float:
-        return self._reader.connection.address.scan
+        """The full-text indexes that would replace long scans, one line each."""
 
     def find(self, words: Sequence[str], limit: int) -> list[str]:
         """Element ids of at most `limit` nodes with texts that have some of the words, those with most of them first."""
         found = self._indexed(words, limit) if self.indexes else []
-        if self.scanned and not self._gave_up:
+        if self._scanned and not self._gave_up:
             try:
                 found += self._scan(words, limit)
             except TimedOutError:
@@ -89,12 +69,12 @@ class TextFinder:
                 for note in self.notes:
                     _log.warning("Neo4j: texts without an index are left out from now on: %s", note)
         found.sort(key=lambda row: -row[1])
-        return list(dict.fromkeys(element for element, _ in found))[:limit]
+        return list(dict.fromkeys(str(element) for element, _ in found))[:limit]
 
-    def _indexed(self, words: Sequence[str], limit: int) -> list[tuple[str, float]]:
-        either = " OR ".join(map(literally, words))
+    def _indexed(self, words: Sequence[str], limit: int) -> list[Row]:
+        either = f"({' OR '.join(map(cypher.literally, words))})"
         queries = [
-            {"index": name, "line": " OR ".join(f"{literally(key)}:({either})" for key in keys)}
+            {"index": name, "line": cypher.in_fields(sorted(keys), either)}
             for name, keys in sorted(self.indexes.items())
         ]
         query = (
@@ -102,22 +82,18 @@ class TextFinder:
             "YIELD node, score RETURN elementId(node), score"
         )
         # Lucene's scores have no upper end: the best of each index counts as if it had all the words.
-        found = self._rows(query, queries=queries, limit=limit)
+        found = self._reader.rows(query, queries=queries, limit=limit)
         best = max((score for _, score in found), default=1.0) or 1.0
-        return [(element, len(words) * score / best) for element, score in found]
+        return [[element, len(words) * score / best] for element, score in found]
 
-    def _scan(self, words: Sequence[str], limit: int) -> list[tuple[str, float]]:
+    def _scan(self, words: Sequence[str], limit: int) -> list[Row]:
         parts = [
             f"MATCH (n:{cypher.quoted(label)}) WITH n, n.{cypher.quoted(key)} AS t WHERE t = toStringOrNull(t) "
             f"WITH n, toLower(left(t, {_CUT})) AS t WITH n, size([w IN $words WHERE t CONTAINS w]) AS hits WHERE hits > 0 "
             "RETURN elementId(n) AS element, hits ORDER BY hits DESC, element LIMIT toInteger($limit)"
-            for label, key in self.scanned
+            for label, key in self._scanned
         ]
-        return self._rows(" UNION ALL ".join(parts), seconds=self._seconds, words=list(words), limit=limit)
-
-    def _rows(self, query: str, *, seconds: float | None = None, **parameters: Any) -> list[tuple[str, float]]:
-        found = self._reader.rows(query, seconds=seconds, **parameters)
-        return [(str(element), float(score)) for element, score in found]
+        return self._reader.rows(" UNION ALL ".join(parts), seconds=self._seconds, words=list(words), limit=limit)
 
 
 HAS_SIMILARITY = (5, 18)
@@ -145,39 +121,68 @@ def vector_indexes(reader: Neo4jReader, labels: Sequence[str]) -> list[Index]:
     return [index for index in every if set(index.labels) & set(labels) and wanted in {None, index.name}]
 
 
-def fits(reader: Neo4jReader, index: Index, embedder: Embedder, texts: dict[str, list[str]]) -> bool:
-    """Whether the embedder made the vectors of an index: same dimensions, and near its own vectors of some of the texts.
+class VectorIndex:
+    """One of the owner's vector indexes, for vectors of our encoder. Safe from several threads."""
 
-    Args:
-        reader: the database.
-        index: one of its vector indexes.
-        embedder: the encoder at hand.
-        texts: by element id of some of the nodes, the texts that their vectors may have been made from.
-    """
-    if not texts or embed_array(embedder, ["dimensions"]).shape[1] != index.dimensions:
-        return False
-    if reader.connection.address.vectors == index.name:
-        return True
-    key = f"n.{cypher.quoted(index.properties[0])}"
-    query = f"UNWIND $targets AS id MATCH (n) WHERE elementId(n) = id AND size({key}) = $size RETURN id, {key}"
-    alike = []
-    for element, stored in reader.rows(query, list(texts), size=index.dimensions):
-        vector = np.asarray(stored, np.float32)
-        own = embed_array(embedder, texts[str(element)])
-        alike.append(float(np.max(own @ vector)) >= _ALIKE * float(np.linalg.norm(vector) or 1))
-    return sum(alike) * 2 > len(alike)
+    def __init__(
+        self,
+        reader: Neo4jReader,
+        embedder: Embedder,
+        index: Index,
+        texts: Callable[[Neo4jNode, Any], list[str]],
+        label: str,
+        text: str = "",
+    ) -> None:
+        """Search `index`; `texts` gives the texts that the vector of a node with some facts (`cypher.facts`) may have been made from.
 
+        Nodes of `label` are tried, those with a short property `text` first.
+        """
+        self.index = index
+        self._reader = reader
+        self._embedder = embedder
+        self._texts = texts
+        self._label = cypher.quoted(label)
+        self._size = f"size(toStringOrNull(n.{cypher.quoted(text)}))" if text else "0"
 
-def sampled(reader: Neo4jReader, label: str, key: str, text: str = "") -> list[list[Any]]:
-    """Heads and values of a few nodes of a label that have a vector, those with the shortest text of some length first."""
-    size = f"size(toStringOrNull(n.{cypher.quoted(text)}))" if text else "0"
-    query = (
-        f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(key)} IS NOT NULL WITH n LIMIT {_LOOKED_AT} "
-        f"WITH n ORDER BY CASE WHEN {size} < {_SHORTEST_TRIED} THEN {_LONGEST_TRIED} ELSE {size} END "
-        f"RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut=str(_LONGEST_TRIED))} "
-        f"LIMIT {_TRIED}"
-    )
-    return reader.rows(query, data=[key])
+    @cached_property
+    def fits(self) -> bool:
+        """Whether the encoder made the vectors: same dimensions, and near its own vectors of some nodes' texts; tried once."""
+        dimensions = self.index.dimensions
+        found = [(self._reader.node(head), facts, vector) for head, facts, vector in self._sampled()]
+        tried = [(vector, texts) for node, facts, vector in found if (texts := self._texts(node, facts))]
+        if not tried or embed_array(self._embedder, ["dimensions"]).shape[1] != dimensions:
+            return False
+        if self._reader.connection.address.vectors == self.index.name:
+            return True
+        stored = [(np.asarray(vector, np.float32), texts) for vector, texts in tried]
+        alike = [
+            float(np.max(embed_array(self._embedder, texts) @ vector)) >= _ALIKE * float(np.linalg.norm(vector) or 1)
+            for vector, texts in stored
+            if vector.shape == (dimensions,)
+        ]
+        return sum(alike) * 2 > len(alike)
+
+    def _sampled(self) -> list[Row]:
+        """Head, facts and vector of a few nodes, those with the shortest text of some length first."""
+        key, size = self.index.properties[0], self._size
+        query = (
+            f"MATCH (n:{self._label}) WHERE n.{cypher.quoted(key)} IS NOT NULL WITH n LIMIT {_LOOKED_AT} "
+            f"WITH n ORDER BY CASE WHEN {size} < {_SHORTEST_TRIED} THEN {_LONGEST_TRIED} ELSE {size} END "
+            f"RETURN {cypher.head('n')}, {cypher.facts('n', most='1', cut=str(_LONGEST_TRIED))}, n.{cypher.quoted(key)} "
+            f"LIMIT {_TRIED}"
+        )
+        return self._reader.rows(query, data=[key])
+
+    def nearest(self, queries: Sequence[str], limit: int, columns: str) -> list[Row]:
+        """Rows [number of the query, cosine, column of the node `n`, …] of the nodes nearest to each query."""
+        query = (
+            "UNWIND range(0, size($queries) - 1) AS i "
+            "CALL db.index.vector.queryNodes($index, toInteger($limit), $queries[i]) YIELD node AS n, score "
+            f"RETURN i, score, {columns}"
+        )
+        vectors = embed_array(self._embedder, queries).tolist()
+        found = self._reader.rows(query, queries=vectors, index=self.index.name, limit=limit)
+        return [[at, cosine(score), *row] for at, score, *row in found]
 
 
 class Neo4jEntityIndex:
@@ -186,44 +191,23 @@ class Neo4jEntityIndex:
     def __init__(self, reader: Neo4jReader, embedder: Embedder, index: Index) -> None:
         """Search `index`, whose vectors must have been made by `embedder`: checked at the first use, and else not used."""
         self._reader = reader
-        self._embedder = embedder
-        self._index = index
-        self._fits: bool | None = None
+        self._index = VectorIndex(reader, embedder, index, _entity_texts, index.labels[0])
 
     def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
-        """The `limit` entities nearest to each text with their cosines, best first; none where the index does not fit.
-
-        Raises:
-            StoreError: the database cannot be read.
-            KnowledgeError: the embedder fails.
-        """
-        if not texts or not self._usable():
-            return [[] for _ in texts]
-        query = (
-            "UNWIND range(0, size($queries) - 1) AS i "
-            "CALL db.index.vector.queryNodes($index, toInteger($limit), $queries[i]) YIELD node AS n, score "
-            f"RETURN i, score, {cypher.described('n', self._reader.plan.hidden_labels)}"
-        )
-        queries = [vector.tolist() for vector in embed_array(self._embedder, texts)]
+        """The `limit` entities nearest to each text with their cosines, best first; none where the index does not fit."""
         found: list[list[tuple[Entity, float]]] = [[] for _ in texts]
-        for at, score, head, details, edges in self._reader.rows(
-            query, queries=queries, index=self._index.name, limit=limit
-        ):
-            node = self._reader.node(head)
-            if not node.hidden and not node.literal:
-                found[at].append((rows.entity(node, details, edges), cosine(score)))
+        if texts and self._index.fits:
+            columns = cypher.described("n", self._reader.plan.hidden_labels)
+            for at, score, head, details, edges in self._index.nearest(texts, limit, columns):
+                node = self._reader.node(head)
+                if not node.hidden and not node.literal:
+                    found[at].append((rows.entity(node, details, edges), score))
         return [sorted(hits, key=lambda hit: (-hit[1], hit[0]["id"])) for hits in found]
 
-    def _usable(self) -> bool:
-        if self._fits is None:
-            texts: dict[str, list[str]] = {}
-            for head, details in sampled(self._reader, self._index.labels[0], self._index.properties[0]):
-                node = self._reader.node(head)
-                strings = [str(values[0]) for _, _, values in details if values and isinstance(values[0], str)]
-                text = entity_text(rows.entity(node, details))
-                texts[node.element] = list(dict.fromkeys([node.label, text, *strings]))
-            self._fits = fits(self._reader, self._index, self._embedder, texts)
-        return self._fits
+
+def _entity_texts(node: Neo4jNode, facts: Any) -> list[str]:
+    strings = [str(values[0]) for _, _, values in facts if values and isinstance(values[0], str)]
+    return list(dict.fromkeys([node.label, entity_text(rows.entity(node, facts)), *strings]))
 
 
 def cosine(score: float) -> float:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 import hashlib
 import re
-import threading
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
@@ -25,12 +24,11 @@ from thinkgraph.tools.encoders.rankers import Bm25Ranker
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import relation_label, well_formed
 from thinkgraph.tools.neo4j import cypher
-from thinkgraph.tools.neo4j.connection import Row
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
 from thinkgraph.tools.neo4j.roles import plain_words
 from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader, escaped, render
 from thinkgraph.tools.neo4j.schema import Index
-from thinkgraph.tools.neo4j.search import TextFinder, cosine, fits, sampled, vector_indexes
+from thinkgraph.tools.neo4j.search import TextFinder, VectorIndex, cosine, vector_indexes
 from thinkgraph.tools.sqlite.file import chunks
 
 if TYPE_CHECKING:
@@ -45,7 +43,6 @@ ENCODED = 256
 _STRETCH = 800
 """About how many characters an encoder takes at once."""
 _MOST_TEXTS = 2_000
-_SLACK = 1e-6
 _MOST_ENTITIES = 100
 _CANDIDATES = 50
 _CHUNK = 2_000
@@ -73,7 +70,7 @@ class _Part:
         return 1 + len(self.passage["text"]) // _STRETCH
 
 
-class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
+class Neo4jTextStore:
     """The texts of one database. Shares its connection with the graph store, which closes it."""
 
     def __init__(self, store: Neo4jGraphStore, embedder: Embedder) -> None:
@@ -82,33 +79,30 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
         Raises:
             KnowledgeError: the address names a vector index that is not there.
         """
-        self._plan = store.plan
+        self._plan = plan = store.plan
         self._graph = store.info()
-        self._entities = store.reader
-        self._nodes = Neo4jReader(store.connection, store.plan, passages=True)
-        self._embedder = embedder
-        self._lock = threading.Lock()
-        self._vectors: dict[str, bool] = {}
-        self._indexes = vector_indexes(self._entities, list(self._plan.passages))
-        self.keys = sorted({key for label in self._things() for key in self._plan.roles[label].texts})
+        self._keys = sorted({key for one in plan.things.values() for key in one.texts})
         """Properties of entities that are text."""
-        self._own_keys = sorted({one.passage for one in self._plan.passages.values()})
-        self.finder = TextFinder(self._entities, self.keys)
+        self._own_keys = sorted({one.passage for one in plan.passages.values()})
+        self._no_thing = cypher.any_label("e", plan.hidden_labels | plan.literal_labels)
+        self._hide = set(plan.mapping.get("hide", ()))
+        parameters: dict[str, Any] = {"keys": self._keys, "own": self._own_keys, "hidden": sorted(self._hide)}
+        self._entities = Neo4jReader(store.connection, plan, **parameters)
+        self._nodes = Neo4jReader(store.connection, plan, passages=True, **parameters)
+        self._embedder = embedder
+        self.vectors: list[VectorIndex] = []
+        """The vector indexes over passages; each is used if it fits the embedder."""
+        for index in vector_indexes(self._entities, list(plan.passages)):
+            label = next(label for label in plan.passages if label in index.labels)
+            text = plan.passages[label].passage
+            self.vectors.append(VectorIndex(self._entities, embedder, index, _passage_texts, label, text))
+        self.finder = TextFinder(self._entities)
         self._info = self._counted()
-
-    def __exit__(self, *_error: object) -> None:
-        """Nothing: the graph store closes the connection."""
-
-    def close(self) -> None:
-        """Nothing, as above."""
 
     @staticmethod
     def recognised(store: Neo4jGraphStore) -> bool:
         """Whether there is any text in a database."""
-        plan = store.plan
-        return bool(plan.passages) or any(
-            one.texts for label, one in plan.roles.items() if label not in plan.hidden_labels | plan.literal_labels
-        )
+        return bool(store.plan.passages) or any(one.texts for one in store.plan.things.values())
 
     def info(self) -> TextInfo:
         """See `TextStore.info`. Counted when the store was opened; in large databases about right, for a text may have parts."""
@@ -117,15 +111,17 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
     def passages(self, ids: Sequence[str]) -> list[Passage | None]:
         """See `TextStore.passages`."""
         places = [place for one in dict.fromkeys(ids) if (place := _read_id(one))]
-        own = [(owner, {"at": at}) for owner, key, at in places if not key and self._plan.passages]
-        of_entities = [(owner, {"key": key, "at": at}) for owner, key, at in places if key and self.keys]
-        query = f"RETURN {self._columns('n', 'a.at')}"
-        made = self._own_parts(self._found(self._nodes, own, query))
+        own = [place for place in places if not place[1]]
+        extras: list[dict[str, Any]] = [{"at": at} for _, _, at in own]
+        query = f"RETURN {self._columns('a.at')}"
+        made = self._own_parts(self._nodes.found([owner for owner, _, _ in own], query, extras))
+        texts = [place for place in places if place[1]]
         query = (
             "WITH a, n WHERE n[a.key] = toStringOrNull(n[a.key]) "
             f"RETURN {cypher.head('n')}, [[a.key, a.at, {_piece('n[a.key]', 'a.at')}]]"
         )
-        made += self._entity_parts(self._found(self._entities, of_entities, query))
+        extras = [{"key": key, "at": at} for _, key, at in texts]
+        made += self._entity_parts(self._entities.found([owner for owner, _, _ in texts], query, extras))
         found = {one["id"]: one for one in made}
         return [None if (passage := found.get(one)) is None else _own(passage) for one in ids]
 
@@ -138,9 +134,9 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
             return []
         parts: dict[str, _Part] = {}
         for targets in chunks(self._entities.targets(wanted), _CHUNK):
-            parts.update((one["id"], _Part(one)) for one in self._of_entities(targets))
+            parts.update((one["id"], _Part(one)) for one in self._of_entities(self._entities.find, targets))
             if self._plan.passages:
-                parts.update((one.passage["id"], one) for one in self._linked_parts(targets, query, limit))
+                parts.update((one.passage["id"], one) for one in self._linked_parts(targets, query))
         return self._ranked(list(parts.values()), query, limit)
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
@@ -158,7 +154,7 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
         results = []
         for at, query in enumerate(queries):
             parts = {one.passage["id"]: one for one in by_vector[at]}
-            if not parts or self.keys:
+            if not parts or self._keys:
                 parts = {**{one["id"]: _Part(one) for one in self._by_words(query, limit)}, **parts}
             results.append(self._ranked(list(parts.values()), query, limit))
         return results
@@ -190,129 +186,66 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
             return parts
         scores = Bm25Ranker().score(query, [part.prefix + part.passage["text"] for part in parts])
         order = sorted(zip(scores, parts, strict=True), key=lambda pair: (-pair[0], pair[1].passage["id"]))
-        chosen: list[_Part] = []
-        room = ENCODED
-        for _, part in order:
-            room -= part.size
-            if room < 0 and chosen:
-                break
-            chosen.append(part)
-        return chosen
+        ends = accumulate(part.size for _, part in order)
+        return [part for at, ((_, part), end) in enumerate(zip(order, ends, strict=True)) if not at or end <= ENCODED]
 
-    def _index_for(self, label: str) -> Index | None:
-        """A vector index over a label's passages that was made with our encoder; tried once."""
-        key = self._plan.passages[label].passage
-        for index in self._indexes:
-            if label not in index.labels:
-                continue
-            with self._lock:
-                if index.name not in self._vectors:
-                    texts: dict[str, list[str]] = {}
-                    for head, details in sampled(self._entities, label, index.properties[0], key):
-                        node = self._nodes.node(head)
-                        if text := next((str(values[0]) for name, _, values in details if name == key and values), ""):
-                            title = _title(node)
-                            texts[node.element] = [text, f"{title}: {text}", f"{title}\n{text}", f"{title} {text}"]
-                    self._vectors[index.name] = fits(self._entities, index, self._embedder, texts)
-                if self._vectors[index.name]:
-                    return index
-        return None
-
-    def vector_use(self) -> list[tuple[str, bool]]:
-        """Every vector index over passages, and whether it is used; loads the encoder."""
-        for label in self._plan.passages:
-            self._index_for(label)
-        return sorted(self._vectors.items())
+    def _indexes(self) -> dict[str, Index]:
+        """The vector index of each label of passages that has one which fits; the first of several."""
+        fitting = [one.index for one in self.vectors if one.fits]
+        return {label: index for index in reversed(fitting) for label in index.labels if label in self._plan.passages}
 
     # Reading
 
-    def _parameters(self) -> dict[str, Any]:
-        return {"keys": self.keys, "own": self._own_keys, "hidden": sorted(self._plan.mapping.get("hide", ()))}
+    def _columns(self, at: str = "null") -> str:
+        """Cypher for a passage's node `n`: its head, the heads of its entities, and its text.
 
-    def _rows(self, query: str, targets: Sequence[Any] | None = None, **more: Any) -> list[Row]:
-        return self._entities.rows(query, targets, **self._parameters(), **more)
-
-    def _found(self, reader: Neo4jReader, pairs: Sequence[tuple[str, dict[str, Any]]], query: str) -> Iterator[Row]:
-        """The rows of a query for the nodes of ids, each with more columns."""
-        extras = [extra for _, extra in pairs]
-        return reader.found([one for one, _ in pairs], query, extras, **self._parameters())
-
-    def _things(self) -> list[str]:
-        plan = self._plan
-        return [label for label in plan.roles if label not in plan.hidden_labels | plan.literal_labels]
-
-    def _text_of(self, node: str, at: str) -> str:
-        """Cypher for the text of a passage's node: [[property, part, text]] for one part, or all where `at` is null."""
-        texts = [f"[$own[{number}], {node}.{cypher.quoted(key)}]" for number, key in enumerate(self._own_keys)]
+        The text is [[property, part, text], …]: the part `at`, or all where that is null.
+        """
+        texts = ", ".join(f"[$own[{number}], n.{cypher.quoted(key)}]" for number, key in enumerate(self._own_keys))
+        parts = f"CASE WHEN {at} IS NULL THEN range(0, {_last('t[1]')}) ELSE [{at}] END"
         return (
-            f"head([t IN [{', '.join(texts)}] WHERE t[1] = toStringOrNull(t[1]) | "
-            f"[p IN CASE WHEN {at} IS NULL THEN range(0, {_last('t[1]')}) ELSE [{at}] END | [t[0], p, {_piece('t[1]', 'p')}]]])"
+            f"{cypher.head('n')}, COLLECT {{ MATCH (n)-[r]-(e) WHERE NOT {self._no_thing} AND NOT type(r) IN $hidden "
+            f"WITH DISTINCT e LIMIT {_MOST_ENTITIES} RETURN {cypher.head('e')} }}, "
+            f"head([t IN [{texts}] WHERE t[1] = toStringOrNull(t[1]) | [p IN {parts} | [t[0], p, {_piece('t[1]', 'p')}]]])"
         )
 
-    def _linked(self, node: str) -> str:
-        """Cypher for the heads of the entities that a passage's node is linked to."""
-        hidden = cypher.any_label("e", self._plan.hidden_labels | self._plan.literal_labels)
-        return (
-            f"COLLECT {{ MATCH ({node})-[r]-(e) WHERE NOT {hidden} AND NOT type(r) IN $hidden "
-            f"WITH DISTINCT e LIMIT {_MOST_ENTITIES} RETURN {cypher.head('e')} }}"
-        )
-
-    def _columns(self, node: str, at: str = "null") -> str:
-        """Cypher for a passage's node: its head, the heads of its entities, and its text as `_text_of` gives it."""
-        return f"{cypher.head(node)}, {self._linked(node)}, {self._text_of(node, at)}"
-
-    def _of_entities(self, targets: Sequence[Any], most: int = _MOST_TEXTS) -> list[Passage]:
-        """The texts that are properties of entities."""
-        if not self.keys:
+    def _of_entities(self, match: str, targets: Sequence[Any] | None = None, most: int = _MOST_TEXTS) -> list[Passage]:
+        """The texts that are properties of the entities `n` that `match` finds."""
+        if not self._keys:
             return []
         pieces = f"[p IN range(0, {_last('n[k]')}) | [k, p, {_piece('n[k]', 'p')}]]"
         texts = f"reduce(all = [], one IN [k IN keys(n) WHERE k IN $keys AND n[k] = toStringOrNull(n[k]) | {pieces}] | all + one)"
-        query = f"{self._entities.find} WITH DISTINCT n LIMIT toInteger($most) RETURN {cypher.head('n')}, {texts}"
-        return self._entity_parts(self._rows(query, targets, most=most))
+        query = f"{match} WITH DISTINCT n LIMIT toInteger($most) RETURN {cypher.head('n')}, {texts}"
+        return self._entity_parts(self._entities.rows(query, targets, most=most))
 
-    def _linked_parts(self, targets: Sequence[Any], query: str, limit: int) -> list[_Part]:
-        """The passages' nodes that are linked to entities: scored by the database where its vectors fit, else all."""
-        labels = [label for label in self._plan.passages if label not in (self._plan.mapping.get("hide", ()))]
-        index = {label: found for label in labels if (found := self._index_for(label))}
-        walk = (
-            f"{self._entities.find} MATCH (n)-[r]-(c) "
-            f"WHERE {cypher.any_label('c', labels)} AND NOT type(r) IN $hidden WITH DISTINCT c "
-        )
-        give = f"RETURN {self._columns('c')}, score"
-        if not index:
-            return self._scored(self._rows(f"{walk} WITH c, null AS score LIMIT {_MOST_TEXTS} {give}", targets))
+    def _linked_parts(self, targets: Sequence[Any], query: str) -> list[_Part]:
+        """The passages' nodes that are linked to entities, scored by the database where its vectors fit."""
+        indexes = {label: index for label, index in self._indexes().items() if label not in self._hide}
         near = " ".join(
-            f"WHEN c:{cypher.quoted(label)} AND size(c.{cypher.quoted(one.properties[0])}) = {one.dimensions} "
-            f"THEN vector.similarity.cosine(c.{cypher.quoted(one.properties[0])}, $vector)"
-            for label, one in index.items()
+            f"WHEN n:{cypher.quoted(label)} AND size(n.{key}) = {index.dimensions} "
+            f"THEN vector.similarity.cosine(n.{key}, $vector)"
+            for label, index in indexes.items()
+            for key in [cypher.quoted(index.properties[0])]
         )
         text = (
-            f"CALL {{ {walk} WITH c, CASE {near} END AS score WITH c, score ORDER BY score DESC "
-            "WITH collect([c, score]) AS every "
-            "WITH [x IN every WHERE x[1] IS NOT NULL] AS scored, [x IN every WHERE x[1] IS NULL] AS open "
-            # All that cannot be told from the last one come along: equal scores are put in order by id, here.
-            f"WITH scored, open, coalesce(scored[toInteger($limit) - 1][1], 0.0) - {_SLACK} AS least "
-            f"UNWIND [x IN scored WHERE x[1] >= least][..{_MOST_TEXTS}] + open[..{_MOST_TEXTS}] AS one "
-            f"RETURN one[0] AS c, one[1] AS score }} {give}"
+            f"{self._entities.find} MATCH (n)-[r]-(c) "
+            f"WHERE {cypher.any_label('c', self._plan.passages.keys() - self._hide)} AND NOT type(r) IN $hidden "
+            f"WITH DISTINCT c AS n WITH n, {f'CASE {near} END' if near else 'null'} AS score "
+            f"ORDER BY score DESC LIMIT {_MOST_TEXTS} RETURN {self._columns()}, score"
         )
-        vector = embed_array(self._embedder, [query])[0].tolist()
-        return self._scored(self._rows(text, targets, vector=vector, limit=limit))
+        vector = embed_array(self._embedder, [query])[0].tolist() if near else None
+        return [
+            _Part(passage, None if score is None else cosine(score))
+            for *row, score in self._entities.rows(text, targets, vector=vector)
+            for passage in self._own_parts([row])
+        ]
 
     def _by_vector(self, queries: Sequence[str], limit: int) -> list[list[_Part]]:
         """What vector indexes that fit find for each query."""
         found: list[list[_Part]] = [[] for _ in queries]
-        indexes = {index.name: index for label in self._plan.passages if (index := self._index_for(label))}
-        if not indexes:
-            return found
-        vectors = embed_array(self._embedder, queries)
-        places = [{"i": at, "v": vector.tolist()} for at, vector in enumerate(vectors)]
-        query = (
-            "UNWIND $targets AS a CALL db.index.vector.queryNodes($index, toInteger($limit), a.v) YIELD node AS c, score "
-            f"RETURN a.i, {self._columns('c')}, score"
-        )
-        for name in sorted(indexes):
-            for at, *row in self._rows(query, places, index=name, limit=limit):
-                found[at] += self._scored([row])
+        for one in self.vectors:
+            for at, score, *row in one.nearest(queries, limit, self._columns()) if one.fits else ():
+                found[at] += [_Part(passage, score) for passage in self._own_parts([row])]
         return found
 
     def _by_words(self, query: str, limit: int) -> list[Passage]:
@@ -320,39 +253,22 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
         words = sorted(dict.fromkeys(content_tokens(query) or tokens(query)))[:_CANDIDATES]
         if not words:
             return self._every(limit)
-        return self._of_elements(self.finder.find(words, max(_CANDIDATES, 2 * limit)))
-
-    def _of_elements(self, elements: Sequence[str]) -> list[Passage]:
-        targets = [{"element": element} for element in elements]
-        found: list[Passage] = []
-        if self._plan.passages:
-            labels = cypher.any_label("n", self._plan.passages)
-            query = f"UNWIND $targets AS a MATCH (n) WHERE elementId(n) = a.element AND {labels} RETURN {self._columns('n')}"
-            found += self._own_parts(self._rows(query, targets))
-        return found + self._of_entities(targets)
+        targets = [{"element": element} for element in self.finder.find(words, max(_CANDIDATES, 2 * limit))]
+        match = "UNWIND $targets AS a MATCH (n) WHERE elementId(n) = a.element"
+        own = f"{match} AND {cypher.any_label('n', self._plan.passages)} RETURN {self._columns()}"
+        return self._own_parts(self._entities.rows(own, targets)) + self._of_entities(match, targets)
 
     def _every(self, most: int = ENCODED) -> list[Passage]:
         """The first texts of the store."""
         found: list[Passage] = []
         for label in sorted(self._plan.passages):
-            query = f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($most) RETURN {self._columns('n')}"
-            found += self._own_parts(self._rows(query, most=most))
-        for label in sorted(self._things()):
-            wanted = self._plan.roles[label].texts
-            if wanted and label:
-                has = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in wanted)
-                query = f"MATCH (n:{cypher.quoted(label)}) WHERE {has} RETURN elementId(n) LIMIT toInteger($most)"
-                targets = [{"element": str(row[0])} for row in self._rows(query, most=most)]
-                found += self._of_entities(targets, most)
+            query = f"MATCH (n:{cypher.quoted(label)}) WITH n LIMIT toInteger($most) RETURN {self._columns()}"
+            found += self._own_parts(self._entities.rows(query, most=most))
+        for label, one in sorted(self._plan.things.items()):
+            if one.texts and label:
+                has = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in one.texts)
+                found += self._of_entities(f"MATCH (n:{cypher.quoted(label)}) WHERE {has}", most=most)
         return list({one["id"]: one for one in found}.values())
-
-    def _scored(self, found: Iterable[Row]) -> list[_Part]:
-        """Passages from rows as for `_own_parts`, with the score that the database gave them."""
-        return [
-            _Part(passage, None if score is None else cosine(score))
-            for *row, score in found
-            for passage in self._own_parts([row])
-        ]
 
     def _own_parts(self, found: Iterable[Sequence[Any]]) -> list[Passage]:
         """Passages from rows of passages' nodes: head, heads of linked entities, [[property, part, text], …]."""
@@ -363,15 +279,8 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
             section = render(node.values.get(node.roles.section)) if node.roles.section else ""
             for key, at, text in texts or ():
                 if key == node.roles.passage and text:
-                    made.append(
-                        {
-                            "id": _id(node.id, "", int(at)),
-                            "entities": list(entities),
-                            "title": _title(node),
-                            "section": section,
-                            "text": text,
-                        }
-                    )
+                    id_ = _id(node.id, "", int(at))
+                    made.append(Passage(id=id_, entities=entities, title=_title(node), section=section, text=text))
         return made
 
     def _entity_parts(self, found: Iterable[Sequence[Any]]) -> list[Passage]:
@@ -381,49 +290,30 @@ class Neo4jTextStore(AbstractContextManager["Neo4jTextStore"]):
             node = self._entities.node(head)
             for key, at, text in sorted(texts, key=lambda one: (str(one[0]), int(one[1]))):
                 if key in node.roles.texts and text and not node.hidden and not node.literal:
-                    made.append(
-                        {
-                            "id": _id(node.id, str(key), int(at)),
-                            "entities": [node.id],
-                            "title": node.label,
-                            "section": relation_label(str(key)),
-                            "text": text,
-                        }
-                    )
+                    id_, section = _id(node.id, str(key), int(at)), relation_label(str(key))
+                    made.append(Passage(id=id_, entities=[node.id], title=node.label, section=section, text=text))
         return made
-
-    # Neo4jCounts
 
     def _counted(self) -> TextInfo:
         plan, graph = self._plan, self._graph
         passages = entities = 0
-        for label, one in sorted(plan.passages.items()):
-            count = plan.catalogue.labels.get(label, 0)
-            if plan.exact:
-                size = f"1 + {_last(f'n.{cypher.quoted(one.passage)}')}"
-                query = (
-                    f"MATCH (n:{cypher.quoted(label)}) WHERE n.{cypher.quoted(one.passage)} <> '' "
-                    f"RETURN sum(CASE WHEN n.{cypher.quoted(one.passage)} = toStringOrNull(n.{cypher.quoted(one.passage)}) THEN {size} END)"
-                )
-                ((count,),) = self._rows(query)
-            passages += int(count or 0)
+        for label, one in (*plan.passages.items(), *plan.things.items()):
+            facts = plan.catalogue.samples[label]
+            keys = [one.passage] if one.passage else one.texts
+            present = [facts.properties[key].present for key in keys if key in facts.properties]
+            if present:
+                passages += round(facts.count * sum(present) / facts.sampled)
+                entities += round(facts.count * max(present) / facts.sampled) if label in plan.things else 0
         if plan.exact and plan.passages:
-            hidden = cypher.any_label("e", plan.hidden_labels | plan.literal_labels)
             query = (
-                f"MATCH (c)-[r]-(e) WHERE {cypher.any_label('c', plan.passages)} AND NOT {hidden} AND NOT type(r) IN $hidden "
-                "RETURN count(DISTINCT e)"
+                f"MATCH (c)-[r]-(e) WHERE {cypher.any_label('c', plan.passages)} AND NOT {self._no_thing} "
+                "AND NOT type(r) IN $hidden RETURN count(DISTINCT e)"
             )
-            ((linked,),) = self._rows(query)
+            ((linked,),) = self._entities.rows(query)
             entities += int(linked)
         elif plan.passages:
             entities += min(passages, graph["entities"])
-        for label in self._things():
-            facts = plan.catalogue.samples.get(label)
-            texts = [facts.properties[key] for key in plan.roles[label].texts if facts and key in facts.properties]
-            if facts and facts.sampled and texts:
-                passages += round(facts.count * sum(one.present for one in texts) / facts.sampled)
-                entities += round(facts.count * max(one.present for one in texts) / facts.sampled)
-        parts = [graph["fingerprint"], self._embedder.name, PART, OVERLAP, [index.name for index in self._indexes]]
+        parts = [graph["fingerprint"], self._embedder.name, PART, OVERLAP, [one.index.name for one in self.vectors]]
         fingerprint = hashlib.blake2b(repr(parts).encode("utf-8", "surrogatepass"), digest_size=16).hexdigest()
         return {
             "name": graph["name"],
@@ -438,6 +328,12 @@ def _title(node: Neo4jNode) -> str:
         if plain_words(name.keys[0])[-1:] and plain_words(name.keys[0])[-1] in _TITLES:
             return name.render({key: render(value) for key, value in node.values.items()})
     return ""
+
+
+def _passage_texts(node: Neo4jNode, facts: Any) -> list[str]:
+    """What the vector of a passage's node may have been made from."""
+    text = next((str(values[0]) for key, _, values in facts if key == node.roles.passage and values), "")
+    return [text, *(f"{_title(node)}{between}{text}" for between in (": ", "\n", " "))] if text else []
 
 
 def _last(value: str) -> str:
