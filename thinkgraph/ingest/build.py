@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
-import sqlite3
 import time
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.ingest.folder import BuildFolder, refuse_target
+from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
 from thinkgraph.ingest.readers.facts import Facts, Languages
 from thinkgraph.ingest.readers.files import (
     TripleBatch,
@@ -24,7 +24,7 @@ from thinkgraph.ingest.readers.files import (
     read_passages,
     read_triples,
 )
-from thinkgraph.ingest.readers.linked import LinkCounts, linked_passages
+from thinkgraph.ingest.readers.linked import linked_passages
 from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
 from thinkgraph.ingest.readers.rejects import Reject, Rejects
 from thinkgraph.ingest.readers.wikidata import read_wikidata
@@ -35,10 +35,15 @@ from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, K
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
+from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
 Role = Literal["triples", "wikidata", "passages", "aliases", "entities"]
 
+MOST_ENTITIES = 50_000
+"""Entities encoded at most, those with the most triples: some minutes of work, however large the graph is."""
+
+_BATCH = 500
 _BLOCK = 1 << 20
 _GRAPH_ROLES = ("triples", "wikidata", "entities", "aliases")
 
@@ -84,43 +89,37 @@ def build_kb(
 
     Args:
         folder: where it will be; it appears whole or not at all.
-        triples: TSV, CSV, JSON Lines or `subject|relation|object` files, with or without a header, or RDF (N-Triples,
-            Turtle), plain, gzip or bzip2.
+        triples: TSV, CSV, JSON Lines, `subject|relation|object` or RDF files; each also packed by gzip or bzip2.
         wikidata: JSON dumps of Wikidata, whole or in part.
-        languages: of the labels, aliases and descriptions in RDF and Wikidata, the best first; where any is given,
-            values of RDF in other languages are left out. By default English, and all values.
+        languages: of names and texts in RDF and Wikidata, the best first. By default English, and values in all; where
+            any is given, values of RDF in others are left out.
         passages: JSON Lines files of texts about the entities.
         aliases: a JSON object {entity: [alias, …]}.
         entities: TSV, CSV or JSON Lines with ids, labels, types and descriptions.
         name: for people; by default the folder's.
-        embedder: encodes the passages; a name, or an embedder (which must then be given again to open the base). By
-            default the bundled one.
+        embedder: a name, or an embedder (which must then be given again to open the base); by default the bundled one.
         literal_relations: relations all of whose objects are literals.
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
-        index: whether to encode the entities, for linking by meaning, and to make the index for searching all vectors.
-            The index lies in the user's cache and is made on first use where it is missing.
-        known_vectors: a file of vectors made before (see `thinkgraph.ingest.readers.known`), used for exactly the texts and the
-            encoder it is for.
+        index: whether to encode the entities, and to make the index for searching all vectors in the user's cache.
+        known_vectors: vectors made before (`thinkgraph.ingest.readers.known`), for their texts and their encoder.
         strict: stop at the first malformed row instead of reporting it.
-        replace: whether a knowledge base that is there already may be replaced, once the new one is ready.
+        replace: whether an existing knowledge base may be replaced, once the new one is ready.
         progress: told how far the work is.
 
     Raises:
-        KnowledgeError: an input cannot be read, the folder cannot be written, is something else, or is being built by
-            another process.
+        KnowledgeError: an input cannot be read, or the folder cannot be written, is something else, or is being built.
         UsageError: no file of triples is given.
     """
-    started = time.monotonic()
     target = Path(folder).expanduser().resolve()
     if not triples and not wikidata:
         raise UsageError(
             "a knowledge base needs a file of triples (--triples, --wikidata), or documents to make a graph of (--documents)"
         )
-    try:
+    with writing(target):
         refuse_target(target, replace=replace)
-        inputs = Inputs(triples, wikidata, passages, aliases, entities, progress)
         build = Build(
-            inputs=inputs,
+            started=time.monotonic(),
+            inputs=Inputs(triples, wikidata, passages, aliases, entities, progress),
             name=(name or target.name).strip() or target.name,
             embedder=embedder,
             languages=tuple(languages),
@@ -132,15 +131,9 @@ def build_kb(
             progress=progress,
         )
         with BuildFolder(target, build.key(strict=strict), replace=replace) as place:
-            manifest, facts = build.run(place)
+            report = build.run(place)
             place.commit()
-            resumed = place.resumed
-    except (OSError, sqlite3.Error, MemoryError) as error:
-        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-        raise KnowledgeError(
-            f"cannot write {target}: {reason}; mend that and run the same command again to go on"
-        ) from error
-    return build.report(target, manifest, facts, resumed=resumed, started=started)
+    return report
 
 
 class Inputs:
@@ -160,19 +153,20 @@ class Inputs:
         self.passages = [Path(path).expanduser() for path in passages]
         self.aliases = Path(aliases).expanduser() if aliases else None
         self.entities = Path(entities).expanduser() if entities else None
-        roles: list[tuple[Role, Path]] = [
-            *(("triples", path) for path in self.triples),
-            *(("wikidata", path) for path in self.wikidata),
-            *(("entities", path) for path in [self.entities] if path),
-            *(("aliases", path) for path in [self.aliases] if path),
-            *(("passages", path) for path in self.passages),
-        ]
+        roles: dict[Role, Sequence[Path | None]] = {
+            "triples": self.triples,
+            "wikidata": self.wikidata,
+            "entities": [self.entities],
+            "aliases": [self.aliases],
+            "passages": self.passages,
+        }
+        given = [(role, path) for role, paths in roles.items() for path in paths if path]
         self.passage_lines = 0
         self.files: list[InputFile] = []
-        for number, (role, path) in enumerate(roles):
-            progress("inputs", number, len(roles))
+        for number, (role, path) in enumerate(given):
+            progress("inputs", number, len(given))
             self.files.append(self._hashed(role, path))
-        progress("inputs", len(roles), len(roles))
+        progress("inputs", len(given), len(given))
 
     def _hashed(self, role: Role, path: Path) -> InputFile:
         if path.is_dir():
@@ -203,14 +197,16 @@ class Inputs:
 class Build:
     """One build in a working folder: `run` makes the files, whoever called it commits the folder."""
 
+    started: float
+    """When it began, as `time.monotonic` tells."""
     inputs: Inputs
     name: str
     embedder: Embedder | str | None
-    languages: tuple[str, ...]
-    literal_relations: frozenset[str]
+    languages: tuple[str, ...] = ()
+    literal_relations: frozenset[str] = frozenset()
     detect_literals: bool
     index: bool
-    known_vectors: Path | None
+    known_vectors: Path | None = None
     rejects: Rejects
     progress: Progress
     documents: DocumentCounts | None = None
@@ -224,27 +220,43 @@ class Build:
         )
 
     def _digest(self, *more: str, roles: Sequence[str] = (*_GRAPH_ROLES, "passages")) -> str:
-        model = self.embedder if isinstance(self.embedder, str | None) else self.embedder.name
         parts = [
             [kb_files.KB_FORMAT, GRAPH_FORMAT, kb_files.BUILDER_VERSION],
             [sorted(self.literal_relations), self.detect_literals, self.languages],
             [[file["role"], file["blake2b"]] for file in self.inputs.files if file["role"] in roles],
-            model if self._encodes and "passages" in roles else None,
+            embedder_name(self.embedder) if self._encodes and "passages" in roles else None,
             more,
         ]
         return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
-    def run(self, place: BuildFolder) -> tuple[KbManifest, GraphCounts]:
-        """Make what the working folder does not hold yet; gives the manifest and the counts of the graph."""
+    def run(self, place: BuildFolder) -> BuildReport:
+        """Make what the working folder does not hold yet."""
         counts = self._stage(place, "graph", lambda: self._graph(place))
         remove_load(place.work / kb_files.GRAPH)
         text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
         linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
             report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
+        if self.index:
+            for store in [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES]:
+                self._build_index(place.work / store)
+        manifest = self._manifest(place.work, counts, text, linking)
+        (place.work / kb_files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
+        return BuildReport(
+            folder=place.target,
+            manifest=manifest,
+            rejected=dict(self.rejects.counts),
+            examples=self.rejects.kept,
+            entities_without_triples=counts["entities_without_triples"],
+            notes=self.notes,
+            resumed=place.resumed,
+            seconds=time.monotonic() - self.started,
+        )
+
+    def _manifest(
+        self, work: Path, counts: GraphCounts, text: TextCounts | None, linking: EntityCounts | None
+    ) -> KbManifest:
         stores = [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES] * bool(linking)
-        for store in stores if self.index else ():
-            self._build_index(place.work / store)
         files = [kb_files.GRAPH, *stores, *[kb_files.DOCUMENTS] * bool(self.documents)]
         manifest: KbManifest = {
             "format": kb_files.KB_FORMAT,
@@ -257,27 +269,11 @@ class Build:
             "embedder": self._model() if self._encodes else None,
             "literal_relations": counts["literal_relations"],
             "inputs": [] if self.documents else self.inputs.files,
-            "files": {file: (place.work / file).stat().st_size for file in files},
+            "files": {file: (work / file).stat().st_size for file in files},
         }
         if self.documents:
             manifest["documents"] = self.documents
-        (place.work / kb_files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
-        return manifest, counts
-
-    def report(
-        self, target: Path, manifest: KbManifest, facts: GraphCounts, *, resumed: bool, started: float
-    ) -> BuildReport:
-        """What was made, for people; `started` is a time of `time.monotonic`."""
-        return BuildReport(
-            folder=target,
-            manifest=manifest,
-            rejected=dict(self.rejects.counts),
-            examples=self.rejects.kept,
-            entities_without_triples=facts["entities_without_triples"],
-            notes=self.notes,
-            resumed=resumed,
-            seconds=time.monotonic() - started,
-        )
+        return manifest
 
     def _stage(self, place: BuildFolder, name: str, work: Any) -> Any:
         """Do a stage, or take what it left when it was finished before; its rejects are kept either way."""
@@ -365,12 +361,12 @@ class Build:
         from thinkgraph.ingest.passages import build_text
         from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
-        links = LinkCounts()
+        counts: Counter[str] = Counter()
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
             rows = ((path, row) for path in self.inputs.passages for row in read_passages(path, self.rejects))
             info = build_text(
                 work / kb_files.TEXT,
-                _at_least_one(linked_passages(graph, rows, self.rejects, links)),
+                _at_least_one(linked_passages(graph, rows, self.rejects, counts)),
                 embedder=self._encoder,
                 progress=self.progress,
                 total=self.inputs.total_passages,
@@ -381,21 +377,29 @@ class Build:
             "passages": info["passages"],
             "vectors": self._vectors(work / kb_files.TEXT),
             "entities": info["entities"],
-            "not_linked": links.not_linked,
+            "not_linked": counts["not linked"],
         }
 
     def _entities(self, work: Path) -> EntityCounts:
-        from thinkgraph.ingest.meaning import build_entities
+        """Encode the graph's entities, so that a mention whose words no name shares can be linked by what it means."""
+        from thinkgraph.ingest.passages import build_text
         from thinkgraph.tools.sqlite.graph import SqliteGraphStore
+        from thinkgraph.tools.vectorstores.index import entity_passage
 
         path = work / kb_files.ENTITIES
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
-            info = build_entities(path, graph, embedder=self._encoder, progress=self.progress, name=self.name)
-        return {
-            "fingerprint": info["fingerprint"],
-            "entities": info["passages"],
-            "vectors": self._vectors(path),
-        }
+            ids = graph.most_linked(MOST_ENTITIES)
+            found = (entity for some in chunks(ids, _BATCH) for entity in graph.entities(some))
+            info = build_text(
+                path,
+                (entity_passage(entity) for entity in found if entity is not None),
+                embedder=self._encoder,
+                progress=self.progress,
+                total=len(ids),
+                name=self.name,
+                stage="entities",
+            )
+        return {"fingerprint": info["fingerprint"], "entities": info["passages"], "vectors": self._vectors(path)}
 
     def _vectors(self, path: Path) -> int:
         from thinkgraph.tools.sqlite.text import SqliteTextStore
@@ -412,6 +416,11 @@ class Build:
             except KnowledgeError as error:
                 # The knowledge base is whole without it: searches read all vectors, or make it later.
                 self.notes.append(f"no search index was made: {error}")
+
+
+def embedder_name(embedder: Embedder | str | None) -> str | None:
+    """The name of an embedder, or the one that loads it; None for the bundled one."""
+    return embedder if isinstance(embedder, str | None) else embedder.name
 
 
 def _at_least_one(passages: Iterator[Any]) -> Iterator[Any]:

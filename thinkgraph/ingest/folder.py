@@ -7,11 +7,11 @@ import fcntl
 import json
 import os
 import shutil
-from collections.abc import Callable
-from contextlib import suppress
+import sqlite3
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from thinkgraph.errors import KnowledgeError
@@ -44,13 +44,14 @@ class BuildFolder:
 
     Use as a context manager; entering takes the lock.
 
-    Raises (on entering):
+    Raises:
         KnowledgeError: the target holds something else, exists already without `replace`, or is being built by another
             process.
     """
 
     def __init__(self, target: Path, key: str, *, replace: bool, kind: FolderKind = KNOWLEDGE_BASE) -> None:
         """A build of `target`, continued only if the unfinished one has the same `key`."""
+        refuse_target(target, replace=replace, kind=kind)
         self.target = target
         self.kind = kind
         self.work = target.with_name(f".{target.name}.building")
@@ -63,7 +64,6 @@ class BuildFolder:
         self._stages: dict[str, Any] = {}
 
     def __enter__(self) -> Self:
-        refuse_target(self.target, replace=self._replace, kind=self.kind)
         self.target.parent.mkdir(parents=True, exist_ok=True)
         self._take_lock()
         try:
@@ -76,10 +76,8 @@ class BuildFolder:
             raise
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        if error is not None and not self._stages:
+    def __exit__(self, kind: object, *_: object) -> None:
+        if kind is not None and not self._stages:
             # Nothing is finished that the next build could go on with.
             shutil.rmtree(self.work, ignore_errors=True)
         self._drop_lock()
@@ -172,6 +170,18 @@ class BuildFolder:
         part.write_text(json.dumps({"key": self._key, "stages": self._stages}), "utf-8")
         _sync(part)
         part.replace(self.work / _STATE)
+
+
+@contextmanager
+def writing(path: Path) -> Iterator[None]:
+    """Raise `KnowledgeError` with one line for whatever goes wrong while something is written at `path`."""
+    try:
+        yield
+    except (OSError, sqlite3.Error, MemoryError) as error:
+        reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
+        raise KnowledgeError(
+            f"cannot write {path}: {reason}; mend that and run the same command again to go on"
+        ) from error
 
 
 def refuse_target(target: Path, *, replace: bool, kind: FolderKind = KNOWLEDGE_BASE) -> None:

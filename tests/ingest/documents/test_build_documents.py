@@ -21,9 +21,9 @@ from thinkgraph.ingest.documents.build import (
     remove_documents,
     update_documents,
 )
-from thinkgraph.ingest.documents.graph import MENTIONS, WITH, Cooccurrence, Limits
+from thinkgraph.ingest.documents.graph import MENTIONS, WITH, Cooccurrence
 from thinkgraph.ingest.documents.lexicon import Chunk
-from thinkgraph.ingest.documents.mentions import EntityMention, LinkedPassage
+from thinkgraph.ingest.documents.mentions import LinkedPassage
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS, read_manifest
@@ -280,6 +280,11 @@ def test_nothing_to_build_from(tmp_path, text: str, error: str) -> None:
     assert [path.name for path in tmp_path.iterdir()] == ["docs"], "nothing is left lying about"
 
 
+def test_a_path_that_is_not_there_is_an_error(docs) -> None:
+    with pytest.raises(KnowledgeError, match=r"there is no file or folder .*nope \(given as documents\)"):
+        build_documents(docs.parent / "kb", [docs, docs / "nope"])
+
+
 def test_an_empty_folder_is_no_folder_of_documents(tmp_path) -> None:
     (tmp_path / "docs").mkdir()
     with pytest.raises(KnowledgeError, match="there is no document in what is given"):
@@ -428,19 +433,19 @@ def reads(*passages: str) -> list[LinkedPassage]:
     for number, line in enumerate(passages):
         title, _, rest = line.partition(":")
         chunk = Chunk(str(number), str(number), title, "", rest)
-        made.append(LinkedPassage(chunk, title, [EntityMention(name, 0, 1) for name in rest.split()]))
+        made.append(LinkedPassage(chunk, title, rest.split()))
     return made
 
 
-def edges(limits: Limits, *passages: str) -> list[tuple[str, str, str, int]]:
+def edges(*passages: str, **most: int) -> list[tuple[str, str, str, int]]:
     together = Cooccurrence()
     for read in reads(*passages):
         together.add(read)
-    return list(together.edges(limits))
+    return list(together.edges(**most))
 
 
 def test_edges_count_passages() -> None:
-    assert edges(Limits(), "t:a b a", "t:b a", ":a c") == [
+    assert edges("t:a b a", "t:b a", ":a c") == [
         ("t", MENTIONS, "a", 2),
         ("t", MENTIONS, "b", 2),
         ("a", WITH, "b", 2),
@@ -449,21 +454,21 @@ def test_edges_count_passages() -> None:
 
 
 def test_a_title_that_mentions_something_is_not_joined_to_it_twice() -> None:
-    assert edges(Limits(), "t:a t") == [("t", MENTIONS, "a", 1)]
+    assert edges("t:a t") == [("t", MENTIONS, "a", 1)]
 
 
 def test_the_strongest_edges_are_kept() -> None:
     """`hub` stands everywhere: its edges say little. Each of the others keeps its own partner."""
     passages = [f":hub a{n} b{n}" for n in range(30)]
-    found = edges(Limits(with_others=1), *passages)
+    found = edges(*passages, most_with=1)
     pairs = {(left, right) for left, _, right, _ in found}
     assert {(f"a{n}", f"b{n}") for n in range(30)} <= pairs
     assert sum("hub" in pair for pair in pairs) == 1
-    assert sum(e[1] == MENTIONS for e in edges(Limits(mentions=3), "t:" + " ".join(f"a{n}" for n in range(20)))) == 3
+    assert sum(e[1] == MENTIONS for e in edges("t:" + " ".join(f"a{n}" for n in range(20)), most_mentions=3)) == 3
 
 
 def test_a_list_of_names_is_no_clique() -> None:
-    found = edges(Limits(with_others=1000), ":" + " ".join(f"n{n:03}" for n in range(200)))
+    found = edges(":" + " ".join(f"n{n:03}" for n in range(200)), most_with=1000)
     assert len(found) < 200 * 8
 
 
@@ -477,11 +482,11 @@ def test_a_very_large_file_is_read_as_a_stream(tmp_path) -> None:
             out.write(
                 f"Sentence {n} speaks of Ines Calder and of nothing else that has a name. The next one is short.\n"
             )
-    from thinkgraph.ingest.documents.sources import find_sources, read_source
+    from thinkgraph.ingest.documents.sources import find_sources, names_of
     from thinkgraph.ingest.readers.rejects import Rejects
 
-    [source] = find_sources([tmp_path / "docs"], Rejects())
+    [source] = find_sources(names_of([tmp_path / "docs"]), Rejects())
     with DocumentStore(tmp_path / DOCUMENTS) as store:
-        store.put(source, "x", read_source(source, None), 1000)
+        store.put(source, "x", source.read(None), 1000)
         assert sum(1 for _ in store.chunks()) > 250_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 400_000

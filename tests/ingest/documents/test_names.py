@@ -29,7 +29,7 @@ def mentioned(*chunks: Chunk) -> list[list[str]]:
     """Labels of the entities that each passage mentions, in order, each once."""
     reads, names = read(*chunks)
     label = {entity: forms[0].label for entity, forms in names.groups().items()}
-    return [list(dict.fromkeys(label[m.entity] for m in one.mentions)) for one in reads]
+    return [list(dict.fromkeys(label[entity] for entity in one.mentions)) for one in reads]
 
 
 def written(text: str) -> list[str]:

@@ -7,9 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.pieces import UnreadableError, cut
-from thinkgraph.ingest.documents.sources import find_sources, read_source
+from thinkgraph.ingest.documents.sources import find_sources, names_of
 from thinkgraph.ingest.readers.rejects import Rejects
 
 
@@ -25,7 +24,7 @@ def docs(tmp_path):
 
 def found(*paths: Path) -> tuple[list[str], dict[str, str]]:
     rejects = Rejects()
-    ids = [source.id for source in find_sources(paths, rejects)]
+    ids = [source.id for source in find_sources(names_of(paths), rejects)]
     return ids, {reject["file"]: reject["reason"] for reject in rejects.kept}
 
 
@@ -94,17 +93,12 @@ def test_rows_are_documents_with_ids_of_their_own(docs) -> None:
         '{"id": 7}\nnot json\n{"id": "6", "text": "Again."}\n{"id": "docs/b.txt", "text": "x"}\n'
     )
     rejects = Rejects()
-    sources = {source.id: source for source in find_sources([docs], rejects)}
+    sources = {source.id: source for source in find_sources(names_of([docs]), rejects)}
     assert sorted(sources) == ["6", "docs/a.md", "docs/b.txt", "docs/sub/c.html"]
     assert sorted(rejects.counts.items()) == [("duplicate id", 2), ("malformed", 2)]
-    reading = read_source(sources["6"], None)
+    reading = sources["6"].read(None)
     assert (reading.title, reading.entities) == ("T", ("E",))
     assert [(one.section, one.start, one.end, one.text) for one in cut(reading, 100)] == [("S", 0, 6, "Words.")]
-
-
-def test_a_path_that_is_not_there_is_an_error(docs) -> None:
-    with pytest.raises(KnowledgeError, match=r"there is no file or folder .*nope \(given as documents\)"):
-        found(docs, docs / "nope")
 
 
 def test_deep_folders(tmp_path) -> None:
@@ -146,8 +140,8 @@ def test_pdf(tmp_path) -> None:
         return tmp_path / name
 
     def read(path: Path):
-        [source] = find_sources([path], Rejects())
-        reading = read_source(source, None)
+        [source] = find_sources(names_of([path]), Rejects())
+        reading = source.read(None)
         return reading.title, [(one.section, one.text) for one in cut(reading, 100)]
 
     two = write("osk.pdf", "The Osk rises here.", "It ends in Varn.", title="The Osk")
@@ -167,16 +161,16 @@ def test_pdf(tmp_path) -> None:
 def test_pdf_without_pypdf(tmp_path, monkeypatch) -> None:
     monkeypatch.setitem(__import__("sys").modules, "pypdf", None)
     (tmp_path / "x.pdf").write_bytes(b"%PDF-1.4")
-    [source] = find_sources([tmp_path / "x.pdf"], Rejects())
+    [source] = find_sources(names_of([tmp_path / "x.pdf"]), Rejects())
     with pytest.raises(UnreadableError, match=r"pip install 'thinkgraph\[documents\]'"):
-        read_source(source, None)
+        source.read(None)
 
 
 def test_a_file_inside_a_folder_that_was_read_is_the_same_document(docs) -> None:
     known = found(docs)[0]
 
     def again(*paths: Path) -> list[str]:
-        return [source.id for source in find_sources(paths, Rejects(), known)]
+        return [source.id for source in find_sources(names_of(paths, known), Rejects())]
 
     assert again(docs / "b.txt") == ["docs/b.txt"]
     assert again(docs / "sub") == ["docs/sub/c.html"]

@@ -13,19 +13,19 @@ import shutil
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from contextlib import closing
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
-from thinkgraph.ingest.build import Build, BuildReport, Inputs
-from thinkgraph.ingest.documents.graph import RESOLUTION, GraphFiles, Limits, Mode, write_files
+from thinkgraph.ingest.build import Build, BuildReport, Inputs, embedder_name
+from thinkgraph.ingest.documents import graph
 from thinkgraph.ingest.documents.pieces import UnreadableError
-from thinkgraph.ingest.documents.sources import find_sources, names_of, read_source
+from thinkgraph.ingest.documents.sources import find_sources, names_of
 from thinkgraph.ingest.documents.store import DocumentStore
-from thinkgraph.ingest.folder import BuildFolder, refuse_target
+from thinkgraph.ingest.folder import BuildFolder, writing
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.kb_files import DocumentCounts
@@ -53,7 +53,7 @@ _OFFLINE = "offline"
 class DocumentOptions:
     """How documents become a graph. A knowledge base keeps them for its updates."""
 
-    extract: Mode = "cooccurrence"
+    extract: graph.Mode = "cooccurrence"
     size: int = PASSAGE_SIZE
     encoding: str = ""
     """Encoding of files that are not UTF-8; empty: such files are refused."""
@@ -61,7 +61,6 @@ class DocumentOptions:
     """The only relations that are extracted; empty: any."""
     types: tuple[str, ...] = ()
     """Types that a model may give an entity; empty: it gives none."""
-    limits: Limits = field(default_factory=Limits)
 
     def check(self) -> None:
         """Raise `UsageError` for a value out of range."""
@@ -83,8 +82,8 @@ class DocumentOptions:
     def from_json(cls, text: str) -> DocumentOptions:
         """What `to_json` wrote."""
         value: dict[str, Any] = json.loads(text)
-        lists = {name: tuple(value[name]) for name in ("relations", "types")}
-        return cls(**{**value, **lists, "limits": Limits(**value["limits"])})
+        value.pop("limits", None)  # of older releases
+        return cls(**{**value, "relations": tuple(value["relations"]), "types": tuple(value["types"])})
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -143,18 +142,21 @@ def build_documents(
         ModelError: the model cannot be reached, or refuses.
         UsageError: no document is named, or an option is wrong.
     """
-    target = Path(folder).expanduser().resolve()
     options = options or DocumentOptions()
     options.check()
-    if not documents:
-        raise UsageError("name a file or folder of documents with --documents")
-    called = (name or target.name).strip() or target.name
-    again = not replace and _has_failures(target, options, called)
-    work = _Change(target, options, extractor, embedder, called, progress, index=index, keep_found=False)
     paths = _paths(documents)
-    return work.run(
-        "build", lambda store, rejects: _read_all(work, store, paths, rejects, only=True), replace=replace or again
+    target = Path(folder).expanduser().resolve()
+    change = _Change(
+        target=target,
+        options=options,
+        name=(name or target.name).strip() or target.name,
+        embedder=embedder,
+        index=index,
+        extractor=extractor or ExtractionModel(),
+        progress=progress,
     )
+    replace = replace or _has_failures(change)
+    return change.run("build", lambda store, rejects: _read_all(change, store, paths, rejects), replace=replace)
 
 
 def update_documents(
@@ -177,15 +179,14 @@ def update_documents(
     Raises:
         KnowledgeError, ModelError, UsageError: as `build_documents`.
     """
-    if not documents:
-        raise UsageError("name a file or folder of documents with --documents")
-    work = _Change.of(folder, extractor, embedder, progress)
-    if work.options.extract != "cooccurrence" and extractor is None and work.model_before != _OFFLINE:
-        raise UsageError(
-            f"relations of {work.target} were extracted by {work.model_before}: name the model with --model to ask again"
-        )
     paths = _paths(documents)
-    return work.run("update", lambda store, rejects: _read_all(work, store, paths, rejects, only=False), replace=True)
+    change = _change_of(folder, embedder, progress, extractor)
+    if change.options.extract != "cooccurrence" and extractor is None and change.model_before != _OFFLINE:
+        raise UsageError(
+            f"relations of {change.target} were extracted by {change.model_before}: "
+            "name the model with --model to ask again"
+        )
+    return change.run("update", lambda store, rejects: _read_all(change, store, paths, rejects))
 
 
 def remove_documents(
@@ -208,132 +209,124 @@ def remove_documents(
     """
     if not documents:
         raise UsageError("name the documents to remove with --document")
-    work = _Change.of(folder, None, embedder, progress)
-    with DocumentStore(work.target / kb_files.DOCUMENTS, write=False) as store:
+    change = _change_of(folder, embedder, progress)
+    with DocumentStore(change.target / kb_files.DOCUMENTS, write=False) as store:
         known = {fact["id"] for fact in store.facts()}
     if unknown := [identifier for identifier in documents if identifier not in known]:
-        raise UsageError(f"{work.target} has no document {unknown[0]!r}; `thinkgraph kb info --documents` lists them")
+        raise UsageError(f"{change.target} has no document {unknown[0]!r}; `thinkgraph kb info --documents` lists them")
 
     def remove(store: DocumentStore, _rejects: Rejects) -> Counter[str]:
         store.remove(documents)
         return Counter(removed=len(set(documents)))
 
-    return work.run("remove", remove, replace=True, ask=False)
+    return change.run("remove", remove, ask=False)
 
 
-def _has_failures(target: Path, options: DocumentOptions, name: str) -> bool:
+def _paths(documents: Sequence[Path | str]) -> list[Path]:
+    """The files and folders. Refuses none, and one that does not exist, before the build starts."""
+    if not documents:
+        raise UsageError("name a file or folder of documents with --documents")
+    paths = [Path(path).expanduser() for path in documents]
+    if missing := next((path for path in paths if not path.exists()), None):
+        raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
+    return paths
+
+
+def _has_failures(change: _Change) -> bool:
     """Whether the same build is finished and has documents that failed."""
     try:
-        manifest = kb_files.read_manifest(target)
+        manifest = kb_files.read_manifest(change.target)
     except KnowledgeError:
         return False
-    if manifest["name"] != name or not manifest.get("documents", {"failed": 0})["failed"]:
+    if manifest["name"] != change.name or not manifest.get("documents", {"failed": 0})["failed"]:
         return False
+    with DocumentStore(change.target / kb_files.DOCUMENTS, write=False) as store:
+        return store.meta("options") == change.options.to_json()
+
+
+def _change_of(
+    folder: Path | str, embedder: Embedder | None, progress: Progress, extractor: ExtractionModel | None = None
+) -> _Change:
+    """A change to an existing knowledge base, with the options it was built with."""
+    target = Path(folder).expanduser().resolve()
+    manifest = kb_files.read_manifest(target)
+    if "documents" not in manifest:
+        raise KnowledgeError(f"{target} was not built from documents; build it again with `kb build --replace`")
     with DocumentStore(target / kb_files.DOCUMENTS, write=False) as store:
-        return store.meta("options") == options.to_json()
+        options = DocumentOptions.from_json(store.meta("options"))
+    model = manifest["embedder"]
+    if embedder is None and model is not None and model["spec"] is None:
+        raise KnowledgeError(f"{target} was built with an embedder of yours ({model['name']}); pass it: embedder=…")
+    return _Change(
+        target=target,
+        options=options,
+        name=manifest["name"],
+        embedder=embedder or (model["spec"] if model else None),
+        index=manifest["linking"] is not None,
+        extractor=extractor or ExtractionModel(),
+        progress=progress,
+        old=manifest["fingerprint"],
+        model_before=manifest["documents"]["model"],
+    )
 
 
+@dataclass(frozen=True, kw_only=True)
 class _Change:
     """One change to a knowledge base."""
 
-    def __init__(
-        self,
-        target: Path,
-        options: DocumentOptions,
-        extractor: ExtractionModel | None,
-        embedder: Embedder | str | None,
-        name: str,
-        progress: Progress,
-        *,
-        index: bool,
-        keep_found: bool,
-    ) -> None:
-        self.target = target
-        self.options = options
-        self.progress = progress
-        self.model_before = ""
-        self._extractor = extractor or ExtractionModel()
-        self._embedder = embedder
-        self._name = name
-        self._index = index
-        self._keep_found = keep_found
-        self._old = ""
-
-    @classmethod
-    def of(
-        cls, folder: Path | str, extractor: ExtractionModel | None, embedder: Embedder | None, progress: Progress
-    ) -> _Change:
-        """A change to an existing knowledge base, with the options it was built with."""
-        target = Path(folder).expanduser().resolve()
-        manifest = kb_files.read_manifest(target)
-        if "documents" not in manifest:
-            raise KnowledgeError(f"{target} was not built from documents; build it again with `kb build --replace`")
-        with DocumentStore(target / kb_files.DOCUMENTS, write=False) as store:
-            options = DocumentOptions.from_json(store.meta("options"))
-        model = manifest["embedder"]
-        if embedder is None and model is not None and model["spec"] is None:
-            raise KnowledgeError(f"{target} was built with an embedder of yours ({model['name']}); pass it: embedder=…")
-        work = cls(
-            target,
-            options,
-            extractor,
-            embedder or (model["spec"] if model else None),
-            manifest["name"],
-            progress,
-            index=manifest["linking"] is not None,
-            keep_found=True,
-        )
-        work._old = manifest["fingerprint"]
-        work.model_before = manifest["documents"]["model"] or _OFFLINE
-        return work
+    target: Path
+    options: DocumentOptions
+    name: str
+    embedder: Embedder | str | None
+    index: bool
+    extractor: ExtractionModel
+    progress: Progress
+    old: str = ""
+    """Fingerprint of the base that is updated; empty: all is read anew, and what is not found goes."""
+    model_before: str = ""
 
     def run(
         self,
         what: str,
         change: Callable[[DocumentStore, Rejects], Counter[str]],
         *,
-        replace: bool,
+        replace: bool = True,
         ask: bool = True,
     ) -> DocumentsReport:
         """Build the changed base beside the old one and replace it."""
         started = time.monotonic()
         rejects = Rejects()
-        key = [what, self.options.to_json(), self._name, str(self._index), self._old, str(self._embedder_name())]
+        key = [what, self.options.to_json(), self.name, self.index, self.old, embedder_name(self.embedder)]
         digest = hashlib.blake2b(json.dumps(key).encode(), digest_size=16).hexdigest()
         how = self._how() if ask and self.options.extract != "cooccurrence" else None
-        try:
-            refuse_target(self.target, replace=replace)
-            with BuildFolder(self.target, digest, replace=replace) as place:
-                if place.stage("taken over") is None:
-                    self._take_over(place.work)
-                    place.finished("taken over", "the old base")
-                with DocumentStore(place.work / kb_files.DOCUMENTS) as store:
-                    changes = change(store, rejects)
-                    if not store.documents():
-                        place.discard()
-                        raise _nothing_left(self.target, rejects)
-                    usage = self._extract(store, how, place.work, rejects) if how else None
-                    store.set_meta("options", self.options.to_json())
-                    made = self._write_files(store, place)
-                    counts = self._counts(store, usage)
-                build = self._build(made, counts, rejects)
-                manifest, facts = build.run(place)
-                shutil.rmtree(place.work / _FILES)
-                for left in place.work.glob(f"{_REPLIES}*"):
-                    left.unlink()
-                place.commit()
-                report = build.report(self.target, manifest, facts, resumed=place.resumed, started=started)
-        except (OSError, sqlite3.Error, MemoryError) as error:
-            reason = getattr(error, "strerror", None) or str(error) or type(error).__name__
-            raise KnowledgeError(
-                f"cannot write {self.target}: {reason}; mend that and run the same command again to go on"
-            ) from error
-        return DocumentsReport(
-            build=report, documents=counts, changes=dict(changes), counts=dict(made.counts), usage=usage
-        )
-
-    def _embedder_name(self) -> str | None:
-        return self._embedder if isinstance(self._embedder, str | None) else self._embedder.name
+        with writing(self.target), BuildFolder(self.target, digest, replace=replace) as place:
+            if place.stage("taken over") is None:
+                self._take_over(place.work)
+                place.finished("taken over", "the old base")
+            files = place.work / _FILES
+            files.mkdir(exist_ok=True)
+            with DocumentStore(place.work / kb_files.DOCUMENTS) as store:
+                changes = change(store, rejects)
+                if not store.documents():
+                    place.discard()
+                    raise _nothing_left(self.target, rejects)
+                usage = self._extract(store, how, place.work, rejects) if how else None
+                store.set_meta("options", self.options.to_json())
+                made = graph.write_files(
+                    store, files, place.work / graph.RESOLUTION, self.options.extract, self.progress
+                )
+                if not made["triples"]:
+                    place.discard()
+                    raise KnowledgeError(
+                        "these documents name no two things together: there is nothing to make a graph of"
+                    )
+                counts = self._counts(store)
+            report = self._build(files, counts, rejects, started).run(place)
+            shutil.rmtree(files)
+            for left in place.work.glob(f"{_REPLIES}*"):
+                left.unlink()
+            place.commit()
+        return DocumentsReport(build=report, documents=counts, changes=changes, counts=made, usage=usage)
 
     def _take_over(self, work: Path) -> None:
         """Copy the old base's documents, texts and vectors into a new working folder, so that they are used again."""
@@ -344,10 +337,9 @@ class _Change:
 
     def _extract(self, store: DocumentStore, how: Extraction, work: Path, rejects: Rejects) -> ExtractionUsage:
         from thinkgraph.ingest.documents.extraction import cached_journal, extract
-        from thinkgraph.models.journal import SqliteJournal
 
-        with closing(cached_journal(lambda: SqliteJournal(work / _REPLIES))) as journal:
-            usage = extract(store, how, journal, keep=self._keep_found, progress=self.progress)
+        with closing(cached_journal(work / _REPLIES)) as journal:
+            usage = extract(store, how, journal, keep=bool(self.old), progress=self.progress)
         if usage.failed and not store.has_statements():
             raise ModelError(f"{usage.first_problem}; mend that and run the same command again to go on")
         store.set_meta("model", usage.model)
@@ -367,14 +359,13 @@ class _Change:
             from thinkgraph.models.offline import OfflineChatModel
             from thinkgraph.tools.encoders.embeddings import load_embedder
 
-            embedder: Embedder = load_embedder(self._embedder)
+            embedder: Embedder = load_embedder(self.embedder)
             return OfflineChatModel(embed=embedder.embed)
 
-        extractor = self._extractor
         how = Extraction(
-            models=Models(extractor.model, offline=offline, prices=extractor.prices),
-            prompts=PromptLibrary(extractor.prompts),
-            settings=extractor.settings or resolve_settings(ExtractSettings),
+            models=Models(self.extractor.model, offline=offline, prices=self.extractor.prices),
+            prompts=PromptLibrary(self.extractor.prompts),
+            settings=self.extractor.settings or resolve_settings(ExtractSettings),
             relations=self.options.relations,
             types=self.options.types,
         )
@@ -382,41 +373,31 @@ class _Change:
             raise SettingsError(f"max_cost cannot be kept: no price is known for {how.client.name}; give a price table")
         return how
 
-    def _write_files(self, store: DocumentStore, place: BuildFolder) -> GraphFiles:
-        folder = place.work / _FILES
-        folder.mkdir(exist_ok=True)
-        made = write_files(
-            store, folder, place.work / RESOLUTION, self.options.extract, self.options.limits, self.progress
-        )
-        if not made.counts["triples"]:
-            place.discard()
-            raise KnowledgeError("these documents name no two things together: there is nothing to make a graph of")
-        return made
-
-    def _counts(self, store: DocumentStore, usage: ExtractionUsage | None) -> DocumentCounts:
-        failed = copies = used = 0
-        for fact in store.facts():
-            copies += bool(fact["copy_of"])
-            failed += bool(fact["problem"])
-            used += not fact["copy_of"] and bool(fact["passages"])
+    def _counts(self, store: DocumentStore) -> DocumentCounts:
+        facts = list(store.facts())
         return {
-            "documents": used,
-            "copies": copies,
-            "failed": failed,
+            "documents": sum(bool(fact["passages"]) and not fact["copy_of"] for fact in facts),
+            "copies": sum(bool(fact["copy_of"]) for fact in facts),
+            "failed": sum(bool(fact["problem"]) for fact in facts),
             "extract": self.options.extract,
-            "model": usage.model if usage else store.meta("model"),
+            "model": store.meta("model"),
         }
 
-    def _build(self, made: GraphFiles, counts: DocumentCounts, rejects: Rejects) -> Build:
+    def _build(self, files: Path, counts: DocumentCounts, rejects: Rejects, started: float) -> Build:
         return Build(
-            inputs=Inputs([made.triples], [], [made.passages], made.aliases, made.entities, no_progress),
-            name=self._name,
-            embedder=self._embedder,
-            languages=(),
-            literal_relations=frozenset(),
+            started=started,
+            inputs=Inputs(
+                [files / graph.TRIPLES],
+                [],
+                [files / graph.PASSAGES],
+                files / graph.ALIASES,
+                files / graph.ENTITIES,
+                no_progress,
+            ),
+            name=self.name,
+            embedder=self.embedder,
             detect_literals=self.options.extract != "cooccurrence",
-            index=self._index,
-            known_vectors=None,
+            index=self.index,
             rejects=rejects,
             progress=self.progress,
             documents=counts,
@@ -432,14 +413,6 @@ def _is_sound(path: Path) -> bool:
         return False
 
 
-def _paths(documents: Sequence[Path | str]) -> list[Path]:
-    """The files and folders. Raises `KnowledgeError` for one that does not exist, before the build starts."""
-    paths = [Path(path).expanduser() for path in documents]
-    if missing := next((path for path in paths if not path.exists()), None):
-        raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
-    return paths
-
-
 def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
     first = next((f"{reject['file']} {reject['reason']}" for reject in rejects.kept), "")
     if first:
@@ -451,16 +424,16 @@ def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
     return KnowledgeError(f"{target} would be left without documents; delete the folder instead")
 
 
-def _read_all(
-    work: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects, *, only: bool
-) -> Counter[str]:
-    """Read every document that is new or changed; with `only`, remove those that were not found."""
-    how = hashlib.blake2b(f"{_READER} {work.options.size} {work.options.encoding}".encode(), digest_size=4).hexdigest()
+def _read_all(change: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects) -> Counter[str]:
+    """Read every document that is new or changed. A build removes those that were not found; an update reports them."""
+    options = change.options
+    how = hashlib.blake2b(f"{_READER} {options.size} {options.encoding}".encode(), digest_size=4).hexdigest()
     changes: Counter[str] = Counter()
     seen: set[str] = set()
-    before_ids = set() if only else {fact["id"] for fact in store.facts()}
-    for source in find_sources(paths, rejects, before_ids):
-        work.progress("documents", len(seen), None)
+    known: Collection[str] = {fact["id"] for fact in store.facts()} if change.old else ()
+    named = names_of(paths, known)
+    for source in find_sources(named, rejects):
+        change.progress("documents", len(seen), None)
         seen.add(source.id)
         content = f"{source.content}:{how}"
         before = store.content(source.id)
@@ -468,24 +441,19 @@ def _read_all(
             changes["unchanged"] += 1
             continue
         try:
-            store.put(source, content, read_source(source, work.options.encoding or None), work.options.size)
+            store.put(source, content, source.read(options.encoding or None), options.size)
             changes["changed" if before else "added"] += 1
         except UnreadableError as error:
             kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
-            rejects.note(source.file, source.row.line if source.row else 0, f"{error}{kept}", kind="not read")
-    work.progress("documents", len(seen), len(seen))
-    known = {fact["id"] for fact in store.facts()}
-    if only:
-        store.keep_only(seen)
-        changes["removed"] = len(known - seen)
-    else:
-        _note_gone(names_of(paths, before_ids), known - seen, rejects)
-    return changes
-
-
-def _note_gone(named: Sequence[tuple[Path, str]], rest: set[str], rejects: Rejects) -> None:
-    """Report the documents that a folder no longer has."""
+            rejects.note(source.file, source.line, f"{error}{kept}", kind="not read")
+    change.progress("documents", len(seen), len(seen))
+    gone = sorted({fact["id"] for fact in store.facts()} - seen)
+    if not change.old:
+        store.remove(gone)
+        changes["removed"] = len(gone)
+        return changes
     for path, name in named:
-        if path.is_dir():
-            for gone in sorted(one for one in rest if one.startswith(f"{name}/")):
-                rejects.note(gone, 0, "is no longer there; `kb remove` takes it out", kind="gone")
+        for one in gone if path.is_dir() else ():
+            if one.startswith(f"{name}/"):
+                rejects.note(one, 0, "is no longer there; `kb remove` takes it out", kind="gone")
+    return changes

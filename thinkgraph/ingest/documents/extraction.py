@@ -8,10 +8,11 @@ from __future__ import annotations
 import hashlib
 import json
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from contextlib import suppress
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from pydantic import Field
@@ -20,12 +21,14 @@ from thinkgraph.errors import ModelError, ThinkGraphError
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.store import DocumentStore, Extracted
 from thinkgraph.ingest.documents.words import key_of_name
-from thinkgraph.models.budget import BudgetSpentError, Ledger, remaining
+from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
 from thinkgraph.models.calls import CallScope, ModelCall, call_model
 from thinkgraph.models.journal import Journal, SqliteJournal
 from thinkgraph.prompts.kinds import TRIPLES, Shape, Statements
 from thinkgraph.prompts.lines import numbered, passage_line, safe_label
+from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.cache import cache_folder
 from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.progress import Progress
@@ -163,36 +166,26 @@ def extract(
         ModelError: no passage could be asked about: the model cannot be reached, or refuses.
         ThinkGraphError: the prompt or the journal is wrong.
     """
-    usage = ExtractionUsage(model=how.client.name)
-    price = how.models.price(how.client)
-    usage.cost = None if price is None else 0.0
-    work = _Extractor(store, how, journal, usage, keep=keep)
+    work = _Extractor(store, how, journal, keep=keep)
     with ThreadPoolExecutor(how.settings.concurrency, thread_name_prefix="extract") as pool:
         try:
             work.run(pool, progress)
         except BaseException:
             pool.shutdown(wait=False, cancel_futures=True)
             raise
-    return usage
+    return work.usage
 
 
 class _Extractor:
-    def __init__(
-        self,
-        store: DocumentStore,
-        how: Extraction,
-        journal: Journal,
-        usage: ExtractionUsage,
-        *,
-        keep: bool,
-    ) -> None:
+    def __init__(self, store: DocumentStore, how: Extraction, journal: Journal, *, keep: bool) -> None:
         self._store = store
         self._how = how
         self._journal = journal
         self._keep = keep
-        self._usage = usage
-        self._ledger = _Purse(remaining(how.settings, {}, {}), how.settings)
-        self._done: dict[str, dict[int, Extracted]] = {}
+        price = how.models.price(how.client)
+        self.usage = ExtractionUsage(model=how.client.name, cost=None if price is None else 0.0)
+        self._ledger = _Purse(ceilings(how.settings), how.settings)
+        self._done: list[tuple[str, int, Extracted]] = []
         self._stopped = ""
         self._in_a_row = 0
         self._worked = 0
@@ -219,18 +212,15 @@ class _Extractor:
         """The passages of a document that have no usable reply yet."""
         known = self._store.extracted(document)
         for place, chunk in enumerate(self._store.chunks(of=document)):
-            one = known.get(place)
-            if one is not None and one.found is not None and self._keep:
+            one = known.get(place, Extracted("", None))
+            if one.found is not None and self._keep:
                 continue
             key = self._how.key(chunk)
-            if one is not None and one.found is not None and one.key == key:
-                continue
-            yield _Task(document, place, chunk, key, one.tries if one is not None and one.key == key else 0)
+            if one.found is None or one.key != key:
+                yield _Task(document, place, chunk, key, one.tries if one.key == key else 0)
 
     def _answer(self, task: _Task) -> _Answer:
         """Ask; runs in a thread of the pool."""
-        from thinkgraph.runtime.driver import Driver
-
         answer = _Answer(task)
         events: list[Event] = []
         scope = CallScope(
@@ -245,13 +235,12 @@ class _Extractor:
             ledger=self._ledger,
             emit=events.append,
         )
-        nothing = Statements(triples=[], types={})
         request = ModelCall(
             kind=TRIPLES,
             role=ROLE,
             inputs=self._how.inputs(task.chunk),
             shape=self._how.shape(),
-            fallback=nothing,
+            fallback=Statements(triples=[], types={}),
             # The journal has unreadable replies too, so another attempt is another sample.
             sample=task.tries,
         )
@@ -276,7 +265,7 @@ class _Extractor:
         return rest
 
     def _keep_answer(self, answer: _Answer) -> None:
-        task, usage = answer.task, self._usage
+        task, usage = answer.task, self.usage
         for record, replayed in answer.records:
             usage.replayed += replayed
             if not replayed:
@@ -303,39 +292,37 @@ class _Extractor:
                 raise ModelError(f"{answer.problem}; mend that and run the same command again to go on")
 
     def _note(self, task: _Task, one: Extracted) -> None:
-        self._done.setdefault(task.document, {})[task.place] = one
-        if sum(map(len, self._done.values())) >= _KEPT_AT_ONCE:
+        self._done.append((task.document, task.place, one))
+        if len(self._done) >= _KEPT_AT_ONCE:
             self._flush()
 
     def _flush(self) -> None:
-        for document, found in self._done.items():
-            self._store.put_extracted(document, found)
+        self._store.put_extracted(self._done)
         self._done.clear()
 
 
 def grounded(found: Statements, chunk: Chunk, relations: Sequence[str] = ()) -> dict[str, Any]:
     """The statements with both ends in the passage, its title or its section. The others are dropped and counted by reason."""
-    shown = _PassageWords(chunk)
+    shown = [f" {key_of_name(text)} " for text in (chunk.text, chunk.title, chunk.section)]
     allowed = {normal_name(name): name for name in (line.partition(" -- ")[0].strip() for line in relations)}
     kept: dict[tuple[str, str, str], None] = {}
     dropped: Counter[str] = Counter()
     for subject, words, thing in found["triples"]:
         relation = " ".join(words.replace("_", " ").split())
-        fault = ""
         if allowed:
             relation = allowed.get(normal_name(relation), "")
-            fault = "relation not wanted" if not relation else ""
-        fault = fault or _fault(subject, relation, thing, shown)
-        if fault:
+        unwanted = "relation not wanted" if allowed and not relation else ""
+        if fault := unwanted or _fault(subject, relation, thing, shown):
             dropped[fault] += 1
         else:
             kept[" ".join(subject.split()), relation, " ".join(thing.split())] = None
-    types = {" ".join(name.split()): kind for name, kind in found["types"].items() if shown.holds(name)}
+    types = {" ".join(name.split()): kind for name, kind in found["types"].items() if _stands_in(name, shown)}
     return {"triples": [list(triple) for triple in kept], "types": types, "dropped": dict(dropped)}
 
 
-def _fault(subject: str, relation: str, thing: str, shown: _PassageWords) -> str:
-    if not shown.holds(subject) or not shown.holds(thing):
+def _fault(subject: str, relation: str, thing: str, shown: Sequence[str]) -> str:
+    """Why a statement is dropped; empty if it is kept."""
+    if not _stands_in(subject, shown) or not _stands_in(thing, shown):
         return "not in the passage"
     if value_kind(subject) or max(len(subject), len(thing)) > _LONGEST_NAME:
         return "no name"
@@ -344,27 +331,18 @@ def _fault(subject: str, relation: str, thing: str, shown: _PassageWords) -> str
     return ""
 
 
-class _PassageWords:
-    """The words of a passage, its title and its section."""
-
-    def __init__(self, chunk: Chunk) -> None:
-        self._words = [f" {key_of_name(text)} " for text in (chunk.text, chunk.title, chunk.section)]
-
-    def holds(self, name: str) -> bool:
-        key = key_of_name(name)
-        if not key:
-            return False
-        if UNSPACED.search(key):
-            return any(key.replace(" ", "") in words.replace(" ", "") for words in self._words)
-        return any(f" {key} " in words for words in self._words)
+def _stands_in(name: str, shown: Sequence[str]) -> bool:
+    """Whether a name is in one of some texts, given by the keys of their words between spaces."""
+    key = key_of_name(name)
+    if UNSPACED.search(key):
+        return any(key.replace(" ", "") in words.replace(" ", "") for words in shown)
+    return bool(key) and any(f" {key} " in words for words in shown)
 
 
-def cached_journal(fallback: Callable[[], SqliteJournal]) -> SqliteJournal:
-    """The journal in the user's cache, which all knowledge bases share; `fallback` if the cache cannot be written."""
-    from thinkgraph.tools.cache import cache_folder
-
+def cached_journal(otherwise: Path) -> SqliteJournal:
+    """The journal in the user's cache, which all knowledge bases share; a file at `otherwise` if the cache cannot be written."""
     with suppress(OSError, ThinkGraphError):
         folder = cache_folder("extract")
         folder.mkdir(parents=True, exist_ok=True)
         return SqliteJournal(folder / "replies.sqlite")
-    return fallback()
+    return SqliteJournal(otherwise)

@@ -7,10 +7,11 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from itertools import pairwise
+from typing import Any, Literal
 
 from thinkgraph.ingest.documents.names import CaseCounts, NameSpan, is_letters, spans
-from thinkgraph.ingest.documents.words import GENERIC, JOINT, Analysis, Token, analyse, key_of_name
+from thinkgraph.ingest.documents.words import GENERIC, Analysis, Token, analyse, key_of_name
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
@@ -50,12 +51,13 @@ class Phrases:
         self._passages += 1
         words = analysis.words
         self._words.update({word.key for word in words})
-        pairs = set()
-        for place in range(len(words) - 1):
-            left, right = words[place], words[place + 1]
-            if _plain(left) and _plain(right) and JOINT.fullmatch(analysis.text, left.end, right.start):
-                pairs.add((left.key, right.key))
-        self._pairs.update(pairs)
+        self._pairs.update(
+            {
+                (left.key, right.key)
+                for place, (left, right) in enumerate(pairwise(words), 1)
+                if _plain(left) and _plain(right) and analysis.joined(place)
+            }
+        )
         self._alone.update({word.key for word in words if _caseless(word) and len(word.key) >= _SHORT})
         self._runs.update({run for word in words if word.unspaced for run in _runs(word.text)})
         for counter in (self._pairs, self._alone, self._runs):
@@ -64,20 +66,15 @@ class Phrases:
     def found(self) -> Iterator[str]:
         """The phrases that are frequent enough, in no particular order."""
         for (left, right), count in self._pairs.items():
-            if count >= _PASSAGES and self._holds(count, self._words[left], self._words[right]):
+            apart = self._words[left] * self._words[right]
+            if count >= _PASSAGES and math.log(count * self._passages / apart) >= _COHESION:
                 yield f"{left} {right}"
         most = max(_FEW, _MOST_COMMON * self._passages)
         yield from (word for word, count in self._alone.items() if _PASSAGES <= count <= most)
-        yield from self._whole_runs(most)
-
-    def _holds(self, both: int, one: int, other: int) -> bool:
-        return math.log(both * self._passages / (one * other)) >= _COHESION
-
-    def _whole_runs(self, most: float) -> Iterator[str]:
-        """Runs of characters that are not only part of a longer run."""
-        kept = {run: count for run, count in self._runs.items() if _PASSAGES <= count <= most}
-        parts = {part for run, count in kept.items() for part in (run[:-1], run[1:]) if kept.get(part) == count}
-        yield from (run for run in kept if run not in parts)
+        runs = {run: count for run, count in self._runs.items() if _PASSAGES <= count <= most}
+        parts = {part for run, count in runs.items() for part in (run[:-1], run[1:]) if runs.get(part) == count}
+        # A run that is only ever part of a longer one is no word.
+        yield from (run for run in runs if run not in parts)
 
 
 def _plain(word: Token) -> bool:
@@ -97,19 +94,15 @@ def _caseless(word: Token) -> bool:
 
 def _runs(text: str) -> Iterator[str]:
     """Possible words in a text without spaces: whole runs of Katakana, two to four Han characters."""
-    for found in _HAN.finditer(text):
-        run = found.group()
-        if run[0] >= "\u3400":
-            for size in _GRAMS:
-                for at in range(len(run) - size + 1):
-                    part = run[at : at + size]
-                    if not _FUNCTION.intersection(part):
-                        yield part
-        else:
+    for run in _HAN.findall(text):
+        if run[0] < "\u3400":
             yield run
+            continue
+        parts = (run[at : at + size] for size in _GRAMS for at in range(len(run) - size + 1))
+        yield from filter(_FUNCTION.isdisjoint, parts)
 
 
-def _bound(counter: Counter[str] | Counter[tuple[str, str]]) -> None:
+def _bound(counter: Counter[Any]) -> None:
     if len(counter) > MOST_COUNTED:
         for phrase in [phrase for phrase, count in counter.items() if count == 1]:
             del counter[phrase]
@@ -172,16 +165,15 @@ class Lexicon:
         self.acronyms: dict[str, set[str]] = {}
         """Key of an acronym to the keys of the names it is spelt out as."""
 
-    def add(self, text: str, kind: Kind, *, opens: bool = False) -> Form | None:
-        """Count one occurrence of a name; None if the text cannot be a name."""
+    def add(self, text: str, kind: Kind, *, opens: bool = False) -> None:
+        """Count one occurrence of a name, if the text can be one."""
         text = " ".join(text.split())
         key = key_of_name(text)
         if not key or len(text) > _LONGEST_NAME or value_kind(text):
-            return None
+            return
         if key in STOP_WORDS and kind != "title" and not is_letters(text):
-            return None
-        form = self.forms.get(key)
-        if form is None:
+            return
+        if (form := self.forms.get(key)) is None:
             form = self.forms[key] = Form(key)
         form.kinds.add(kind)
         form.variants[text] += 1
@@ -190,7 +182,6 @@ class Lexicon:
         if kind not in {"title", "given", "heading", "phrase"}:
             form.mentions += 1
             form.opening += opens
-        return form
 
 
 def _written(analysis: Analysis, span: NameSpan) -> str:

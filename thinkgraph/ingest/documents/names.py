@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Container, Iterator
 from dataclasses import dataclass, field
 
-from thinkgraph.ingest.documents.words import CONNECTORS, DATES, HYPHENED, JOINT, OPENERS, PARTS, Analysis, Token
+from thinkgraph.ingest.documents.words import CONNECTORS, DATES, HYPHENED, OPENERS, PARTS, Analysis, Token
 from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.values import value_kind
 
@@ -22,33 +23,30 @@ _FEW, _MANY = 4, 7
 class CaseCounts:
     """How often each word of a collection is in lower case, and has a capital inside a sentence."""
 
-    lower: dict[str, int] = field(default_factory=dict)
-    upper: dict[str, int] = field(default_factory=dict)
+    lower: Counter[str] = field(default_factory=Counter)
+    """A key with a hyphen before it counts the word after a hyphen and a capital."""
+    upper: Counter[str] = field(default_factory=Counter)
 
     def add(self, analysis: Analysis) -> None:
         """Count one passage."""
-        for group in _sentences(analysis):
-            if _shouted(group):
-                continue
+        for sentence in analysis.sentences:
             before = None
-            for word in group:
-                if word.upper:
-                    if not word.opens:
-                        self.upper[word.key] = self.upper.get(word.key, 0) + 1
-                else:
-                    self.lower[word.key] = self.lower.get(word.key, 0) + 1
+            for word in () if _shouted(sentence) else sentence:
+                if not word.upper:
+                    self.lower[word.key] += 1
                     if before is not None and before.upper and analysis.text[before.end : word.start] in _HYPHENS:
-                        key = f"-{word.key}"
-                        self.lower[key] = self.lower.get(key, 0) + 1
+                        self.lower[f"-{word.key}"] += 1
+                elif not word.opens:
+                    self.upper[word.key] += 1
                 before = word
 
     def is_common(self, key: str) -> bool:
         """Whether the word is mostly in lower case, so that a capital at the beginning of a sentence means nothing."""
-        return self.lower.get(key, 0) > self.upper.get(key, 0)
+        return self.lower[key] > self.upper[key]
 
     def is_proper(self, key: str) -> bool:
         """Whether the word is hardly ever in lower case."""
-        return self.lower.get(key, 0) * 10 <= self.upper.get(key, 0)
+        return self.lower[key] * 10 <= self.upper[key]
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,19 +58,6 @@ class NameSpan:
     quoted: bool
     opens: bool
     """Whether it is taken for a name only by a capital at the beginning of a sentence."""
-
-
-def _sentences(analysis: Analysis) -> Iterator[list[Token]]:
-    group: list[Token] = []
-    number = 0
-    for word, sentence in zip(analysis.words, analysis.sentences, strict=True):
-        if sentence != number and group:
-            yield group
-            group = []
-        number = sentence
-        group.append(word)
-    if group:
-        yield group
 
 
 def _shouted(group: list[Token]) -> bool:
@@ -90,10 +75,10 @@ def spans(analysis: Analysis, case: CaseCounts) -> Iterator[NameSpan]:
     yield from quoted
     inside = {place for span in quoted for place in range(span.first, span.last + 1)}
     at = 0
-    for group in _sentences(analysis):
-        if not _shouted(group):
-            yield from _capitals(analysis, at, at + len(group), case, inside)
-        at += len(group)
+    for sentence in analysis.sentences:
+        if not _shouted(sentence):
+            yield from _capitals(analysis, range(at, at + len(sentence)), case, inside)
+        at += len(sentence)
 
 
 def _quoted(analysis: Analysis) -> Iterator[NameSpan]:
@@ -118,25 +103,21 @@ def _may_quote(group: list[Token]) -> bool:
     )
 
 
-def _capitals(analysis: Analysis, start: int, stop: int, case: CaseCounts, taken: Container[int]) -> Iterator[NameSpan]:
+def _capitals(analysis: Analysis, sentence: range, case: CaseCounts, taken: Container[int]) -> Iterator[NameSpan]:
     words = analysis.words
-    group: list[int] = []
-    for place in range(start, stop):
-        word = words[place]
-        if group and (place in taken or not JOINT.fullmatch(analysis.text, words[place - 1].end, word.start)):
-            yield from _closed(words, group, case)
-            group = []
+    groups: list[list[int]] = [[]]
+    for place in sentence:
+        group = groups[-1]
+        if group and (place in taken or not analysis.joined(place)):
+            groups.append(group := [])
         if place in taken:
             continue
-        if _belongs(word, words[group[-1]] if group else None) or (
-            group and _hyphened(analysis.text, words[place - 1], word, case)
-        ):
+        if _belongs(words[place], words[group[-1]] if group else None) or (group and _hyphened(analysis, place, case)):
             group.append(place)
         elif group:
-            yield from _closed(words, group, case)
-            group = []
-    if group:
-        yield from _closed(words, group, case)
+            groups.append([])
+    for group in filter(None, groups):
+        yield from _closed(words, group[0], group[-1], case)
 
 
 def _belongs(word: Token, before: Token | None) -> bool:
@@ -156,22 +137,19 @@ def is_letters(text: str) -> bool:
     return len(text) > 1 and text.isupper()
 
 
-def _hyphened(text: str, before: Token, word: Token, case: CaseCounts) -> bool:
+def _hyphened(analysis: Analysis, place: int, case: CaseCounts) -> bool:
     """Whether a word in lower case continues a name: "Kim Il-sung" and "Don't", but not "London-based"."""
-    if word.key == "t" and text[before.end : word.start] in {"'", "\u2019"}:
+    before, word = analysis.words[place - 1], analysis.words[place]
+    between = analysis.text[before.end : word.start]
+    if word.key == "t" and between in {"'", "\u2019"}:
         return True
-    if word.key in HYPHENED:
-        return False
-    return (
-        text[before.end : word.start] in _HYPHENS
-        and before.upper
-        and case.lower.get(word.key, 0) <= case.lower.get(f"-{word.key}", 0)
-    )
+    hyphened = word.key not in HYPHENED and between in _HYPHENS and before.upper
+    return hyphened and case.lower[word.key] <= case.lower[f"-{word.key}"]
 
 
-def _closed(words: list[Token], group: list[int], case: CaseCounts) -> Iterator[NameSpan]:
-    first, last = group[0], group[-1]
-    opened = words[first].opens
+def _closed(words: list[Token], start: int, last: int, case: CaseCounts) -> Iterator[NameSpan]:
+    """The name in a run of words, without what begins or ends no name."""
+    first = start
     while first <= last and not _may_begin(words[first], case, lone=first == last):
         first += 1
         while first <= last and not words[first].upper:
@@ -186,10 +164,9 @@ def _closed(words: list[Token], group: list[int], case: CaseCounts) -> Iterator[
         return
     if kept[0].key in PARTS and len(kept) > 1 and kept[1].text.isdigit():
         return
-    if first == last and kept[0].key in OPENERS and not is_letters(kept[0].text):
+    if first == last and kept[0].key in OPENERS and not is_letters(text):
         return
-    lone = first == last and opened and first == group[0]
-    yield NameSpan(first, last, quoted=False, opens=lone)
+    yield NameSpan(first, last, quoted=False, opens=first == last == start and words[start].opens)
 
 
 def _may_begin(word: Token, case: CaseCounts, *, lone: bool) -> bool:

@@ -351,8 +351,8 @@ _HYPHEN = re.compile(r"(?<=[^\W\d_])-\n(?=[^\W\d_])")
 _LONGEST_PDF_TITLE = 200
 
 
-def read_pdf(path: Path) -> Reading:
-    """A PDF file. Offsets count the characters of its pages' texts, one after the other.
+def read_pdf(path: Path, _encoding: str | None) -> Reading:
+    """A PDF file, which says itself how it is encoded. Offsets count the characters of its pages' texts, one after the other.
 
     Raises:
         UnreadableError: pypdf is not installed, or the file is damaged, encrypted, or holds pictures of text only.

@@ -9,9 +9,10 @@ letters, a name that several titles share.
 from __future__ import annotations
 
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from rapidfuzz.distance import OSA
 
@@ -22,13 +23,13 @@ from thinkgraph.tools.linking.lexical import stem
 _QUALIFIED = re.compile(r"(?P<base>.+?)\s*(?:\([^()]+\)|,\s+(?P<place>[^()]+))\s*")
 _LONG, _FREQUENT, _RARE = 9, 5, 2
 """Of a misspelling: fewest letters, fewest mentions of the right spelling, most mentions of the wrong one."""
-_PERSON_WORDS = range(2, 5)
+PERSON_WORDS = range(2, 5)
+"""Numbers of words that names of persons have."""
 _FAMILY = 20
 """Most namesakes of one short name; more are a class of things ("List, …"), not a name."""
 
 
-@dataclass(frozen=True, slots=True)
-class MergedName:
+class MergedName(NamedTuple):
     """Two names merged into one entity."""
 
     name: str
@@ -42,7 +43,7 @@ class MergedName:
 class ResolvedNames:
     """The names of a collection and their entities. The key of an entity is the key of one of its names."""
 
-    forms: Mapping[str, Form]
+    forms: dict[str, Form]
     entity: dict[str, str] = field(default_factory=dict)
     """Key of a name to the key of its entity, perhaps in several steps. A name that is missing is an entity of its own."""
     families: dict[str, list[str]] = field(default_factory=dict)
@@ -53,10 +54,9 @@ class ResolvedNames:
 
     def root(self, key: str) -> str:
         """The entity of a name."""
-        seen = key
-        while (other := self.entity.get(seen)) is not None:
-            seen = other
-        return seen
+        while (other := self.entity.get(key)) is not None:
+            key = other
+        return key
 
     def groups(self) -> dict[str, list[Form]]:
         """Each entity's names, its label first."""
@@ -75,7 +75,7 @@ def _rank(form: Form) -> tuple[bool, bool, int, str]:
 def resolve(lexicon: Lexicon) -> ResolvedNames:
     """Apply the rules that hold over the whole collection."""
     ends = {key.rpartition(" ")[2] for key in lexicon.forms if " " in key}
-    forms = {key: form for key, form in sorted(lexicon.forms.items()) if key in ends or not _grammar(form)}
+    forms = {key: form for key, form in sorted(lexicon.forms.items()) if key in ends or not _is_grammar(form)}
     names = ResolvedNames(forms)
     for rule, pairs in (
         ("article", _articles(forms, lexicon)),
@@ -89,11 +89,11 @@ def resolve(lexicon: Lexicon) -> ResolvedNames:
     ):
         for key, other in pairs:
             _join(names, key, other, rule)
-    _find_families(names, forms)
+    _find_families(names)
     return names
 
 
-def _grammar(form: Form) -> bool:
+def _is_grammar(form: Form) -> bool:
     """Whether a name is a single word that had a capital once, at the beginning of a sentence."""
     return form.kinds == {"capitals"} and form.mentions == form.opening == 1 and " " not in form.key
 
@@ -161,7 +161,7 @@ def _initials(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
     whole: dict[str, list[list[str]]] = defaultdict(list)
     for key, form in forms.items():
         words = key.split()
-        if len(words) in _PERSON_WORDS and len(words[0]) > 1 and form.kinds & {"capitals", "title", "given"}:
+        if len(words) in PERSON_WORDS and len(words[0]) > 1 and form.kinds & {"capitals", "title", "given"}:
             whole[words[-1]].append(words)
     for key, form in forms.items():
         words = key.split()
@@ -187,7 +187,7 @@ def _misspelt(forms: Mapping[str, Form]) -> Iterator[tuple[str, str]]:
         if len(key) >= _LONG and (form.mentions >= _FREQUENT or "title" in form.kinds) and key.isascii():
             for gone in _without_one(key):
                 near[gone].append(key)
-    words = _words_of(forms)
+    words = Counter(word for key in forms for word in set(key.split()))
     for key, form in forms.items():
         if len(key) < _LONG or form.sure or form.mentions > _RARE or not form.kinds & {"capitals"}:
             continue
@@ -201,29 +201,19 @@ def _without_one(key: str) -> set[str]:
     return {key, *(key[:at] + key[at + 1 :] for at in range(len(key)))}
 
 
-def _words_of(forms: Mapping[str, Form]) -> dict[str, int]:
-    """The number of names that each word stands in."""
-    counts: dict[str, int] = defaultdict(int)
-    for key in forms:
-        for word in set(key.split()):
-            counts[word] += 1
-    return counts
-
-
 def _is_slip(wrong: str, right: str, words: Mapping[str, int]) -> bool:
     """Whether one letter differs, inside a long word of no other name: not its first or last letter, and no digit."""
-    left, other = wrong.split(), right.split()
-    if len(left) != len(other) or OSA.distance(wrong, right) != 1:
+    if wrong.count(" ") != right.count(" ") or OSA.distance(wrong, right) != 1:
         return False
-    pairs = [(a, b) for a, b in zip(left, other, strict=True) if a != b]
+    pairs = [(a, b) for a, b in zip(wrong.split(), right.split(), strict=True) if a != b]
     if len(pairs) != 1:
         return False
-    a, b = pairs[0]
+    [(a, b)] = pairs
     long = min(len(a), len(b)) >= _LONG - 3
     return long and a[0] == b[0] and a[-1] == b[-1] and words[a] == 1 and not any(c.isdigit() for c in a + b)
 
 
-def _find_families(names: ResolvedNames, forms: dict[str, Form]) -> None:
+def _find_families(names: ResolvedNames) -> None:
     """Titles that qualify a shorter name: "Brother (Pearl Jam song)", "Paris, Texas". The short name becomes a form."""
     families: dict[str, list[str]] = defaultdict(list)
     short: dict[str, str] = {}
@@ -236,7 +226,7 @@ def _find_families(names: ResolvedNames, forms: dict[str, Form]) -> None:
             names.qualifiers[key] = frozenset(key.split()) - frozenset(base_key.split())
     names.families = {base: keys for base, keys in families.items() if len(keys) <= _FAMILY}
     for base in names.families:
-        form = forms.setdefault(base, Form(base))
+        form = names.forms.setdefault(base, Form(base))
         form.kinds.add("short")
         form.variants[short[base]] += 1
 

@@ -5,33 +5,30 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Literal
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.pieces import Piece, Reading
+from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 from thinkgraph.ingest.readers.files import PassageRow, read_passages
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.kb_files import is_knowledge_base
 from thinkgraph.tools.linking.names import well_formed
 
-Kind = Literal["text", "markdown", "html", "pdf", "rows"]
-
-SUFFIXES: dict[str, Kind] = {
-    ".txt": "text",
-    ".text": "text",
-    ".md": "markdown",
-    ".markdown": "markdown",
-    ".html": "html",
-    ".htm": "html",
-    ".xhtml": "html",
-    ".pdf": "pdf",
-    ".jsonl": "rows",
-    ".ndjson": "rows",
+_READERS: dict[str, Callable[[Path, str | None], Reading]] = {
+    ".txt": read_text,
+    ".text": read_text,
+    ".md": read_markdown,
+    ".markdown": read_markdown,
+    ".html": read_html,
+    ".htm": read_html,
+    ".xhtml": read_html,
+    ".pdf": read_pdf,
 }
-_BLOCK = 1 << 20
+_ROWS = (".jsonl", ".ndjson")
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,11 +39,12 @@ class Source:
     """The file's path, beginning with the name of the given folder; a row's own id."""
     file: str
     """The file it is in, named like an id."""
-    kind: Kind
+    line: int
+    """Of a row; 0 for a file."""
     content: str
     """Hash of the file or row. A document changed if it changed."""
-    path: Path | None = None
-    row: PassageRow | None = None
+    read: Callable[[str | None], Reading]
+    """Opens it, given the encoding of files that are not UTF-8. Raises `UnreadableError`, also while pieces are iterated."""
 
 
 def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[Path, str]]:
@@ -66,120 +64,87 @@ def names_of(paths: Sequence[Path], known: Collection[str] = ()) -> list[tuple[P
     return found
 
 
-def find_sources(paths: Sequence[Path], rejects: Rejects, known: Collection[str] = ()) -> Iterator[Source]:
-    """Every document under the paths, in the order of names. What cannot be used is reported and skipped.
-
-    Args:
-        paths: files and folders.
-        rejects: receives what is no document, and why.
-        known: ids of documents that were read before, see `names_of`.
-
-    Raises:
-        KnowledgeError: a given path does not exist.
-    """
-    for path in paths:
-        if not path.exists():
-            raise KnowledgeError(f"there is no file or folder {path} (given as documents)")
+def find_sources(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[Source]:
+    """Every document under the paths (see `names_of`), in the order of names. What cannot be used goes to `rejects`."""
     seen: dict[str, str] = {}
-    for file, name in _Files(names_of(paths, known), rejects).found():
-        for source in _documents(file, name, rejects):
+    for path, name in _files(named, rejects):
+        for source in _documents(path, name, rejects):
             if source.id in seen:
                 where = f"the id {source.id[:80]!r} was used before ({seen[source.id]})"
-                rejects.note(source.file, source.row.line if source.row else 0, where, kind="duplicate id")
+                rejects.note(source.file, source.line, where, kind="duplicate id")
             else:
                 seen[source.id] = source.file
                 yield source
 
 
-class _Files:
-    """The files below some paths, each with its name."""
-
-    def __init__(self, named: Sequence[tuple[Path, str]], rejects: Rejects) -> None:
-        self._named = named
-        self._roots = [path for path, _ in named]
-        self._rejects = rejects
-        self._visited: set[tuple[int, int]] = set()
-
-    def found(self) -> Iterator[tuple[Path, str]]:
-        for named in self._named:
-            stack = [named]
-            while stack:
-                path, name = stack.pop()
-                if path.is_dir():
-                    stack += reversed(self._entries(path, name))
-                else:
-                    yield path, name
-
-    def _entries(self, folder: Path, name: str) -> list[tuple[Path, str]]:
-        """The entries of a folder, in the order of names; none if the folder was read before."""
+def _files(named: Sequence[tuple[Path, str]], rejects: Rejects) -> Iterator[tuple[Path, str]]:
+    """The files below some paths, each with its name. No folder is read twice."""
+    visited: set[tuple[int, int]] = set()
+    stack = [*reversed(named)]
+    while stack:
+        path, name = stack.pop()
+        if not path.is_dir():
+            yield path, name
+            continue
+        entries: list[os.DirEntry[str]] = []
         try:
-            about = folder.stat()
-            if (about.st_dev, about.st_ino) in self._visited:
-                self._rejects.note(name, 0, "is a folder that was read before, by another name", kind="not read")
-                return []
-            self._visited.add((about.st_dev, about.st_ino))
-            if is_knowledge_base(folder):
-                self._rejects.note(name, 0, "is a knowledge base, no document", kind="not read")
-                return []
-            entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
+            about = path.stat()
+            if (about.st_dev, about.st_ino) in visited:
+                rejects.note(name, 0, "is a folder that was read before, by another name", kind="not read")
+            elif is_knowledge_base(path):
+                rejects.note(name, 0, "is a knowledge base, no document", kind="not read")
+            else:
+                entries = sorted(os.scandir(path), key=lambda entry: entry.name)
+            visited.add((about.st_dev, about.st_ino))
         except OSError as error:
-            self._rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
-            return []
-        return [
-            (Path(entry.path), inner)
-            for entry in entries
-            if not entry.name.startswith(".") and self._is_wanted(entry, inner := well_formed(f"{name}/{entry.name}"))
-        ]
+            rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
+        inside = []
+        for entry in entries:
+            inner = well_formed(f"{name}/{entry.name}")
+            if entry.name.startswith("."):
+                continue
+            if refused := _refused(entry, [root for root, _ in named]):
+                rejects.note(inner, 0, refused, kind="not read")
+            else:
+                inside.append((Path(entry.path), inner))
+        stack += reversed(inside)
 
-    def _is_wanted(self, entry: os.DirEntry[str], name: str) -> bool:
-        try:
-            if entry.is_symlink():
-                target = Path(entry.path).resolve()
-                # A target below a given path is read at its own place. A target above one would be read for ever.
-                if target.exists() and any(
-                    target.is_relative_to(root) or root.is_relative_to(target) for root in self._roots
-                ):
-                    self._rejects.note(name, 0, "is a link to what is read by its own name", kind="not read")
-                    return False
-            if entry.is_dir() or entry.is_file():
-                return True
-            reason = "is a link to nothing" if entry.is_symlink() else "is neither a file nor a folder"
-        except (OSError, RuntimeError) as error:
-            reason = f"cannot be read: {getattr(error, 'strerror', None) or error}"
-        self._rejects.note(name, 0, reason, kind="not read")
-        return False
+
+def _refused(entry: os.DirEntry[str], roots: Sequence[Path]) -> str:
+    """Why an entry of a folder is neither read nor searched; empty if it is."""
+    try:
+        if entry.is_symlink():
+            target = Path(entry.path).resolve()
+            # A target below a given path is read at its own place. A target above one would be read for ever.
+            if target.exists() and any(target.is_relative_to(root) or root.is_relative_to(target) for root in roots):
+                return "is a link to what is read by its own name"
+        if entry.is_dir() or entry.is_file():
+            return ""
+        return "is a link to nothing" if entry.is_symlink() else "is neither a file nor a folder"
+    except (OSError, RuntimeError) as error:
+        return f"cannot be read: {getattr(error, 'strerror', None) or error}"
 
 
 def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
-    kind = SUFFIXES.get(path.suffix.lower())
-    if kind is None:
-        known = ", ".join(sorted(SUFFIXES))
-        rejects.note(name, 0, f"is of no known type ({known})", kind="not read")
-        return
+    suffix = path.suffix.lower()
     try:
-        if kind != "rows":
-            content = _hash_of(path)
-            if content is None:
-                rejects.note(name, 0, "is empty", kind="not read")
+        if reader := _READERS.get(suffix):
+            with path.open("rb") as stream:
+                content = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16)).hexdigest()
+            if path.stat().st_size:
+                yield Source(name, name, 0, content, partial(reader, path))
             else:
-                yield Source(name, name, kind, content, path=path)
-            return
-        for row in read_passages(path, rejects):
-            yield Source(row.id, name, kind, _hash_row(row), row=row)
+                rejects.note(name, 0, "is empty", kind="not read")
+        elif suffix in _ROWS:
+            for row in read_passages(path, rejects):
+                yield Source(row.id, name, row.line, _hash_row(row), partial(_read_row, row))
+        else:
+            known = ", ".join(sorted((*_READERS, *_ROWS)))
+            rejects.note(name, 0, f"is of no known type ({known})", kind="not read")
     except OSError as error:
         rejects.note(name, 0, f"cannot be read: {error.strerror or error}", kind="not read")
     except KnowledgeError as error:
         rejects.note(name, 0, str(error).removeprefix(f"{path} "), kind="not read")
-
-
-def _hash_of(path: Path) -> str | None:
-    digest = hashlib.blake2b(digest_size=16)
-    size = 0
-    with path.open("rb") as stream:
-        while block := stream.read(_BLOCK):
-            digest.update(block)
-            size += len(block)
-    return digest.hexdigest() if size else None
 
 
 def _hash_row(row: PassageRow) -> str:
@@ -187,25 +152,5 @@ def _hash_row(row: PassageRow) -> str:
     return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).hexdigest()
 
 
-def read_source(source: Source, encoding: str | None) -> Reading:
-    """Open one document.
-
-    Raises:
-        UnreadableError: it cannot be read. Also raised while its pieces are iterated.
-    """
-    if source.row is not None:
-        row = source.row
-        return Reading(row.title, tuple(row.entities or ()), iter([Piece(row.section, row.text, 0)]))
-    if source.path is None:
-        raise AssertionError("a document is a file or a row")
-    from thinkgraph.ingest.documents import readers
-
-    match source.kind:
-        case "markdown":
-            return readers.read_markdown(source.path, encoding)
-        case "html":
-            return readers.read_html(source.path, encoding)
-        case "pdf":
-            return readers.read_pdf(source.path)
-        case _:
-            return readers.read_text(source.path, encoding)
+def _read_row(row: PassageRow, _encoding: str | None) -> Reading:
+    return Reading(row.title, tuple(row.entities or ()), iter([Piece(row.section, row.text, 0)]))

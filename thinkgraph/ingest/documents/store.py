@@ -10,10 +10,8 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import TracebackType
 from typing import Any, Self
 
 from typing_extensions import TypedDict
@@ -117,21 +115,13 @@ class DocumentStore:
     def __enter__(self) -> Self:
         return self
 
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    @contextmanager
-    def together(self) -> Iterator[None]:
-        """A transaction: all writes in the block, or none."""
+    def _all_or_nothing(self) -> sqlite3.Connection:
+        """Begin a transaction, which ends with the `with` block over what is returned."""
         self._db.execute("BEGIN IMMEDIATE")
-        try:
-            yield
-        except BaseException:
-            self._db.execute("ROLLBACK")
-            raise
-        self._db.execute("COMMIT")
+        return self._db
 
     def meta(self, key: str) -> str:
         """A value of the table `meta`; empty if there is none."""
@@ -144,7 +134,7 @@ class DocumentStore:
 
     def content(self, identifier: str) -> str:
         """Hash of what a document was read from; empty if it is unknown or could not be read."""
-        row = self._db.execute("SELECT content FROM document WHERE id = ?", (clean(identifier),)).fetchone()
+        row = self._db.execute("SELECT content FROM document WHERE id = ?", (identifier,)).fetchone()
         return str(row[0]) if row else ""
 
     def put(self, source: Source, content: str, reading: Reading, size: int) -> None:
@@ -159,47 +149,45 @@ class DocumentStore:
         Raises:
             UnreadableError: it cannot be read to its end, or holds no words.
         """
-        with self.together():
+        with self._all_or_nothing() as db:
             number = self._number(source)
-            known = self._kept_extractions(number)
-            self._db.execute("DELETE FROM passage WHERE document = ?", (number,))
-            self._db.execute("DELETE FROM extraction WHERE document = ?", (number,))
+            known = {
+                (section, text): kept
+                for section, text, *kept in db.execute(
+                    "SELECT p.section, p.text, e.key, e.found, e.tries, e.problem FROM extraction e"
+                    " JOIN passage p USING (document, number) WHERE e.document = ?",
+                    (number,),
+                )
+            }
+            db.execute("DELETE FROM passage WHERE document = ?", (number,))
+            db.execute("DELETE FROM extraction WHERE document = ?", (number,))
             digest = hashlib.blake2b(digest_size=16)
             count = 0
             for count, one in enumerate(cut(reading, size), start=1):
                 row = (number, count, clean(one.section[:_LONGEST]), one.start, one.end, clean(one.text))
-                self._db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
+                db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
                 digest.update(json.dumps([row[2], row[5]]).encode())
                 if kept := known.get((row[2], row[5])):
                     # The same words as before keep what was extracted, wherever they stand now.
-                    self._db.execute("INSERT INTO extraction VALUES (?, ?, ?, ?, ?, ?)", (number, count, *kept))
+                    db.execute("INSERT INTO extraction VALUES (?, ?, ?, ?, ?, ?)", (number, count, *kept))
             if not count:
                 raise UnreadableError("holds no words")
             # Some titles are known only at the end.
             title = " ".join(clean(reading.title[:_LONGEST]).split())
             digest.update(json.dumps(title).encode())
-            entities = json.dumps([clean(name) for name in reading.entities], ensure_ascii=False)
-            self._db.execute(
+            entities = json.dumps(reading.entities, ensure_ascii=False)
+            db.execute(
                 "UPDATE document SET file = ?, title = ?, content = ?, words = ?, entities = ?, problem = '' WHERE no = ?",
-                (clean(source.file), title, content, digest.digest(), entities, number),
+                (source.file, title, content, digest.digest(), entities, number),
             )
 
     def _number(self, source: Source) -> int:
         self._db.execute(
             "INSERT OR IGNORE INTO document (id, file, title, content, words, entities, problem)"
             " VALUES (?, ?, '', '', x'', '[]', '')",
-            (clean(source.id), clean(source.file)),
+            (source.id, source.file),
         )
-        row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(source.id),)).fetchone()
-        return int(row[0])
-
-    def _kept_extractions(self, number: int) -> dict[tuple[str, str], tuple[Any, ...]]:
-        rows = self._db.execute(
-            "SELECT p.section, p.text, e.key, e.found, e.tries, e.problem FROM extraction e"
-            " JOIN passage p USING (document, number) WHERE e.document = ?",
-            (number,),
-        )
-        return {(row[0], row[1]): row[2:] for row in rows}
+        return int(self._db.execute("SELECT no FROM document WHERE id = ?", (source.id,)).fetchone()[0])
 
     def fail(self, source: Source, problem: str) -> bool:
         """Record that a document could not be read. An old version of it is kept, and True is returned."""
@@ -210,24 +198,16 @@ class DocumentStore:
         return False
 
     def remove(self, identifiers: Iterable[str]) -> None:
-        """Remove documents, all of them or none. Unknown ids are ignored."""
-        with self.together():
-            for identifier in identifiers:
-                row = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
-                for table, column in (("extraction", "document"), ("passage", "document"), ("document", "no")):
-                    self._db.execute(f"DELETE FROM {table} WHERE {column} = ?", row or (-1,))
+        """Remove documents, all of them or none."""
+        ids = [(identifier,) for identifier in identifiers]
+        with self._all_or_nothing() as db:
+            for table in ("extraction", "passage"):
+                db.executemany(f"DELETE FROM {table} WHERE document = (SELECT no FROM document WHERE id = ?)", ids)
+            db.executemany("DELETE FROM document WHERE id = ?", ids)
 
     def is_sound(self) -> bool:
         """Whether SQLite's quick check finds no damage."""
-        try:
-            return bool(self._db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
-        except sqlite3.DatabaseError:
-            return False
-
-    def keep_only(self, identifiers: set[str]) -> None:
-        """Remove all documents but these."""
-        kept = {clean(identifier) for identifier in identifiers}
-        self.remove([i for (i,) in self._db.execute("SELECT id FROM document").fetchall() if i not in kept])
+        return bool(self._db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
 
     def chunks(self, *, of: str = "") -> Iterator[Chunk]:
         """The passages of all documents in use (of copies, one), grouped by document, in the order of their ids."""
@@ -235,7 +215,7 @@ class DocumentStore:
         rows = self._db.execute(
             "SELECT d.id, d.title, d.entities, p.section, p.first, p.last, p.text FROM document d"
             f" JOIN passage p ON p.document = d.no WHERE {_USED} {only} ORDER BY d.id, p.number",
-            (clean(of),) if of else (),
+            (of,) if of else (),
         )
         for identifier, title, entities, section, first, last, text in rows:
             yield Chunk(
@@ -256,7 +236,7 @@ class DocumentStore:
         rows = self._db.execute(
             "SELECT e.number, e.key, e.found, e.tries, e.problem FROM extraction e"
             " JOIN document d ON d.no = e.document WHERE d.id = ?",
-            (clean(identifier),),
+            (identifier,),
         )
         return {
             number - 1: Extracted(key, json.loads(found) if found else None, tries, problem)
@@ -267,23 +247,22 @@ class DocumentStore:
         """Whether there is a usable reply of a model to any passage."""
         return self._db.execute("SELECT 1 FROM extraction WHERE found IS NOT NULL LIMIT 1").fetchone() is not None
 
-    def put_extracted(self, identifier: str, found: dict[int, Extracted]) -> None:
-        """Write what was extracted from passages of a document, by the passage's place in it (from 0)."""
-        with self.together():
-            (number,) = self._db.execute("SELECT no FROM document WHERE id = ?", (clean(identifier),)).fetchone()
-            self._db.executemany(
-                "INSERT OR REPLACE INTO extraction VALUES (?, ?, ?, ?, ?, ?)",
-                [
-                    (
-                        number,
-                        place + 1,
-                        one.key,
-                        json.dumps(one.found, ensure_ascii=False) if one.found is not None else None,
-                        one.tries,
-                        one.problem,
-                    )
-                    for place, one in found.items()
-                ],
+    def put_extracted(self, found: Iterable[tuple[str, int, Extracted]]) -> None:
+        """Write what was extracted from passages, given by their documents and places in them (from 0)."""
+        rows = [
+            (
+                place + 1,
+                one.key,
+                json.dumps(one.found, ensure_ascii=False) if one.found is not None else None,
+                one.tries,
+                one.problem,
+                document,
+            )
+            for document, place, one in found
+        ]
+        with self._all_or_nothing() as db:
+            db.executemany(
+                "INSERT OR REPLACE INTO extraction SELECT no, ?, ?, ?, ?, ? FROM document WHERE id = ?", rows
             )
 
     def facts(self) -> Iterator[DocumentFacts]:

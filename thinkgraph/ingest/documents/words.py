@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, field
+from bisect import bisect_right
+from dataclasses import dataclass
 from functools import lru_cache
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
@@ -116,9 +117,13 @@ class Analysis:
 
     text: str
     words: list[Token]
-    sentences: list[int]
-    """The sentence (from 0) of each word."""
-    quotes: list[tuple[int, int]] = field(default_factory=list)
+    sentences: list[list[Token]]
+    quotes: list[tuple[int, int]]
+    """Offsets of what stands in quotation marks."""
+
+    def joined(self, place: int) -> bool:
+        """Whether a word may be of one name with the word before it, by what stands between them."""
+        return JOINT.fullmatch(self.text, self.words[place - 1].end, self.words[place].start) is not None
 
 
 @lru_cache(maxsize=200_000)
@@ -152,18 +157,18 @@ def analyse(text: str) -> Analysis:
     words = split_words(text)
     quotes = [match.span(match.lastindex or 0) for match in _QUOTED.finditer(text)]
     ends = _sentence_ends(text, words)
-    sentences: list[int] = []
-    number, at, before = 0, 0, -1
     inside = {start for start, _ in quotes}
+    sentences: list[list[Token]] = []
+    before = -1
     for place, word in enumerate(words):
-        while at < len(ends) and ends[at] <= word.start:
-            at += 1
-            number = at
-        word.opens = number != before or any(s in inside for s in range(max(0, word.start - 1), word.start + 1))
+        number = bisect_right(ends, word.start)
+        if number != before:
+            sentences.append([])
+        sentences[-1].append(word)
+        word.opens = number != before or not inside.isdisjoint((word.start - 1, word.start))
         if place and not word.opens and text[words[place - 1].end : word.start].strip() in {":", ";"}:
             word.opens = True
         before = number
-        sentences.append(number)
     return Analysis(text, words, sentences, quotes)
 
 
@@ -175,18 +180,14 @@ def _sentence_ends(text: str, words: list[Token]) -> list[int]:
         if found.group()[0] == "." and len(found.group()) == 1:
             while at < len(words) and words[at].end < found.start():
                 at += 1
-            word = words[at] if at < len(words) and words[at].end == found.start() else None
-            follows = words[at + 1] if word is not None and at + 1 < len(words) else None
-            if word is not None and _goes_on(word, follows):
+            if at < len(words) and words[at].end == found.start() and _goes_on(*words[at : at + 2]):
                 continue
         ends.append(found.end())
     return ends
 
 
-def _goes_on(word: Token, follows: Token | None) -> bool:
+def _goes_on(word: Token, follows: Token | None = None) -> bool:
     """Whether a full stop after `word` ends an abbreviation or an initial, not the sentence."""
-    if len(word.text) == 1 and word.text.isupper() and word.text != "I":
-        return True
-    if word.key in ABBREVIATIONS:
+    if (len(word.text) == 1 and word.text.isupper() and word.text != "I") or word.key in ABBREVIATIONS:
         return True
     return follows is not None and follows.text[0].islower()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from hashlib import blake2b
 from itertools import islice
 from pathlib import Path
@@ -17,19 +17,11 @@ _BATCH = 500
 _NAMESAKES = 10
 
 
-@dataclass
-class LinkCounts:
-    """How many passages were tied to at least one entity, and how many to none."""
-
-    linked: int = 0
-    not_linked: int = 0
-
-
 def linked_passages(
-    graph: GraphStore, rows: Iterable[tuple[Path, PassageRow]], rejects: Rejects, counts: LinkCounts
+    graph: GraphStore, rows: Iterable[tuple[Path, PassageRow]], rejects: Rejects, counts: Counter[str]
 ) -> Iterator[Passage]:
     """The passages with the ids of their entities. A second passage under an id is reported and left out; a passage
-    about no known entity is kept.
+    about no known entity is kept, and `counts["not linked"]` goes up.
     """
     seen: set[bytes] = set()  # digests, so that millions of long ids stay small
     stream = iter(rows)
@@ -46,8 +38,7 @@ def linked_passages(
         found = resolve(graph, {name for names in named for name in names})
         for row, names in zip(kept, named, strict=True):
             entities = list(dict.fromkeys(entity for name in names for entity in found.get(name, ())))
-            counts.linked += bool(entities)
-            counts.not_linked += not entities
+            counts["not linked"] += not entities
             yield {"id": row.id, "entities": entities, "title": row.title, "section": row.section, "text": row.text}
 
 
