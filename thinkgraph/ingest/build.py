@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
@@ -38,8 +38,6 @@ from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
-Role = Literal["triples", "wikidata", "passages", "aliases", "entities"]
-
 MOST_ENTITIES = 50_000
 """Entities encoded at most, those with the most triples: some minutes of work, however large the graph is."""
 
@@ -58,7 +56,6 @@ class BuildReport:
     """How many, by kind: `malformed`, `duplicate id`, `unknown entity`."""
     examples: Sequence[Reject]
     """The first of each kind, 1,000 at most; also in the folder's `build_report.jsonl`."""
-    entities_without_triples: int
     notes: Sequence[str]
     """What went otherwise than wished and does no harm, one line each."""
     resumed: bool
@@ -115,24 +112,23 @@ def build_kb(
         raise UsageError(
             "a knowledge base needs a file of triples (--triples, --wikidata), or documents to make a graph of (--documents)"
         )
-    with writing(target):
-        refuse_target(target, replace=replace)
-        build = Build(
-            started=time.monotonic(),
-            inputs=Inputs(triples, wikidata, passages, aliases, entities, progress),
-            name=(name or target.name).strip() or target.name,
-            embedder=embedder,
-            languages=tuple(languages),
-            literal_relations=frozenset(literal_relations),
-            detect_literals=detect_literals,
-            index=index,
-            known_vectors=Path(known_vectors).expanduser() if known_vectors else None,
-            rejects=Rejects(strict=strict),
-            progress=progress,
-        )
-        with BuildFolder(target, build.key(strict=strict), replace=replace) as place:
-            report = build.run(place)
-            place.commit()
+    refuse_target(target, replace=replace)
+    build = Build(
+        started=time.monotonic(),
+        inputs=Inputs(triples, passages, aliases, entities, wikidata, progress),
+        name=(name or target.name).strip() or target.name,
+        embedder=embedder,
+        languages=tuple(languages),
+        literal_relations=frozenset(literal_relations),
+        detect_literals=detect_literals,
+        index=index,
+        known_vectors=Path(known_vectors).expanduser() if known_vectors else None,
+        rejects=Rejects(strict=strict),
+        progress=progress,
+    )
+    with writing(target), BuildFolder(target, build.key(strict=strict), replace=replace) as place:
+        report = build.run(place)
+        place.commit()
     return report
 
 
@@ -142,25 +138,21 @@ class Inputs:
     def __init__(
         self,
         triples: Sequence[Path | str],
-        wikidata: Sequence[Path | str],
         passages: Sequence[Path | str],
         aliases: Path | str | None,
         entities: Path | str | None,
-        progress: Progress,
+        wikidata: Sequence[Path | str] = (),
+        progress: Progress = no_progress,
     ) -> None:
-        self.triples = [Path(path).expanduser() for path in triples]
-        self.wikidata = [Path(path).expanduser() for path in wikidata]
-        self.passages = [Path(path).expanduser() for path in passages]
-        self.aliases = Path(aliases).expanduser() if aliases else None
-        self.entities = Path(entities).expanduser() if entities else None
-        roles: dict[Role, Sequence[Path | None]] = {
-            "triples": self.triples,
-            "wikidata": self.wikidata,
-            "entities": [self.entities],
-            "aliases": [self.aliases],
-            "passages": self.passages,
+        roles: dict[str, Sequence[Path | str]] = {
+            "triples": triples,
+            "wikidata": wikidata,
+            "entities": [entities] if entities else [],
+            "aliases": [aliases] if aliases else [],
+            "passages": passages,
         }
-        given = [(role, path) for role, paths in roles.items() for path in paths if path]
+        self.paths = {role: [Path(path).expanduser() for path in paths] for role, paths in roles.items()}
+        given = [(role, path) for role, paths in self.paths.items() for path in paths]
         self.passage_lines = 0
         self.files: list[InputFile] = []
         for number, (role, path) in enumerate(given):
@@ -168,7 +160,7 @@ class Inputs:
             self.files.append(self._hashed(role, path))
         progress("inputs", len(given), len(given))
 
-    def _hashed(self, role: Role, path: Path) -> InputFile:
+    def _hashed(self, role: str, path: Path) -> InputFile:
         if path.is_dir():
             raise KnowledgeError(f"{path} is a folder; name a file for the {role}")
         digest = hashlib.blake2b(digest_size=16)
@@ -190,7 +182,7 @@ class Inputs:
     @property
     def total_passages(self) -> int | None:
         """About how many passages there are; None where a file is packed."""
-        return None if any(path.suffix == ".gz" for path in self.passages) else self.passage_lines
+        return None if any(path.suffix == ".gz" for path in self.paths["passages"]) else self.passage_lines
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -233,7 +225,7 @@ class Build:
         """Make what the working folder does not hold yet."""
         counts = self._stage(place, "graph", lambda: self._graph(place))
         remove_load(place.work / kb_files.GRAPH)
-        text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.passages else None
+        text = self._stage(place, "text", lambda: self._text(place.work)) if self.inputs.paths["passages"] else None
         linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
             report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
@@ -247,7 +239,6 @@ class Build:
             manifest=manifest,
             rejected=dict(self.rejects.counts),
             examples=self.rejects.kept,
-            entities_without_triples=counts["entities_without_triples"],
             notes=self.notes,
             resumed=place.resumed,
             seconds=time.monotonic() - self.started,
@@ -258,6 +249,7 @@ class Build:
     ) -> KbManifest:
         stores = [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES] * bool(linking)
         files = [kb_files.GRAPH, *stores, *[kb_files.DOCUMENTS] * bool(self.documents)]
+        spec = "bundled" if self.embedder is None else self.embedder if isinstance(self.embedder, str) else None
         manifest: KbManifest = {
             "format": kb_files.KB_FORMAT,
             "name": self.name,
@@ -266,7 +258,7 @@ class Build:
             "graph": {key: value for key, value in counts.items() if isinstance(value, int)},
             "text": text,
             "linking": linking,
-            "embedder": self._model() if self._encodes else None,
+            "embedder": {"name": self._encoder.name, "spec": spec} if self._encodes else None,
             "literal_relations": counts["literal_relations"],
             "inputs": [] if self.documents else self.inputs.files,
             "files": {file: (work / file).stat().st_size for file in files},
@@ -291,10 +283,10 @@ class Build:
         return done["result"]
 
     def _graph(self, place: BuildFolder) -> GraphCounts:
-        path, inputs, rejects = place.work / kb_files.GRAPH, self.inputs, self.rejects
-        aliases = read_aliases(inputs.aliases, rejects) if inputs.aliases else {}
+        path, inputs = place.work / kb_files.GRAPH, self.inputs.paths
+        aliases = read_aliases(inputs["aliases"][0], self.rejects) if inputs["aliases"] else {}
         meta = {"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)}
-        if inputs.wikidata or any(map(rdf_form, inputs.triples)):
+        if inputs["wikidata"] or any(map(rdf_form, inputs["triples"])):
             # What these files say of entities is kept only until the graph is written: both are one stage.
             with Facts(said := place.work / "facts.part", Languages(self.languages)) as facts:
                 state = self._triples(path, facts, place.work)
@@ -305,41 +297,40 @@ class Build:
             state = self._stage(place, "triples", lambda: self._triples(path, None, place.work))
             counts, unknown = write_graph(path, state, meta=meta, aliases=aliases, progress=self.progress)
         for key in unknown:
-            if inputs.aliases:
-                rejects.add(
-                    inputs.aliases, 0, f"{key_label(key)[:80]!r} names no entity, or several", kind="unknown entity"
-                )
+            reason = f"{key_label(key)[:80]!r} names no entity, or several"
+            for file in inputs["aliases"]:
+                self.rejects.add(file, 0, reason, kind="unknown entity")
         return counts
 
     def _triples(self, path: Path, facts: Facts | None, work: Path) -> LoadState:
-        inputs = self.inputs
+        inputs = self.inputs.paths
         with TripleLoader(path, progress=self.progress) as loader:
             for batches in self._batches(facts, work):
                 loader.add(batches, literal_relations=self.literal_relations)
             if not loader.rows:
-                names = ", ".join(path.name for path in (*inputs.triples, *inputs.wikidata))
+                names = ", ".join(path.name for path in (*inputs["triples"], *inputs["wikidata"]))
                 first = next((f"line {r['line']} {r['reason']}" for r in self.rejects.kept), "no rows")
                 raise KnowledgeError(f"no triple could be read from {names}: {first}")
             # A file of entities says more than the triples' own files, so it comes last.
             if facts is not None:
                 loader.describe(facts.rows())
-            if inputs.entities:
-                loader.describe(read_entities(inputs.entities, self.rejects))
+            for file in inputs["entities"]:
+                loader.describe(read_entities(file, self.rejects))
             return loader.finish(detect_literals=self.detect_literals)
 
     def _batches(self, facts: Facts | None, work: Path) -> Iterator[Iterable[TripleBatch]]:
         """The triples of each file; what RDF and dumps say of entities beside them goes to `facts`."""
-        for number, path in enumerate(self.inputs.triples):
+        for number, path in enumerate(self.inputs.paths["triples"]):
             if facts is not None and rdf_form(path):
                 yield in_batches(read_rdf(path, facts, self.rejects, number=number))
             else:
                 yield read_triples(path, self.rejects)
-        if facts is not None and self.inputs.wikidata:
-            yield in_batches(read_wikidata(self.inputs.wikidata, facts, self.rejects, work))
+        if facts is not None and self.inputs.paths["wikidata"]:
+            yield in_batches(read_wikidata(self.inputs.paths["wikidata"], facts, self.rejects, work))
 
     @property
     def _encodes(self) -> bool:
-        return self.index or bool(self.inputs.passages)
+        return self.index or bool(self.inputs.paths["passages"])
 
     @cached_property
     def _encoder(self) -> Embedder:
@@ -349,13 +340,9 @@ class Build:
         embedder: Embedder = load_embedder(self.embedder)
         if self.known_vectors is None:
             return embedder
-        from thinkgraph.ingest.readers.known import KnownVectors, ReusingEmbedder
+        from thinkgraph.ingest.readers.known import ReusingEmbedder
 
-        return ReusingEmbedder(embedder, KnownVectors.load(self.known_vectors))
-
-    def _model(self) -> dict[str, str | None]:
-        spec = "bundled" if self.embedder is None else self.embedder if isinstance(self.embedder, str) else None
-        return {"name": self._encoder.name, "spec": spec}
+        return ReusingEmbedder(embedder, self.known_vectors)
 
     def _text(self, work: Path) -> TextCounts:
         from thinkgraph.ingest.passages import build_text
@@ -363,7 +350,7 @@ class Build:
 
         counts: Counter[str] = Counter()
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
-            rows = ((path, row) for path in self.inputs.passages for row in read_passages(path, self.rejects))
+            rows = ((path, row) for path in self.inputs.paths["passages"] for row in read_passages(path, self.rejects))
             info = build_text(
                 work / kb_files.TEXT,
                 _at_least_one(linked_passages(graph, rows, self.rejects, counts)),

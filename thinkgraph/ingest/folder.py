@@ -188,12 +188,13 @@ def refuse_target(target: Path, *, replace: bool, kind: FolderKind = KNOWLEDGE_B
     """Raise `KnowledgeError` if a build must not touch what is at `target`."""
     if not target.name:
         raise KnowledgeError(f"{target} cannot be {kind.what}; name a new folder")
-    if target.exists() and not target.is_dir():
-        raise KnowledgeError(f"{target} is a file; name a folder for {kind.what.replace('a ', 'the ', 1)}")
-    if not target.exists() or not any(target.iterdir()):
-        return
-    if not kind.is_one(target):
-        raise KnowledgeError(f"{target} is not empty and not {kind.what}; name a new folder")
+    with writing(target):
+        if target.exists() and not target.is_dir():
+            raise KnowledgeError(f"{target} is a file; name a folder for {kind.what.replace('a ', 'the ', 1)}")
+        if not target.exists() or not any(target.iterdir()):
+            return
+        if not kind.is_one(target):
+            raise KnowledgeError(f"{target} is not empty and not {kind.what}; name a new folder")
     if not replace:
         raise KnowledgeError(f"{target} is {kind.what} already; add --replace to make it anew, or name another")
 

@@ -8,16 +8,16 @@ import shutil
 import sqlite3
 from contextlib import closing
 from itertools import islice
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.folder import writing
 from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
 from thinkgraph.tools.sqlite.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
+    from collections.abc import Iterable
     from pathlib import Path
 
     from thinkgraph.state.knowledge import Passage, TextInfo
@@ -26,13 +26,6 @@ if TYPE_CHECKING:
 
 _BATCH = 256
 """Passages per commit: what a killed build loses, a few seconds of encoding."""
-
-
-class _Row(NamedTuple):
-    no: int
-    content: bytes
-    embedded: bytes
-    entities: list[str]
 
 
 def build_text(
@@ -49,12 +42,11 @@ def build_text(
 
     Resumable: the work goes to a file beside `path`, committed every few hundred passages and moved into place at the
     end, so that readers never see half a store. Started again, it embeds only what neither the unfinished file nor the
-    finished store holds with the same title and text. Passages that no longer come are removed. Identical passages
-    under one id are merged, their entities united.
+    finished store holds with the same title and text. Passages that no longer come are removed.
 
     Args:
         path: The file to write, by custom `text.sqlite`.
-        passages: Read once, streamed; ids must be unique, texts may hold anything.
+        passages: Read once, streamed; ids must be unique, and texts what SQLite can keep (see `clean`).
         embedder: Makes the vectors, of "title: text"; longer texts get one vector per window.
         progress: Told of every batch.
         total: How many passages will come, if known.
@@ -65,30 +57,31 @@ def build_text(
         What the store now says about itself. The fingerprint depends on content and embedder, not on order.
 
     Raises:
-        KnowledgeError: The file cannot be written, two passages share an id, or the embedder fails.
+        KnowledgeError: The file cannot be written, or the embedder fails.
     """
     working = path.with_name(path.name + ".building")
-    try:
+    with writing(path):
         path.parent.mkdir(parents=True, exist_ok=True)
         if not working.exists() and path.exists():
             shutil.copyfile(path, working)
         with closing(_open(working)) as connection:
             _prepare(connection, embedder.name, name or path.resolve().parent.name)
-            _write_all(connection, passages, embedder, lambda done: progress(stage, done, total))
+            stream = iter(passages)
+            done = 0
+            progress(stage, done, total)
+            while batch := list(islice(stream, _BATCH)):
+                connection.execute("BEGIN")
+                with connection:
+                    _write(connection, batch, embedder)
+                done += len(batch)
+                progress(stage, done, total)
             info = _finish(connection)
         working.replace(path)
-    except (OSError, sqlite3.Error) as error:
-        reason = getattr(error, "strerror", None) or error
-        raise KnowledgeError(f"cannot write {path}: {reason}; mend that and run the same command again") from error
     return info
 
 
-def embedded_text(passage: Passage) -> str:
-    """The text a passage's vector is made from where it fits the encoder's window: its title, a colon, the text."""
-    return _prefix(passage) + passage["text"]
-
-
-def _prefix(passage: Passage) -> str:
+def title_prefix(passage: Passage) -> str:
+    """What stands before the text of a passage where it is encoded: its title and a colon."""
     title = passage["title"].strip()
     # Many corpora repeat the title at the head of every passage; once is enough.
     return f"{title}: " if title and not passage["text"].startswith(title) else ""
@@ -114,7 +107,8 @@ def _open(working: Path) -> sqlite3.Connection:
 def _prepare(connection: sqlite3.Connection, embedder: str, name: str) -> None:
     connection.executescript(SCHEMA)
     row = connection.execute("SELECT value FROM meta WHERE key = 'embedder'").fetchone()
-    with _transaction(connection):
+    connection.execute("BEGIN")
+    with connection:
         if row is not None and row[0] != embedder:
             connection.execute("DELETE FROM vectors")
             connection.execute("UPDATE passages SET content = x'', embedded = x''")
@@ -126,118 +120,44 @@ def _prepare(connection: sqlite3.Connection, embedder: str, name: str) -> None:
     connection.execute("CREATE TEMP TABLE seen (no INTEGER PRIMARY KEY)")
 
 
-def _write_all(
-    connection: sqlite3.Connection,
-    passages: Iterable[Passage],
-    embedder: Embedder,
-    told: Callable[[int], None],
-) -> None:
-    stream = iter(passages)
-    done = 0
-    told(0)
-    while batch := list(islice(stream, _BATCH)):
-        with _transaction(connection):
-            _write(connection, _merged(map(_cleaned, batch)), embedder)
-        done += len(batch)
-        told(done)
-
-
-def _cleaned(passage: Passage) -> Passage:
-    try:
-        return {
-            "id": clean(passage["id"]),
-            # `clean` refuses what is no string; a string in place of the list would be taken for its letters.
-            "entities": list(dict.fromkeys(map(clean, _listed(passage["entities"])))),
-            "title": clean(passage["title"]),
-            "section": clean(passage["section"]),
-            "text": clean(passage["text"]),
-        }
-    except (KeyError, TypeError, AttributeError) as error:
-        raise KnowledgeError(f"a passage is malformed ({error}): {str(passage)[:120]!r}") from error
-
-
-def _listed(entities: object) -> list[str]:
-    if isinstance(entities, list | tuple):
-        return list(entities)
-    raise TypeError("`entities` must be a list of ids")
-
-
-def _merged(batch: Iterable[Passage]) -> list[Passage]:
-    by_id: dict[str, Passage] = {}
-    for passage in batch:
-        known = by_id.setdefault(passage["id"], passage)
-        if known is not passage:
-            _same_or_refuse(passage, known)
-            known["entities"] = list(dict.fromkeys([*known["entities"], *passage["entities"]]))
-    return list(by_id.values())
-
-
-def _same_or_refuse(one: Passage, other: Passage) -> None:
-    if any(one[key] != other[key] for key in ("title", "section", "text")):
-        raise KnowledgeError(
-            f"two different passages have the id {one['id'][:80]!r}: give each passage an id of its own"
-        )
-
-
 def _write(connection: sqlite3.Connection, batch: list[Passage], embedder: Embedder) -> None:
-    known = _known(connection, [passage["id"] for passage in batch])
-    seen = {
-        no
-        for (no,) in connection.execute(
-            "SELECT no FROM seen WHERE no IN (SELECT value FROM json_each(?))",
-            (json.dumps([row.no for row in known.values()]),),
-        )
-    }
+    rows = connection.execute(
+        "SELECT id, no, content, embedded FROM passages WHERE id IN (SELECT value FROM json_each(?))",
+        (json.dumps([passage["id"] for passage in batch]),),
+    )
+    known = {id_: numbered for id_, *numbered in rows}
     todo: list[tuple[int, Passage]] = []
     for passage in batch:
-        row = known.get(passage["id"])
-        if row is not None and row.no in seen:
-            _same_or_refuse(passage, _read(connection, row.no))
-            passage["entities"] = list(dict.fromkeys([*row.entities, *passage["entities"]]))
-        content, embedded = _hash(passage, whole=True), _hash(passage, whole=False)
-        if row is None or row.content != content:
-            no = _put(connection, passage, content, embedded, row)
-            if row is None or row.embedded != embedded:
+        no, old_content, old_embedded = known.get(passage["id"], (0, b"", b""))
+        content = _hash(passage["id"], passage["title"], passage["section"], passage["text"], passage["entities"])
+        embedded = _hash(title_prefix(passage), passage["text"])
+        if old_content != content:
+            no = _put(connection, passage, content, embedded)
+            if old_embedded != embedded:
                 todo.append((no, passage))
-        else:
-            no = row.no
-        connection.execute("INSERT OR IGNORE INTO seen VALUES (?)", (no,))
+        connection.execute("INSERT INTO seen VALUES (?)", (no,))
     _embed(connection, todo, embedder)
 
 
-def _known(connection: sqlite3.Connection, ids: list[str]) -> dict[str, _Row]:
-    rows = connection.execute(
-        "SELECT id, no, content, embedded, entities FROM passages WHERE id IN (SELECT value FROM json_each(?))",
-        (json.dumps(ids),),
+def _hash(*parts: object) -> bytes:
+    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
+
+
+def _put(connection: sqlite3.Connection, passage: Passage, content: bytes, embedded: bytes) -> int:
+    """Write a passage, in place of an older one with its id; returns its number."""
+    id_, entities = passage["id"], json.dumps(passage["entities"], ensure_ascii=False)
+    connection.execute(
+        "INSERT INTO passages (id, title, section, text, entities, content, embedded) VALUES (?, ?, ?, ?, ?, ?, ?)"
+        " ON CONFLICT (id) DO UPDATE SET title = excluded.title, section = excluded.section, text = excluded.text,"
+        " entities = excluded.entities, content = excluded.content, embedded = excluded.embedded",
+        (id_, passage["title"], passage["section"], passage["text"], entities, content, embedded),
     )
-    return {row[0]: _Row(row[1], row[2], row[3], json.loads(row[4])) for row in rows}
-
-
-def _read(connection: sqlite3.Connection, no: int) -> Passage:
-    row = connection.execute("SELECT id, entities, title, section, text FROM passages WHERE no = ?", (no,)).fetchone()
-    return {"id": row[0], "entities": json.loads(row[1]), "title": row[2], "section": row[3], "text": row[4]}
-
-
-def _put(connection: sqlite3.Connection, passage: Passage, content: bytes, embedded: bytes, row: _Row | None) -> int:
-    entities = json.dumps(passage["entities"], ensure_ascii=False)
-    values = (passage["title"], passage["section"], passage["text"], entities, content, embedded)
-    if row is None:
-        cursor = connection.execute(
-            "INSERT INTO passages (title, section, text, entities, content, embedded, id) VALUES (?, ?, ?, ?, ?, ?, ?)",
-            (*values, passage["id"]),
-        )
-        no = int(cursor.lastrowid or 0)
-    else:
-        no = row.no
-        connection.execute(
-            "UPDATE passages SET title = ?, section = ?, text = ?, entities = ?, content = ?, embedded = ? WHERE no = ?",
-            (*values, no),
-        )
-        connection.execute("DELETE FROM links WHERE passage = ?", (no,))
-    connection.executemany("INSERT OR IGNORE INTO entities (id) VALUES (?)", [(id_,) for id_ in passage["entities"]])
+    no = int(connection.execute("SELECT no FROM passages WHERE id = ?", (id_,)).fetchone()[0])
+    connection.execute("DELETE FROM links WHERE passage = ?", (no,))
+    connection.executemany("INSERT OR IGNORE INTO entities (id) VALUES (?)", [(one,) for one in passage["entities"]])
     connection.executemany(
         "INSERT OR IGNORE INTO links (passage, entity) SELECT ?, no FROM entities WHERE id = ?",
-        [(no, id_) for id_ in passage["entities"]],
+        [(no, one) for one in passage["entities"]],
     )
     return no
 
@@ -247,9 +167,8 @@ def _embed(connection: sqlite3.Connection, todo: list[tuple[int, Passage]], embe
         return
     windows: list[list[str]] = []
     for _, passage in todo:
-        prefix = _prefix(passage)
         split = embedder.windows if isinstance(embedder, WindowedEmbedder) else split_words
-        windows.append(split(passage["text"], prefix))
+        windows.append(split(passage["text"], title_prefix(passage)))
     vectors = embed_array(embedder, [window for group in windows for window in group])
     start = 0
     for (no, _), group in zip(todo, windows, strict=True):
@@ -260,7 +179,8 @@ def _embed(connection: sqlite3.Connection, todo: list[tuple[int, Passage]], embe
 
 
 def _finish(connection: sqlite3.Connection) -> TextInfo:
-    with _transaction(connection):
+    connection.execute("BEGIN")
+    with connection:
         connection.execute("DELETE FROM vectors WHERE passage NOT IN (SELECT no FROM seen)")
         connection.execute("DELETE FROM links WHERE passage NOT IN (SELECT no FROM seen)")
         connection.execute("DELETE FROM passages WHERE no NOT IN (SELECT no FROM seen)")
@@ -288,25 +208,3 @@ def _finish(connection: sqlite3.Connection) -> TextInfo:
         connection.executemany("INSERT OR REPLACE INTO meta VALUES (?, ?)", list(facts.items()))
     connection.execute("ANALYZE")
     return {"name": meta["name"], "fingerprint": facts["fingerprint"], "passages": passages, "entities": entities}
-
-
-def _hash(passage: Passage, *, whole: bool) -> bytes:
-    parts = (
-        [passage["id"], passage["title"], passage["section"], passage["text"], passage["entities"]]
-        if whole
-        else [_prefix(passage), passage["text"]]
-    )
-    return hashlib.blake2b(json.dumps(parts).encode(), digest_size=16).digest()
-
-
-class _transaction:  # noqa: N801 - reads as a statement
-    """Commit on success, roll back otherwise; sqlite3's own does not begin one."""
-
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
-
-    def __enter__(self) -> None:
-        self._connection.execute("BEGIN")
-
-    def __exit__(self, kind: object, *_: object) -> None:
-        self._connection.execute("ROLLBACK" if kind else "COMMIT")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.passages import embedded_text
-from thinkgraph.ingest.readers.known import KnownVectors, ReusingEmbedder, save
+from thinkgraph.ingest.passages import title_prefix
+from thinkgraph.ingest.readers.known import ReusingEmbedder, key, load, save
 from thinkgraph.ingest.world import build_world
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
@@ -30,15 +30,15 @@ class NoEncoder(BundledEmbedder):
 
 def test_every_text_of_the_example_has_a_vector_and_they_are_right(tmp_path):
     build_world(tmp_path / "world", WORLD, embedder=NoEncoder())
-    known = KnownVectors.load(WORLD / "vectors.npz")
+    _, known = load(WORLD / "vectors.npz")
     rng = random.Random(7)
     encoder = BundledEmbedder()
     with Knowledge.open(tmp_path / "world", embedder=encoder) as world:
         entities = world.graph.entities(rng.sample(world.graph.most_linked(10_000), 15))
         passages = world.text.passages([f"{line}" for line in rng.sample(ids_of_passages(), 25)])
-    texts = [entity_text(one) for one in entities] + [embedded_text(one) for one in passages]
+    texts = [entity_text(one) for one in entities] + [title_prefix(one) + one["text"] for one in passages]
     for text, vector in zip(texts, encoder.embed_array(texts), strict=True):
-        assert known.get(text) @ vector > 0.999
+        assert known[key(encoder.name, text)] @ vector > 0.999
     assert sum(path.stat().st_size for path in WORLD.iterdir()) < MOST_BYTES
 
 
@@ -54,7 +54,7 @@ def test_only_exactly_known_texts_of_that_encoder_are_reused(tmp_path):
     texts = ["red apple", "green pear", "a" * 5000]
     save(tmp_path / "v.npz", encoder.name, texts, encoder.embed_array(texts))
     before = encoder.encoded
-    reusing = ReusingEmbedder(encoder, KnownVectors.load(tmp_path / "v.npz"))
+    reusing = ReusingEmbedder(encoder, tmp_path / "v.npz")
     assert reusing.name == encoder.name
     assert reusing.embed([]) == []
     vectors = reusing.embed_array([*texts, texts[0]])
@@ -66,7 +66,7 @@ def test_only_exactly_known_texts_of_that_encoder_are_reused(tmp_path):
     assert np.array_equal(mixed[1], encoder.embed_array(["red apples"])[0])
     # The same numbers for another encoder say nothing.
     other = HashEmbedder(32)
-    assert ReusingEmbedder(other, KnownVectors.load(tmp_path / "v.npz")).embed_array(texts).shape == (3, 32)
+    assert ReusingEmbedder(other, tmp_path / "v.npz").embed_array(texts).shape == (3, 32)
     assert other.encoded == 3
 
 
@@ -74,7 +74,7 @@ def test_windows(tmp_path):
     encoder = HashEmbedder()
     long = "word " * 1000
     save(tmp_path / "v.npz", encoder.name, ["T: " + long], encoder.embed_array(["T: " + long]))
-    reusing = ReusingEmbedder(encoder, KnownVectors.load(tmp_path / "v.npz"))
+    reusing = ReusingEmbedder(encoder, tmp_path / "v.npz")
     assert reusing.windows(long, "T: ") == ["T: " + long]
     assert reusing.windows(long, "U: ") == encoder.windows(long, "U: ")
 
@@ -85,7 +85,7 @@ def test_damaged_file(tmp_path, content):
     if content is not None:
         path.write_bytes(content)
     with pytest.raises(KnowledgeError, match=r"v\.npz cannot be read"):
-        KnownVectors.load(path)
+        load(path)
 
 
 def test_saved_bytes_depend_on_the_texts_alone(tmp_path):

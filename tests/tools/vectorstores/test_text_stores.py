@@ -9,7 +9,7 @@ import pytest
 from chromadb.config import Settings
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.ingest.passages import build_text, embedded_text
+from thinkgraph.ingest.passages import build_text, title_prefix
 from thinkgraph.testing.conformance.text import TextStoreConformance, ids_of, sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.meter import Meter, current_meter
@@ -247,7 +247,7 @@ def test_entity_index(tmp_path: Path) -> None:
     entities = [entity(i, f"name{i} of{i % 20}") for i in range(400)]
     entities += [entity(400, "red apple"), entity(401, "pear", "a green fruit")]
     passages = [entity_passage(one) for one in entities]
-    assert [embedded_text(one) for one in passages] == [entity_text(one) for one in entities]
+    assert [title_prefix(one) + one["text"] for one in passages] == [entity_text(one) for one in entities]
     build_text(tmp_path / "entities.sqlite", passages, embedder=HashEmbedder(), progress=no_progress)
     with SqliteTextStore(tmp_path / "entities.sqlite", HashEmbedder()) as store:
         apple, pear = EntityIndex(store).nearest(["apple, red", "a green fruit"], limit=3)

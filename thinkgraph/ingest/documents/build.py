@@ -329,11 +329,18 @@ class _Change:
         return DocumentsReport(build=report, documents=counts, changes=changes, counts=made, usage=usage)
 
     def _take_over(self, work: Path) -> None:
-        """Copy the old base's documents, texts and vectors into a new working folder, so that they are used again."""
-        if _is_sound(self.target / kb_files.DOCUMENTS):
-            for file in (kb_files.DOCUMENTS, kb_files.TEXT, kb_files.ENTITIES):
-                if (self.target / file).is_file():
-                    shutil.copyfile(self.target / file, work / file)
+        """Copy the old base's documents, texts and vectors into a new working folder, so that they are used again.
+
+        If the documents are damaged or not there, all is made anew.
+        """
+        try:
+            with DocumentStore(self.target / kb_files.DOCUMENTS, write=False) as store:
+                sound = store.is_sound()
+        except (KnowledgeError, sqlite3.Error):
+            sound = False
+        for file in (kb_files.DOCUMENTS, kb_files.TEXT, kb_files.ENTITIES) if sound else ():
+            if (self.target / file).is_file():
+                shutil.copyfile(self.target / file, work / file)
 
     def _extract(self, store: DocumentStore, how: Extraction, work: Path, rejects: Rejects) -> ExtractionUsage:
         from thinkgraph.ingest.documents.extraction import cached_journal, extract
@@ -387,12 +394,7 @@ class _Change:
         return Build(
             started=started,
             inputs=Inputs(
-                [files / graph.TRIPLES],
-                [],
-                [files / graph.PASSAGES],
-                files / graph.ALIASES,
-                files / graph.ENTITIES,
-                no_progress,
+                [files / graph.TRIPLES], [files / graph.PASSAGES], files / graph.ALIASES, files / graph.ENTITIES
             ),
             name=self.name,
             embedder=self.embedder,
@@ -404,24 +406,12 @@ class _Change:
         )
 
 
-def _is_sound(path: Path) -> bool:
-    """Whether there is a store of documents without damage; a damaged one is built anew."""
-    try:
-        with DocumentStore(path, write=False) as store:
-            return store.is_sound()
-    except (KnowledgeError, sqlite3.Error):
-        return False
-
-
 def _nothing_left(target: Path, rejects: Rejects) -> KnowledgeError:
-    first = next((f"{reject['file']} {reject['reason']}" for reject in rejects.kept), "")
-    if first:
-        return KnowledgeError(f"no document could be read: {first}")
-    if not target.exists():
-        return KnowledgeError(
-            "there is no document in what is given as documents; name files, or a folder that holds some"
-        )
-    return KnowledgeError(f"{target} would be left without documents; delete the folder instead")
+    if rejects.kept:
+        return KnowledgeError(f"no document could be read: {rejects.kept[0]['file']} {rejects.kept[0]['reason']}")
+    if target.exists():
+        return KnowledgeError(f"{target} would be left without documents; delete the folder instead")
+    return KnowledgeError("there is no document in what is given as documents; name files, or a folder that holds some")
 
 
 def _read_all(change: _Change, store: DocumentStore, paths: Sequence[Path], rejects: Rejects) -> Counter[str]:

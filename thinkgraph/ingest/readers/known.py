@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import zipfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -24,37 +24,20 @@ _STEPS = 63
 packs to five sixths."""
 
 
-class KnownVectors:
-    """A table of vectors by the text they were made from, for one encoder."""
+def load(path: Path) -> tuple[str, dict[bytes, NDArray[np.float32]]]:
+    """The encoder's name and its unit vectors, by `key` of their texts, from a file written by `save`.
 
-    def __init__(self, embedder: str, vectors: Mapping[bytes, NDArray[np.float32]]) -> None:
-        """Hold unit vectors of the encoder called `embedder`, by `key` of their text."""
-        self.embedder = embedder
-        self._vectors = vectors
-
-    def __len__(self) -> int:
-        return len(self._vectors)
-
-    def get(self, text: str) -> NDArray[np.float32] | None:
-        """The vector of exactly this text, or None."""
-        return self._vectors.get(key(self.embedder, text))
-
-    @classmethod
-    def load(cls, path: Path) -> KnownVectors:
-        """Read a file written by `save`.
-
-        Raises:
-            KnowledgeError: it is missing or damaged.
-        """
-        try:
-            with path.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
-                name, keys = str(table["embedder"]), table["keys"]
-                vectors = table["codes"].astype(np.float32)
-            vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
-            found = dict(zip((row.tobytes() for row in keys), vectors, strict=True))
-        except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
-            raise KnowledgeError(f"the vectors {path} cannot be read ({error}); install or make them again") from None
-        return cls(name, found)
+    Raises:
+        KnowledgeError: it is missing or damaged.
+    """
+    try:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as table:
+            name, keys = str(table["embedder"]), table["keys"]
+            vectors = table["codes"].astype(np.float32)
+        vectors /= np.linalg.norm(vectors, axis=1, keepdims=True)
+        return name, dict(zip((row.tobytes() for row in keys), vectors, strict=True))
+    except (OSError, ValueError, KeyError, EOFError, zipfile.BadZipFile) as error:
+        raise KnowledgeError(f"the vectors {path} cannot be read ({error}); install or make them again") from None
 
 
 def save(path: Path, embedder: str, texts: Sequence[str], vectors: NDArray[np.float32]) -> None:
@@ -78,11 +61,16 @@ def key(embedder: str, text: str) -> bytes:
 class ReusingEmbedder:
     """An encoder that first looks into a table of known vectors. Nothing is loaded while the table has every text."""
 
-    def __init__(self, embedder: Embedder, known: KnownVectors) -> None:
-        """Encode with `embedder` what `known` does not have; a table of another encoder is not used at all."""
+    def __init__(self, embedder: Embedder, path: Path) -> None:
+        """Encode with `embedder` what the file at `path` does not have; one of another encoder is not used at all.
+
+        Raises:
+            KnowledgeError: the file is missing or damaged.
+        """
         self.name = embedder.name
         self._embedder = embedder
-        self._known = known if known.embedder == embedder.name else KnownVectors(embedder.name, {})
+        name, vectors = load(path)
+        self._known = vectors if name == embedder.name else {}
 
     def embed(self, texts: Sequence[str]) -> list[list[float]]:
         """See `Embedder.embed`."""
@@ -92,7 +80,8 @@ class ReusingEmbedder:
         """As `embed`, as one float32 array of shape (len(texts), dimensions)."""
         if not texts:
             return np.empty((0, 0), np.float32)
-        found = {text: vector for text in texts if (vector := self._known.get(text)) is not None}
+        keys = {text: key(self.name, text) for text in texts}
+        found = {text: self._known[at] for text, at in keys.items() if at in self._known}
         if missing := [text for text in dict.fromkeys(texts) if text not in found]:
             found.update(zip(missing, embed_array(self._embedder, missing), strict=True))
         return np.stack([found[text] for text in texts])
@@ -101,7 +90,7 @@ class ReusingEmbedder:
         """See `WindowedEmbedder`. Only what fits one window is ever encoded whole, so a text that is known needs no
         tokeniser to be seen to fit.
         """
-        if self._known.get(prefix + text) is not None:
+        if key(self.name, prefix + text) in self._known:
             return [prefix + text]
         split = self._embedder.windows if isinstance(self._embedder, WindowedEmbedder) else split_words
         return split(text, prefix)
