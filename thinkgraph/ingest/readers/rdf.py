@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from thinkgraph.errors import KnowledgeError
@@ -15,15 +15,10 @@ from thinkgraph.ingest.readers.lines import open_binary, read_lines
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.sparql.profiles import ALIASES, DESCRIPTIONS, LABELS, RDF_TYPE
 
-RdfForm = Literal["N-Triples", "Turtle", "RDF/XML", "N-Quads", "TriG"]
-
-_FORMS: dict[str, RdfForm] = {
-    ".nt": "N-Triples",
-    ".ntriples": "N-Triples",
-    ".ttl": "Turtle",
-    ".turtle": "Turtle",
-    ".rdf": "RDF/XML",
-    ".owl": "RDF/XML",
+_FORMS = {
+    **dict.fromkeys((".nt", ".ntriples"), "N-Triples"),
+    **dict.fromkeys((".ttl", ".turtle"), "Turtle"),
+    **dict.fromkeys((".rdf", ".owl"), "RDF/XML"),
     ".nq": "N-Quads",
     ".trig": "TriG",
 }
@@ -46,15 +41,13 @@ _PREDICATE = re.compile(rf"\s*(?:{_IRI}|_:\S+)\s*{_IRI}")
 _ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|(.))")
 _PLAIN = {"t": "\t", "b": "\b", "n": "\n", "r": "\r", "f": "\f", '"': '"', "'": "'", "\\": "\\"}
 _SURROGATES = range(0xD800, 0xE000)
-
-
 _LONGEST_HEAD = 1 << 20
 """Bytes of an RDF/XML file within which its declarations must end."""
 _NESTED = re.compile(rb"""<!ENTITY\s+(?:%\s+)?(\S+)\s+(?:"[^"]*[&%]\w[^"]*"|'[^']*[&%]\w[^']*')""")
 
 
 class Statement(NamedTuple):
-    """One RDF statement; blank nodes start with `_:`."""
+    """One RDF statement; blank nodes start with `_:` and the number of their file."""
 
     subject: str
     predicate: str
@@ -64,7 +57,7 @@ class Statement(NamedTuple):
     language: str
 
 
-def rdf_form(path: Path) -> RdfForm | None:
+def rdf_form(path: Path) -> str | None:
     """The kind of RDF a file is, by its name (`.nt`, `.ttl`, `.rdf` …, also with `.gz` or `.bz2`); None where it is none."""
     stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
     return _FORMS.get(stem.suffix.lower())
@@ -79,43 +72,30 @@ def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> 
     Raises:
         KnowledgeError: the file cannot be read, what is not N-Triples is malformed, or its parser is not installed.
     """
-    form = rdf_form(path)
-    found = _ntriples(path, rejects) if form in (None, "N-Triples") else _parsed(path, form, rejects)
-    for line, one in found:
-        naming = _NAMING.get(one.predicate)
-        if naming and one.datatype is not None:
-            kind, rank = naming
-            facts.add(_key(one.subject, number), kind, one.object, language=one.language, predicate=rank)
-            continue
-        if one.predicate == RDF_TYPE and one.datatype is None:
-            facts.add(_key(one.subject, number), "class", _key(one.object, number))
-        row = _row(one, number, facts, rejects, path, line)
-        if row is not None:
-            yield row
+    form = rdf_form(path) or "N-Triples"
+    blank = f"_:f{number}."
+    found = _ntriples(path, blank, rejects) if form == "N-Triples" else _parsed(path, form, blank, rejects)
+    for line, (subject, predicate, end, datatype, language) in found:
+        value = " ".join(end.split())
+        if datatype is None:
+            if predicate == RDF_TYPE:
+                facts.add(subject, "class", end)
+            yield subject, predicate, end, (), None
+        elif predicate in _NAMING:
+            kind, rank = _NAMING[predicate]
+            facts.add(subject, kind, end, language=language, predicate=rank)
+        elif not value:
+            rejects.add(path, line, "empty literal", kind="empty literal")
+        elif len(value) > LONGEST_VALUE:
+            rejects.add(path, line, f"{len(value):,} characters, more than a value has", kind="long text")
+        elif language and facts.languages.strict and not facts.languages.wanted(language):
+            rejects.count("value in another language")
+        else:
+            name = language or re.split(r"[#/]", datatype)[-1]
+            yield subject, predicate, value, (), "" if name == "string" else name
 
 
-def _row(one: Statement, number: int, facts: Facts, rejects: Rejects, path: Path, line: int) -> TripleRow | None:
-    subject = _key(one.subject, number)
-    if one.datatype is None:
-        return subject, one.predicate, _key(one.object, number), (), None
-    value = " ".join(one.object.split())
-    if not value:
-        rejects.add(path, line, "empty literal", kind="empty literal")
-    elif len(value) > LONGEST_VALUE:
-        rejects.add(path, line, f"{len(value):,} characters, more than a value has", kind="long text")
-    elif one.language and facts.languages.strict and not facts.languages.wanted(one.language):
-        rejects.count("value in another language")
-    else:
-        kind = one.language or re.split(r"[#/]", one.datatype)[-1]
-        return subject, one.predicate, value, (), "" if kind == "string" else kind
-    return None
-
-
-def _key(node: str, number: int) -> str:
-    return f"_:f{number}.{node[2:]}" if node.startswith("_:") else node
-
-
-def _ntriples(path: Path, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+def _ntriples(path: Path, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     for line, text in read_lines(path, rejects):
         found = _STATEMENT.fullmatch(text)
         if found is None:
@@ -126,14 +106,12 @@ def _ntriples(path: Path, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
         s, s_blank, p, o, o_blank, literal, datatype, language = found.groups()
         try:
             if "\\" in text:
-                s, p, o, literal, datatype = (
-                    part and (_unescaped(part) if "\\" in part else part) for part in (s, p, o, literal, datatype)
-                )
-            subject = f"_:{s_blank}" if s_blank else _absolute(s)
-            if literal is None:
-                yield line, Statement(subject, _absolute(p), f"_:{o_blank}" if o_blank else _absolute(o), None, "")
+                s, p, o, literal, datatype = (part and _unescaped(part) for part in (s, p, o, literal, datatype))
+            subject, predicate = blank + s_blank if s_blank else _absolute(s), _absolute(p)
+            if literal is not None:
+                yield line, Statement(subject, predicate, literal, datatype or "", language or "")
             else:
-                yield line, Statement(subject, _absolute(p), literal, datatype or "", language or "")
+                yield line, Statement(subject, predicate, blank + o_blank if o_blank else _absolute(o), None, "")
         except ValueError as error:
             rejects.add(path, line, str(error))
 
@@ -171,13 +149,10 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(one, text)
 
 
-def _check_entities(path: Path, form: RdfForm) -> None:
+def _check_entities(path: Path, form: str) -> None:
     """Refuse XML entities that stand for other entities: a few lines of them unfold to more than any memory holds.
 
-    Those that shorten IRIs in ontologies (`<!ENTITY owl "http://…">`) stay.
-
-    Raises:
-        KnowledgeError: there are such, or no end of the declarations in the first megabyte.
+    Those that shorten IRIs in ontologies (`<!ENTITY owl "http://…">`) stay. All must end in the first megabyte.
     """
     with open_binary(path) as stream:
         head = stream.read(_LONGEST_HEAD)
@@ -192,18 +167,14 @@ def _check_entities(path: Path, form: RdfForm) -> None:
         )
 
 
-def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
+def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     try:
         import pyoxigraph
     except ImportError:
         raise KnowledgeError(
             f"reading {form} ({path.name}) needs a parser: pip install 'thinkgraph[rdf]', or convert it to N-Triples"
         ) from None
-    syntax = {
-        "RDF/XML": pyoxigraph.RdfFormat.RDF_XML,
-        "N-Quads": pyoxigraph.RdfFormat.N_QUADS,
-        "TriG": pyoxigraph.RdfFormat.TRIG,
-    }.get(form, pyoxigraph.RdfFormat.TURTLE)
+    syntax = getattr(pyoxigraph.RdfFormat, re.sub("[-/]", "_", form).upper())
     blanks: dict[str, int] = {}
     reifiers: set[str] = set()
 
@@ -211,7 +182,7 @@ def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, 
         if isinstance(node, pyoxigraph.NamedNode):
             return node.value
         # The parser makes up names for nodes without one, other ones each time.
-        return f"_:b{blanks.setdefault(node.value, len(blanks))}"
+        return f"{blank}b{blanks.setdefault(node.value, len(blanks))}"
 
     _check_entities(path, form)
     with open_binary(path) as stream:
@@ -220,20 +191,21 @@ def _parsed(path: Path, form: RdfForm, rejects: Rejects) -> Iterator[tuple[int, 
             base = f"file:///{quote(path.name)}"
             for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
                 subject, end = quad.subject, quad.object
-                if isinstance(subject, pyoxigraph.Triple) or isinstance(end, pyoxigraph.Triple):
-                    reifiers.update([] if isinstance(subject, pyoxigraph.Triple) else [subject.value])
+                if isinstance(end, pyoxigraph.Triple) and not isinstance(subject, pyoxigraph.Triple):
+                    reifiers.add(subject.value)
+                if (
+                    isinstance(subject, pyoxigraph.Triple)
+                    or isinstance(end, pyoxigraph.Triple)
+                    or subject.value in reifiers
+                ):
                     rejects.count("statement about a statement")
-                    continue
-                if subject.value in reifiers:
-                    rejects.count("statement about a statement")
-                    continue
-                if isinstance(end, pyoxigraph.Literal):
-                    if "\0" in end.value:
-                        raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
+                elif not isinstance(end, pyoxigraph.Literal):
+                    yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
+                elif "\0" in end.value:
+                    raise KnowledgeError(f"{path.name}: a literal of {text(subject)[:80]} contains a NUL character")
+                else:
                     language = end.language or ""
                     yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, language)
-                else:
-                    yield 0, Statement(text(subject), quad.predicate.value, text(end), None, "")
         except SyntaxError as error:
             where = f", line {error.lineno}" if error.lineno else ""
             raise KnowledgeError(f"{path.name}{where}: {' '.join(str(error.msg).split())[:200]}") from None

@@ -81,35 +81,28 @@ def _entities(path: Path, rejects: Rejects) -> Iterator[dict[str, Any]]:
         else:
             rejects.add(path, line, "no entity of Wikidata")
     if opened and not closed:
-        rejects.add(
-            path,
-            0,
-            "the dump ends without its closing bracket: it is cut off, and what came before was used",
-            kind="cut off",
-        )
+        reason = "the dump ends without its closing bracket: it is cut off, and what came before was used"
+        rejects.add(path, 0, reason, kind="cut off")
 
 
 def _statements(entity: Mapping[str, Any], facts: Facts, rejects: Rejects, later: IO[str]) -> Iterator[TripleRow]:
     subject = entity["id"]
     _names(entity, facts)
     for prop, claims in _mapping(entity.get("claims")).items():
-        if not _ID.fullmatch(prop) or not isinstance(claims, list):
-            continue
-        for claim in _best(claims):
+        for claim in _best(claims) if _ID.fullmatch(prop) and isinstance(claims, list) else ():
             value = _value(_mapping(claim.get("mainsnak")))
             if value is None:
                 rejects.count("value of a kind that is left out")
-                continue
-            if len(value.text) > LONGEST_VALUE:
+            elif len(value.text) > LONGEST_VALUE:
                 rejects.count("long text")
-                continue
-            if prop == _INSTANCE_OF and value.kind == "item":
-                facts.add(subject, "class", value.text)
-            qualifiers = list(_qualifiers(claim))
-            if qualifiers or value.unit:
-                later.write(json.dumps([subject, prop, value, qualifiers], ensure_ascii=False) + "\n")
             else:
-                yield subject, prop, value.text, (), None if value.kind == "item" else value.kind
+                if prop == _INSTANCE_OF and value.kind == "item":
+                    facts.add(subject, "class", value.text)
+                qualifiers = list(_qualifiers(claim))
+                if qualifiers or value.unit:
+                    later.write(json.dumps([subject, prop, value, qualifiers], ensure_ascii=False) + "\n")
+                else:
+                    yield subject, prop, value.text, (), None if value.kind == "item" else value.kind
 
 
 def _names(entity: Mapping[str, Any], facts: Facts) -> None:
@@ -171,9 +164,8 @@ def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
         return _shown(time_text(value["time"], int(value["precision"])), "time")
     if kind == "quantity":
         unit = str(value.get("unit", "1"))
-        return ItemText(
-            quantity_text(value["amount"]), "quantity", "" if unit in NO_UNIT else unit.removeprefix(ENTITY)
-        )
+        unit = "" if unit in NO_UNIT else unit.removeprefix(ENTITY)
+        return ItemText(quantity_text(value["amount"]), "quantity", unit)
     if kind == "monolingualtext":
         return _shown(value["text"], str(value["language"]))
     if kind == "globecoordinate":
@@ -183,22 +175,22 @@ def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
 
 def _shown(text: str, kind: str) -> ItemText | None:
     one_line = " ".join(_text(text).split())
-    return ItemText(one_line, kind or "") if one_line else None
+    return ItemText(one_line, kind) if one_line else None
 
 
 def _resolved(row: Any, facts: Facts) -> TripleRow:
+    """A triple of what waited, with the labels of units and qualifiers."""
     subject, prop, value, qualifiers = row
-    pairs = tuple((facts.label(name), _written(ItemText(*one), facts)) for name, one in qualifiers)
     shown = ItemText(*value)
-    return subject, prop, _literal(shown, facts), pairs, None if shown.kind == "item" else shown.kind
+    pairs = []
+    for name, one in qualifiers:
+        item = ItemText(*one)
+        pairs.append((facts.label(name), facts.label(item.text) if item.kind == "item" else _literal(item, facts)))
+    return subject, prop, _literal(shown, facts), tuple(pairs), None if shown.kind == "item" else shown.kind
 
 
 def _literal(value: ItemText, facts: Facts) -> str:
     return quantity_text(value.text, facts.label(value.unit)) if value.unit else value.text
-
-
-def _written(value: ItemText, facts: Facts) -> str:
-    return facts.label(value.text) if value.kind == "item" else _literal(value, facts)
 
 
 def _mapping(value: object) -> Mapping[str, Any]:
