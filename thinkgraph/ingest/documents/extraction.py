@@ -128,20 +128,15 @@ class _Purse(Ledger):
         del attempts, tokens, cost
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class _Task:
+    """One passage to ask about, and what came of it."""
+
     document: str
     place: int
     chunk: Chunk
     key: str
     tries: int
-
-
-@dataclass
-class _Answer:
-    """The result of one passage."""
-
-    task: _Task
     found: Statements | None = None
     problem: str = ""
     unreadable: bool = False
@@ -155,12 +150,7 @@ def extract(
 ) -> ExtractionUsage:
     """Ask about every passage that has no usable reply yet. A failure is recorded, and the others go on.
 
-    Args:
-        store: the documents. Statements are written to it every few passages.
-        how: model, prompt, vocabulary, limits.
-        journal: replies are written to it at once.
-        keep: whether statements by another model or prompt stay if their passages did not change.
-        progress: called for every document.
+    With `keep`, statements by another model or prompt stay if their passages did not change.
 
     Raises:
         ModelError: no passage could be asked about: the model cannot be reached, or refuses.
@@ -188,11 +178,11 @@ class _Extractor:
         self._done: list[tuple[str, int, Extracted]] = []
         self._stopped = ""
         self._in_a_row = 0
-        self._worked = 0
+        self._worked = False
 
     def run(self, pool: ThreadPoolExecutor, progress: Progress) -> None:
         documents = self._store.documents()
-        waiting: set[Future[_Answer]] = set()
+        waiting: set[Future[_Task]] = set()
         room = 2 * self._how.settings.concurrency
         for number, document in enumerate(documents):
             progress("extraction", number, len(documents))
@@ -202,7 +192,7 @@ class _Extractor:
                 if self._stopped:
                     self._note(task, Extracted(task.key, None, task.tries, f"not asked: {self._stopped}"))
                     break
-                waiting.add(pool.submit(self._answer, task))
+                waiting.add(pool.submit(self._ask, task))
         while waiting:
             waiting = self._take(waiting)
         self._flush()
@@ -219,9 +209,8 @@ class _Extractor:
             if one.found is None or one.key != key:
                 yield _Task(document, place, chunk, key, one.tries if one.key == key else 0)
 
-    def _answer(self, task: _Task) -> _Answer:
-        """Ask; runs in a thread of the pool."""
-        answer = _Answer(task)
+    def _ask(self, task: _Task) -> _Task:
+        """Ask about a passage; runs in a thread of the pool."""
         events: list[Event] = []
         scope = CallScope(
             models=self._how.models,
@@ -247,49 +236,49 @@ class _Extractor:
         try:
             result = Driver({}).drive(call_model(request, scope))
             if result.fell_back:
-                answer.problem, answer.unreadable = "the model's reply could not be read", True
+                task.problem, task.unreadable = "the model's reply could not be read", True
             else:
-                answer.found = result.value
+                task.found = result.value
         except BudgetSpentError as spent:
-            answer.problem, answer.spent = spent.reason, True
+            task.problem, task.spent = spent.reason, True
         except ModelError as error:
-            answer.problem = str(error)
+            task.problem = str(error)
         replayed = [bool(event.get("replayed")) for event in events if event["type"] == "called"]
-        answer.records = list(zip(scope.records.values(), replayed, strict=False))
-        return answer
+        task.records = list(zip(scope.records.values(), replayed, strict=False))
+        return task
 
-    def _take(self, waiting: set[Future[_Answer]]) -> set[Future[_Answer]]:
+    def _take(self, waiting: set[Future[_Task]]) -> set[Future[_Task]]:
         finished, rest = wait(waiting, return_when=FIRST_COMPLETED)
         for future in finished:
             self._keep_answer(future.result())
         return rest
 
-    def _keep_answer(self, answer: _Answer) -> None:
-        task, usage = answer.task, self.usage
-        for record, replayed in answer.records:
+    def _keep_answer(self, task: _Task) -> None:
+        usage = self.usage
+        for record, replayed in task.records:
             usage.replayed += replayed
             if not replayed:
                 usage.calls += record["attempts"]
                 usage.input_tokens += record["input_tokens"]
                 usage.output_tokens += record["output_tokens"]
                 usage.cost = None if usage.cost is None else usage.cost + record["cost"]
-        if answer.found is not None:
+        if task.found is not None:
             self._in_a_row = 0
-            self._worked += 1
-            self._note(task, Extracted(task.key, grounded(answer.found, task.chunk, self._how.relations)))
+            self._worked = True
+            self._note(task, Extracted(task.key, grounded(task.found, task.chunk, self._how.relations)))
             return
         usage.failed += 1
-        usage.unreadable += answer.unreadable
-        usage.first_problem = usage.first_problem or answer.problem
+        usage.unreadable += task.unreadable
+        usage.first_problem = usage.first_problem or task.problem
         self._in_a_row += 1
-        self._note(task, Extracted(task.key, None, task.tries + answer.unreadable, answer.problem))
-        if answer.spent:
-            self._stopped = answer.problem
-        elif self._in_a_row >= _GIVE_UP and not answer.unreadable:
-            self._stopped = f"{self._in_a_row} passages in a row failed, the last with: {answer.problem}"
+        self._note(task, Extracted(task.key, None, task.tries + task.unreadable, task.problem))
+        if task.spent:
+            self._stopped = task.problem
+        elif self._in_a_row >= _GIVE_UP and not task.unreadable:
+            self._stopped = f"{self._in_a_row} passages in a row failed, the last with: {task.problem}"
             if not self._worked:
                 self._flush()
-                raise ModelError(f"{answer.problem}; mend that and run the same command again to go on")
+                raise ModelError(f"{task.problem}; mend that and run the same command again to go on")
 
     def _note(self, task: _Task, one: Extracted) -> None:
         self._done.append((task.document, task.place, one))

@@ -291,14 +291,9 @@ def _write_lines(path: Path, rows: Iterable[dict[str, Any]]) -> int:
 
 
 def write_files(store: DocumentStore, folder: Path, resolution: Path, mode: Mode, progress: Progress) -> Counter[str]:
-    """Find the names and write the files; returns counts. The same documents give the same files in any order.
+    """Find the names and write the files into `folder`, and the merged names into `resolution`; returns counts.
 
-    Args:
-        store: the documents.
-        folder: where the files go.
-        resolution: the file of merged names.
-        mode: edges from co-occurrence, from extracted statements, or both.
-        progress: called for every document.
+    The same documents give the same files in any order.
     """
     writer = _Writer(store, mode, progress)
     writer.write(folder, resolution)

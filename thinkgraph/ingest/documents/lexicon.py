@@ -79,13 +79,8 @@ class Phrases:
 
 def _plain(word: Token) -> bool:
     """Whether a word may be part of a phrase in lower case."""
-    return (
-        not word.upper
-        and not word.unspaced
-        and len(word.key) >= _SHORT
-        and not any(c.isdigit() for c in word.key)
-        and word.key not in STOP_WORDS
-    )
+    name_or_grammar = word.upper or word.unspaced or len(word.key) < _SHORT or word.key in STOP_WORDS
+    return not name_or_grammar and not any(c.isdigit() for c in word.key)
 
 
 def _caseless(word: Token) -> bool:

@@ -36,16 +36,6 @@ class LinkedPassage:
     """The entity of each name of its document, by key; also of names that this passage does not mention."""
 
 
-@dataclass
-class _Passage:
-    chunk: Chunk
-    found: list[Form]
-    in_title: list[Form]
-    """Names inside its title, and the title itself."""
-    words: set[str]
-    """Keys of all its words."""
-
-
 class Matcher:
     """Finds the longest known names in texts."""
 
@@ -152,11 +142,7 @@ def read_documents(
 ) -> Iterator[LinkedPassage]:
     """Every passage with its mentions, document by document. Merges within one document go to `names.decisions`.
 
-    Args:
-        chunks: the passages, grouped by document.
-        names: the entities of the collection's names.
-        lexicon: how words are written.
-        passages: the number of passages.
+    The chunks must come grouped by document; `passages` is their number.
     """
     matcher = Matcher(names, lexicon, passages)
     ends: dict[str, int] = defaultdict(int)
@@ -166,28 +152,33 @@ def read_documents(
     for _, group in groupby(chunks, key=lambda chunk: chunk.document):
         # A file of a gigabyte is more than one text: short names hold for a part of it.
         while part := list(islice(group, _PART)):
-            yield from _Document([_passage(chunk, matcher) for chunk in part], names, lexicon, ends).resolved()
-
-
-def _passage(chunk: Chunk, matcher: Matcher) -> _Passage:
-    text, title = analyse(chunk.text), analyse(chunk.title)
-    words = {word.key for word in (*text.words, *title.words)}
-    return _Passage(chunk, list(matcher.find(text)), list(matcher.find(title)), words)
+            yield from _Document(part, matcher, names, lexicon, ends).resolved()
 
 
 class _Document:
     """One document while its short names are resolved."""
 
     def __init__(
-        self, passages: list[_Passage], names: ResolvedNames, lexicon: Lexicon, known_ends: Mapping[str, int]
+        self,
+        chunks: Iterable[Chunk],
+        matcher: Matcher,
+        names: ResolvedNames,
+        lexicon: Lexicon,
+        known_ends: Mapping[str, int],
     ) -> None:
-        self._passages = passages
         self._names = names
         self._case = lexicon.case
         self._known_ends = known_ends
-        self._titles = list(dict.fromkeys(key for p in passages if (key := key_of_name(p.chunk.title)) in names.forms))
-        self._present = dict.fromkeys(form.key for p in passages for form in p.found)
-        self._words: set[str] = set().union(*(passage.words for passage in passages))
+        self._passages: list[tuple[Chunk, list[Form], list[Form]]] = []
+        """Each with the names inside its text, and inside its title (and the title itself)."""
+        self._words: set[str] = set()
+        for chunk in chunks:
+            text, title = analyse(chunk.text), analyse(chunk.title)
+            self._words.update(word.key for word in (*text.words, *title.words))
+            self._passages.append((chunk, list(matcher.find(text)), list(matcher.find(title))))
+        titles = dict.fromkeys(key_of_name(chunk.title) for chunk, _, _ in self._passages)
+        self._titles = [key for key in titles if key in names.forms]
+        self._present = dict.fromkeys(form.key for _, found, _ in self._passages for form in found)
         self._chosen: dict[str, str] = {}
         self._ends: dict[str, list[str]] = defaultdict(list)
         for key in dict.fromkeys((*self._titles, *self._present)):
@@ -196,21 +187,20 @@ class _Document:
 
     def resolved(self) -> list[LinkedPassage]:
         """The passages with their entities."""
-        reads = [self._read(passage) for passage in self._passages]
+        reads = [self._read(*passage) for passage in self._passages]
         mentioned = {entity for read in reads for entity in read.mentions}
-        for name in dict.fromkeys(name for passage in self._passages for name in passage.chunk.given):
+        for name in dict.fromkeys(name for chunk, _, _ in self._passages for name in chunk.given):
             key = key_of_name(name)
             if key in self._names.forms and (entity := self._names.root(key)) not in mentioned:
                 # No passage mentions the name, so the document as a whole does.
                 reads[0].mentions.append(entity)
         return reads
 
-    def _read(self, passage: _Passage) -> LinkedPassage:
-        title = key_of_name(passage.chunk.title)
+    def _read(self, chunk: Chunk, found: list[Form], in_title: list[Form]) -> LinkedPassage:
+        title = key_of_name(chunk.title)
         about = self._names.root(title) if title in self._names.forms and title not in GENERIC else ""
-        mentions = [self._entity(form, passage.chunk) for form in passage.found]
-        mentions += [self._entity(form, passage.chunk) for form in passage.in_title if form.key != title]
-        return LinkedPassage(passage.chunk, about, mentions, self._chosen)
+        forms = [*found, *(form for form in in_title if form.key != title)]
+        return LinkedPassage(chunk, about, [self._entity(form, chunk) for form in forms], self._chosen)
 
     def _entity(self, form: Form, chunk: Chunk) -> str:
         if form.key not in self._chosen:

@@ -86,16 +86,11 @@ def read_text(path: Path, encoding: str | None) -> Reading:
     """A plain text: one section. Its title is a first line that stands alone and is no sentence, else the file's name."""
     lines = lines_of(path, encoding)
     head = list(islice(lines, 2))
-    title = _first_line(head)
+    title = head[0].strip() if len(head) == 2 and not head[1].strip() else ""  # noqa: PLR2004 - a blank line after it
+    if len(title) > _LONGEST_TITLE or title.endswith(tuple(".!?,;:。")):
+        title = ""
     start = sum(map(len, head)) if title else 0
     return Reading(title or name_title(path), pieces=pieces_of(chain([] if title else head, lines), start=start))
-
-
-def _first_line(head: list[str]) -> str:
-    if len(head) < 2 or head[1].strip():  # noqa: PLR2004 - a line, and a blank one after it
-        return ""
-    line = head[0].strip()
-    return line if 0 < len(line) <= _LONGEST_TITLE and line[-1] not in ".!?,;:。" else ""
 
 
 # ---- Markdown -----------------------------------------------------------------------------------------------------

@@ -19,13 +19,9 @@ from thinkgraph.tools.kb_files import is_knowledge_base
 from thinkgraph.tools.linking.names import well_formed
 
 _READERS: dict[str, Callable[[Path, str | None], Reading]] = {
-    ".txt": read_text,
-    ".text": read_text,
-    ".md": read_markdown,
-    ".markdown": read_markdown,
-    ".html": read_html,
-    ".htm": read_html,
-    ".xhtml": read_html,
+    **dict.fromkeys((".txt", ".text"), read_text),
+    **dict.fromkeys((".md", ".markdown"), read_markdown),
+    **dict.fromkeys((".html", ".htm", ".xhtml"), read_html),
     ".pdf": read_pdf,
 }
 _ROWS = (".jsonl", ".ndjson")

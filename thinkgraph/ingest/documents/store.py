@@ -91,7 +91,6 @@ class DocumentStore:
         Raises:
             KnowledgeError: it is damaged or of another format.
         """
-        self.path = path
         try:
             if write:
                 self._db = sqlite3.connect(path, isolation_level=None)
@@ -118,11 +117,6 @@ class DocumentStore:
     def __exit__(self, *_: object) -> None:
         self._db.close()
 
-    def _all_or_nothing(self) -> sqlite3.Connection:
-        """Begin a transaction, which ends with the `with` block over what is returned."""
-        self._db.execute("BEGIN IMMEDIATE")
-        return self._db
-
     def meta(self, key: str) -> str:
         """A value of the table `meta`; empty if there is none."""
         row = self._db.execute("SELECT value FROM meta WHERE key = ?", (key,)).fetchone()
@@ -140,16 +134,13 @@ class DocumentStore:
     def put(self, source: Source, content: str, reading: Reading, size: int) -> None:
         """Read a document to its end and replace its old version. A failure keeps the old one.
 
-        Args:
-            source: the document.
-            content: hash of what it is read from, and of how.
-            reading: the opened document.
-            size: most characters of a passage.
+        Its passages have at most `size` characters; `content` is a hash of what it is read from, and of how.
 
         Raises:
             UnreadableError: it cannot be read to its end, or holds no words.
         """
-        with self._all_or_nothing() as db:
+        self._db.execute("BEGIN IMMEDIATE")
+        with self._db as db:
             number = self._number(source)
             known = {
                 (section, text): kept
@@ -200,7 +191,8 @@ class DocumentStore:
     def remove(self, identifiers: Iterable[str]) -> None:
         """Remove documents, all of them or none."""
         ids = [(identifier,) for identifier in identifiers]
-        with self._all_or_nothing() as db:
+        self._db.execute("BEGIN IMMEDIATE")
+        with self._db as db:
             for table in ("extraction", "passage"):
                 db.executemany(f"DELETE FROM {table} WHERE document = (SELECT no FROM document WHERE id = ?)", ids)
             db.executemany("DELETE FROM document WHERE id = ?", ids)
@@ -249,18 +241,12 @@ class DocumentStore:
 
     def put_extracted(self, found: Iterable[tuple[str, int, Extracted]]) -> None:
         """Write what was extracted from passages, given by their documents and places in them (from 0)."""
-        rows = [
-            (
-                place + 1,
-                one.key,
-                json.dumps(one.found, ensure_ascii=False) if one.found is not None else None,
-                one.tries,
-                one.problem,
-                document,
-            )
-            for document, place, one in found
-        ]
-        with self._all_or_nothing() as db:
+        rows = []
+        for document, place, one in found:
+            reply = one.found and json.dumps(one.found, ensure_ascii=False)
+            rows.append((place + 1, one.key, reply, one.tries, one.problem, document))
+        self._db.execute("BEGIN IMMEDIATE")
+        with self._db as db:
             db.executemany(
                 "INSERT OR REPLACE INTO extraction SELECT no, ?, ?, ?, ?, ? FROM document WHERE id = ?", rows
             )
