@@ -137,7 +137,7 @@ async def test_both_drivers_agree_on_every_request(caplog: pytest.LogCaptureFixt
         [[[2], "colombia"]],
         [],
         [],
-        [None, None],
+        {},
         [2],
     ]
     assert len(calls) == 4

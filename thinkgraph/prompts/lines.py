@@ -88,11 +88,16 @@ def safe_block(text: str) -> str:
     return _NUMBER.sub(r"(\1)", _HEADING.sub("", one_line(text)))
 
 
+def described(label: str, about: str) -> str:
+    """`Panama -- country in Central America`."""
+    name, words = safe_label(label), safe_label(about)
+    return f"{name} -- {words}" if words else name
+
+
 def entity_line(entity: Entity) -> str:
-    """`Panama -- country in Central America`; the type where there is no description."""
-    about = safe_label(entity["description"]) or safe_label(entity["type"])
-    label = safe_label(entity["label"])
-    return f"{label} -- {about}" if about else label
+    """The entity with its description, or its type where it has none."""
+    about = entity["description"] if safe_label(entity["description"]) else entity["type"]
+    return described(entity["label"], about)
 
 
 def relation_line(relation: Relation, entity_label: str) -> str:

@@ -24,7 +24,6 @@ from thinkgraph.state.events import Event, UserQuestion
 from thinkgraph.state.knowledge import (
     Entity,
     Link,
-    Match,
     Neighbours,
     Passage,
     PassageHit,
@@ -121,9 +120,10 @@ def entities(ids: Sequence[str]) -> Flow[list[Entity | None]]:
     return (yield from _store("graph.entities", ids)) if ids else []
 
 
-def triples(ids: Sequence[str]) -> Flow[list[Triple | None]]:
-    """See `GraphStore.triples`."""
-    return (yield from _store("graph.triples", ids)) if ids else []
+def triples(ids: Sequence[str]) -> Flow[dict[str, Triple]]:
+    """Those of the triples that the store has, by id; see `GraphStore.triples`."""
+    found = (yield from _store("graph.triples", ids)) if ids else []
+    return {triple["id"]: triple for triple in found if triple is not None}
 
 
 def relations(ids: Sequence[str]) -> Flow[list[list[Relation]]]:
@@ -146,9 +146,10 @@ def edges_among(ids: Sequence[str], *, limit: int) -> Flow[list[Triple]]:
     return (yield from _store("graph.edges_among", ids, limit=limit)) if ids else []
 
 
-def passages(ids: Sequence[str]) -> Flow[list[Passage | None]]:
-    """See `TextStore.passages`. Without a text store: none."""
-    return (yield from _store("text.passages", ids)) if ids else []
+def passages(ids: Sequence[str]) -> Flow[dict[str, Passage]]:
+    """Those of the passages that the store has, by id; see `TextStore.passages`. Without a text store: none."""
+    found = (yield from _store("text.passages", ids)) if ids else []
+    return {passage["id"]: passage for passage in found if passage is not None}
 
 
 def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Flow[list[PassageHit]]:
@@ -159,16 +160,6 @@ def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Flow[list[Pass
 def search_passages(queries: Sequence[str], *, limit: int) -> Flow[list[list[PassageHit]]]:
     """See `TextStore.search`. Without a text store: none."""
     return (yield from _store("text.search", queries, limit=limit)) if queries else []
-
-
-def lookup(names: Sequence[str], *, limit: int) -> Flow[list[list[Match]]]:
-    """See `GraphStore.lookup`."""
-    return (yield from _store("graph.lookup", names, limit=limit)) if names else []
-
-
-def embed(texts: Sequence[str]) -> Flow[list[list[float]]]:
-    """Unit vectors of texts by the knowledge's encoder; see `Embedder.embed`."""
-    return (yield Fetch(lambda deps: deps.knowledge.embedder.embed(texts))) if texts else []
 
 
 def cosines(texts: Sequence[str], others: Sequence[str]) -> Flow[list[list[float]]]:

@@ -8,8 +8,9 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, Sample, TaskState
+from thinkgraph.state.knowledge import Candidate
 from thinkgraph.state.settings import RANKER, RunSettings
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Candidate, Hop
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
 from thinkgraph.state.usage import merge_records
 
 

@@ -10,6 +10,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.evidence import MAX_EVIDENCE
+from thinkgraph.state.knowledge import Candidate
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import merge_records
 
@@ -98,15 +99,6 @@ class FastTogSettings(RunSettings):
         return self
 
 
-class Subject(TypedDict):
-    """An entity that the question speaks about: a start community c0 of one node."""
-
-    id: str
-    label: str
-    description: str
-    mention: str
-
-
 class Community(TypedDict):
     """A small set of nodes with the triples among them: ids, and the labels that a trace shows."""
 
@@ -163,7 +155,8 @@ class Choice(TypedDict):
 class FastTogState(RunState):
     """FastToG's channels."""
 
-    subjects: list[Subject]
+    subjects: list[Candidate]
+    """The entities that the question speaks about: start communities c0 of one node each."""
     start: Community | None
     """The triples among the subjects themselves; None where there are none."""
     chains: list[Chain]
@@ -180,6 +173,6 @@ class FastTogState(RunState):
 class PruneTask(TaskState):
     """Payload of one fine prune: a chain and the candidates next to its tail."""
 
-    subjects: list[Subject]
+    subjects: list[Candidate]
     chain: Chain
     candidates: list[CandidateCommunity]

@@ -112,6 +112,18 @@ class Link(TypedDict):
     """0 to 1."""
 
 
+class Candidate(TypedDict):
+    """A linked entity that a run may start from."""
+
+    id: str
+    label: str
+    description: str
+    """Its type where it has none."""
+    method: LinkMethod
+    mention: str
+    score: float
+
+
 class GraphInfo(TypedDict):
     """What a graph store says about itself; -1 for a count that it cannot tell cheaply."""
 

@@ -9,8 +9,8 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, Sample, TaskState
-from thinkgraph.state.evidence import Path
-from thinkgraph.state.knowledge import Direction, LinkMethod
+from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item
+from thinkgraph.state.knowledge import Candidate, Direction
 from thinkgraph.state.settings import RANKER, RunSettings
 from thinkgraph.state.usage import merge_records
 
@@ -89,17 +89,6 @@ class Tog2Settings(BeamSettings):
         return self
 
 
-class Candidate(TypedDict):
-    """A linked entity before topic prune."""
-
-    id: str
-    label: str
-    description: str
-    method: LinkMethod
-    mention: str
-    score: float
-
-
 class Topic(TypedDict):
     """A topic entity of a round with the path that led to it."""
 
@@ -110,6 +99,26 @@ class Topic(TypedDict):
     on_path: list[str]
     """Ids of all entities on the path, this one included."""
     score: float
+
+
+def further(topic: Topic, end: str, label: str, triple: str, score: float) -> Topic:
+    """The topic entity of the next round that a triple of this one leads to.
+
+    Args:
+        topic: the one it leads from.
+        end: id of the entity reached.
+        label: its label.
+        triple: the triple's id.
+        score: of the entity.
+    """
+    return Topic(
+        id=end,
+        label=label,
+        description="",
+        path=Path(start=topic["path"]["start"], triples=[*topic["path"]["triples"], triple]),
+        on_path=[*topic["on_path"], end],
+        score=round(score, 6),
+    )
 
 
 class KeptRelation(TypedDict):
@@ -153,6 +162,19 @@ class RankedChunk(TypedDict):
     """Id of the chunk's passage; empty for a sentence."""
     start: int
     end: int
+
+
+def ranked_item(chunk: RankedChunk, path: Path, number: int) -> EvidenceItem:
+    """A chunk of a document as evidence of a round, with the path that led to its entity."""
+    return chunk_item(
+        chunk["passage"],
+        chunk["start"],
+        chunk["end"],
+        entity=chunk["entity"],
+        path=path,
+        score=chunk["score"],
+        number=number,
+    )
 
 
 class BeamState(RunState):

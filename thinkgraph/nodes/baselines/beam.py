@@ -10,17 +10,16 @@ from thinkgraph.prompts.kinds import MAX_SCORE
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import TogSettings, TogState
-from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Triple, other_end
-from thinkgraph.state.tog2 import Topic
+from thinkgraph.state.evidence import EvidenceItem, path_item
+from thinkgraph.state.knowledge import other_end
+from thinkgraph.state.tog2 import Topic, further
 
 
 def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
     """Keep the W best entities, by the relation's score times the triple's; the paths of every hop are evidence."""
     starts = {topic["id"]: topic for topic in state["topics"]}
     scores = list(state["scores"].values())
-    found = yield from requests.triples([score["triple"] for score in scores])
-    triples = {triple["id"]: triple for triple in found if triple is not None}
+    triples = yield from requests.triples([score["triple"] for score in scores])
     items: dict[str, EvidenceItem] = {}
     best: dict[str, Topic] = {}
     for score in scores:
@@ -31,10 +30,11 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
         item = items.setdefault(key, path_item(key, before["path"], [], total=hop["total"], number=state["round"]))
         item["tails"].append(triple["id"])
         item["score"] = max(item["score"], round(value, 4))
-        topic = _topic(before, triple, value)
-        known = best.get(topic["id"])
-        if not (triple["literal"] and topic["id"] == triple["object"]) and (known is None or value > known["score"]):
-            best[topic["id"]] = topic
+        end = other_end(triple, before["id"])
+        label = triple["object_label"] if triple["object"] == end else triple["subject_label"]
+        known = best.get(end)
+        if not (triple["literal"] and end == triple["object"]) and (known is None or value > known["score"]):
+            best[end] = further(before, end, label, triple["id"], value)
     order = sorted(best.values(), key=lambda topic: (-topic["score"], topic["id"]))
     topics, dropped = order[: settings.width], order[settings.width :]
     note = yield from pruned(
@@ -45,15 +45,3 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
         "scored lower",
     )
     return {"topics": topics, "evidence": items, "pruned": note, "hops": [], "scores": Overwrite({})}
-
-
-def _topic(before: Topic, triple: Triple, score: float) -> Topic:
-    end = other_end(triple, before["id"])
-    return Topic(
-        id=end,
-        label=triple["object_label"] if triple["object"] == end else triple["subject_label"],
-        description="",
-        path=Path(start=before["path"]["start"], triples=[*before["path"]["triples"], triple["id"]]),
-        on_path=[*before["on_path"], end],
-        score=round(score, 6),
-    )

@@ -23,7 +23,7 @@ def entity_prune(state: EntityPruneTask, settings: TogSettings) -> Flow[Update]:
     hop = state["hop"]
     if len(hop["triples"]) == 1:
         return _scores(state["number"], [(hop["triples"][0], 1.0)])
-    known = [triple for triple in (yield from requests.triples(hop["triples"])) if triple is not None]
+    known = list((yield from requests.triples(hop["triples"])).values())
     if len(known) > settings.options:
         # More than a prompt can hold: those that share the question's words, then the store's order.
         known.sort(key=lambda triple: -overlap(triple_sentence(triple), state["question"]))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.baselines.recall import NO_MEMORY, NOT_KNOWN
 from thinkgraph.nodes.common.judging import from_memory, unknown
-from thinkgraph.nodes.common.sampling import vote
+from thinkgraph.nodes.common.memory import vote
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import CotScSettings, RecallState
 

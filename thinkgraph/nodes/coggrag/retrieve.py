@@ -15,6 +15,7 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import KeptList, Pruning, expand, prune
+from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
@@ -29,7 +30,6 @@ MOST_NAMES = 48
 """Most names linked at a time."""
 MOST_ENTITIES = 64
 """Most entities expanded at a time."""
-_SURE = frozenset({"exact", "alias"})
 
 
 def in_words(parts: Sequence[str]) -> str:
@@ -166,7 +166,7 @@ def _still_asks(key: MapKey, at: str, solved: Mapping[str, Solution], *, asked: 
 
 def meant(name: str, links: Sequence[Link]) -> list[str]:
     """Ids of the entities that a name stands for: all that bear exactly this name, else the best guess."""
-    sure = [link for link in links if link["method"] in _SURE]
+    sure = [link for link in links if link["method"] in BY_NAME]
     whole = [link for link in sure if normal_name(link["mention"]) == normal_name(name)]
     return [link["entity"]["id"] for link in (whole or sure or links[:1])]
 

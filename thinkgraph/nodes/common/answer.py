@@ -8,7 +8,7 @@ from typing import Any
 from thinkgraph.errors import StoreError
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common import conversation
-from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of
+from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of, triple_ids
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import path_line
 from thinkgraph.runtime import requests
@@ -17,7 +17,7 @@ from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evid
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Passage, Triple
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import summarise
 from thinkgraph.tools.grounding import fold
@@ -45,16 +45,15 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
         items = [state["evidence"][key] for key in draft["cited"]]
         texts = yield from fetch_texts(items)
-        evidence = _evidence(items, draft["answers"], texts)
         manifest = state["manifest"]
-        text = _text(draft)
+        text = "; ".join(draft["answers"]) or f"I don't know: {draft['reason']}."
         result = Answer(
             question=state["question"],
             text=text,
             answers=draft["answers"],
             status=draft["status"],
             reason=draft["reason"],
-            evidence=evidence,
+            evidence=_evidence(items, draft["answers"], texts),
             usage=summarise(state["calls"], state["work"]),
             pruned=state["pruned"],
             trace=trace(state),
@@ -70,54 +69,47 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
     return run
 
 
-def _text(draft: Draft) -> str:
-    if draft["answers"]:
-        return "; ".join(draft["answers"])
-    return f"I don't know: {draft['reason']}."
-
-
 def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Texts) -> Evidence:
     """Fetch what the draft cites. Raises StoreError where the store no longer has it: nothing is cited unseen."""
     triples: dict[str, Triple] = {}
-    paths: list[CitedPath] = []
+    paths: dict[str, CitedPath] = {}
     passages: list[CitedPassage] = []
     wanted = {fold(text) for text in answers}
-    seen: set[str] = set()
     for item in items:
-        lead = [_known(texts.triples, key, "triple") for key in (item["path"]["triples"] if "path" in item else ())]
         if item["kind"] == "chunk":
-            passage = _known(texts.passages, item["passage"], "passage")
-            passages.append(
-                CitedPassage(
-                    id=passage["id"],
-                    title=passage["title"],
-                    section=passage["section"],
-                    start=item["start"],
-                    end=item["end"],
-                    text=passage["text"][item["start"] : item["end"]],
-                    score=item["score"],
-                )
-            )
-            tails: list[Triple] = []
-        elif item["kind"] == "community":
-            members = [_known(texts.triples, key, "triple") for key in item["triples"]]
-            triples.update({triple["id"]: triple for triple in members})
-            ids = [triple["id"] for triple in members]
-            line = community_line(members, totals_of(item))
-            paths.append(CitedPath(text=line, triples=ids, score=item["score"]))
-            continue
+            passages.append(_cited(item, _known(texts.passages, item["passage"], "passage")))
+        shown = [_known(texts.triples, key, "triple") for key in triple_ids(item)]
+        if item["kind"] == "community":
+            line = community_line(shown, totals_of(item))
         else:
-            every = [_known(texts.triples, key, "triple") for key in item["tails"]]
-            tails = _meant(every, wanted) or every[:MAX_TAILS]
-        walked = [*lead, *tails]
-        triples.update({triple["id"]: triple for triple in walked})
-        if walked:
+            hops = len(item["path"]["triples"])
+            lead, tails = shown[:hops], shown[hops:]
+            # Of a long list the answers themselves are enough.
+            tails = [tail for tail in tails if wanted & _ends(tail)] or tails[:MAX_TAILS]
+            shown = [*lead, *tails]
             line = path_line(item["path"]["start"], lead, tails, total=item.get("total", 0) if tails else 0)
-            if line not in seen:
-                seen.add(line)
-                ids = [triple["id"] for triple in walked]
-                paths.append(CitedPath(text=line, triples=ids, score=item["score"]))
-    return Evidence(triples=list(triples.values()), passages=passages, paths=paths)
+        triples.update({triple["id"]: triple for triple in shown})
+        if line:
+            cited = CitedPath(text=line, triples=[triple["id"] for triple in shown], score=item["score"])
+            paths.setdefault(line, cited)
+    return Evidence(triples=list(triples.values()), passages=passages, paths=list(paths.values()))
+
+
+def _cited(item: EvidenceItem, passage: Passage) -> CitedPassage:
+    start, end = item["start"], item["end"]
+    return CitedPassage(
+        id=passage["id"],
+        title=passage["title"],
+        section=passage["section"],
+        start=start,
+        end=end,
+        text=passage["text"][start:end],
+        score=item["score"],
+    )
+
+
+def _ends(triple: Triple) -> set[str]:
+    return {fold(triple["subject_label"]), fold(triple["object_label"])}
 
 
 def _known(found: Mapping[str, Any], key: str, what: str) -> Any:
@@ -126,8 +118,3 @@ def _known(found: Mapping[str, Any], key: str, what: str) -> Any:
             f"{what} {key} was retrieved in this run but the store no longer has it; ask the question again"
         )
     return found[key]
-
-
-def _meant(tails: Sequence[Triple], wanted: set[str]) -> list[Triple]:
-    """The tails that are answers themselves (folded)."""
-    return [tail for tail in tails if wanted & {fold(tail["object_label"]), fold(tail["subject_label"])}]

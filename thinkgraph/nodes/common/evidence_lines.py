@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from typing import TypeVar
 
 from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
@@ -12,6 +13,8 @@ from thinkgraph.prompts.lines import passage_line, path_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -36,8 +39,8 @@ class Texts:
 
 def triple_ids(item: EvidenceItem) -> list[str]:
     """Ids of all triples an item refers to."""
-    path = item.get("path")
-    return [*(path["triples"] if path else ()), *item.get("tails", ()), *item.get("triples", ())]
+    lead = item["path"]["triples"] if "path" in item else ()
+    return [*lead, *item.get("tails", ()), *item.get("triples", ())]
 
 
 def totals_of(item: EvidenceItem) -> dict[Place, int]:
@@ -51,12 +54,7 @@ def fetch_texts(items: Sequence[EvidenceItem]) -> Flow[Texts]:
     """Read the items' triples and passages: one round trip each."""
     wanted = list(dict.fromkeys(key for item in items for key in triple_ids(item)))
     documents = list(dict.fromkeys(item["passage"] for item in items if "passage" in item))
-    triples = yield from requests.triples(wanted)
-    passages = yield from requests.passages(documents)
-    return Texts(
-        {triple["id"]: triple for triple in triples if triple is not None},
-        {passage["id"]: passage for passage in passages if passage is not None},
-    )
+    return Texts((yield from requests.triples(wanted)), (yield from requests.passages(documents)))
 
 
 def evidence_line(item: EvidenceItem, texts: Texts) -> str:
@@ -84,16 +82,25 @@ def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Prompt
     """
     every = sorted(items, key=lambda item: (-item["score"], item["id"]))
     texts = yield from fetch_texts(every)
-    room = tokens
-    kept: list[tuple[EvidenceItem, str]] = []
-    for item in every:
-        line = evidence_line(item, texts)
-        cost = estimate_tokens(len(line)) + 2
-        if line and (cost <= room or not kept):
-            kept.append((item, line[: max(tokens, 1) * 4]))
-            room -= cost
-    ordered = _in_order(kept)
+    kept = fitting([(item, evidence_line(item, texts)) for item in every], tokens)
+    ordered = _in_order([(item, line[: tokens * 4]) for item, line in kept])
     return PromptContext([item for item, _ in ordered], [line for _, line in ordered])
+
+
+def fitting(lines: Iterable[tuple[T, str]], tokens: int) -> list[tuple[T, str]]:
+    """As many things with their lines as fit a bound on tokens together, the first ones first, and at least one."""
+    kept: list[tuple[T, str]] = []
+    for thing, line in lines:
+        cost = line_cost(line)
+        if line and (cost <= tokens or not kept):
+            kept.append((thing, line))
+            tokens -= cost
+    return kept
+
+
+def line_cost(line: str) -> int:
+    """Tokens that a numbered line of a prompt takes."""
+    return estimate_tokens(len(line)) + 2
 
 
 def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:

@@ -37,21 +37,8 @@ def judge(
 ) -> Flow[Judgement]:
     """One call that judges whether there is enough to answer; an unreadable reply says that there is not.
 
-    Args:
-        role: whose prompt is used.
-        inputs: what its places are filled with.
-        settings: the run's.
-        evidence: how many lines of evidence may be cited.
-        fields: what the reply says beside its answer; see `Shape`.
-        likely: whether a likely answer is asked for where none is sure.
-        steps: whether to reason step by step.
-        key: see `requests.call`.
-        sample: likewise.
-        temperature: likewise.
-
-    Raises:
-        BudgetSpentError: a ceiling leaves no room.
-        ModelError: the model cannot be reached or refuses.
+    `evidence` is the number of lines that may be cited. `fields` are what the reply says beside its answer. `likely` asks for
+    a likely answer where none is sure, `steps` for reasoning step by step. For the rest see `requests.call`, errors included.
     """
     shape = Shape(
         evidence=evidence,

@@ -1,13 +1,19 @@
-"""Answers from the model's memory."""
+"""Answers from the model's memory: one, or several samples and what most of them say (self-consistency)."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.judging import judge
+from thinkgraph.nodes.common.judging import UNDECIDED, judge
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS
+from thinkgraph.runtime.driver import Update
+from thinkgraph.state.base import Sample, SampleTask
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.grounding import most_given
 
 DIRECT, COT = "recall.direct", "recall.cot"
 
@@ -21,17 +27,42 @@ def recalled(
     sample: int = 0,
     temperature: float | None = None,
 ) -> Flow[Judgement]:
-    """What the model answers from memory, in one call.
+    """What the model answers from memory, in one call; for the last three arguments see `requests.call`.
 
-    Args:
-        question: what is asked.
-        role: whose prompt is used: `recall.direct` (IO), `recall.cot` (chain of thought) or a method's own.
-        settings: the run's.
-        key: tells calls of one node execution apart.
-        sample: tells samples apart.
-        temperature: overrides the stage's.
+    The role's prompt is `recall.direct` (IO), `recall.cot` (chain of thought) or a method's own.
     """
     inputs = {"question": safe_block(question), "task": TASK_WORDS[settings.task]}
-    return (
-        yield from judge(role, inputs, settings, steps=role == COT, key=key, sample=sample, temperature=temperature)
+    return judge(role, inputs, settings, steps=role == COT, key=key, sample=sample, temperature=temperature)
+
+
+def sampled(state: SampleTask, role: str, settings: RunSettings, temperature: float | None) -> Flow[Update]:
+    """One sample, for the channel `samples`. Without a temperature it has that of calls that reason."""
+    part = state["part"]
+    judgement = yield from recalled(
+        state["question"], role, settings, key=part, sample=state["sample"], temperature=temperature
     )
+    return {"samples": {part: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
+
+
+@dataclass(frozen=True)
+class Vote:
+    """What samples agree on."""
+
+    answers: list[str]
+    """Those that most samples gave, of equals those given first; empty where none gave any."""
+    count: int
+    """How many samples gave them."""
+    samples: int
+    """How many there are."""
+
+    @property
+    def decided(self) -> bool:
+        """Whether there is an answer, and it is not that the claim is undecided."""
+        return self.answers not in ([], [UNDECIDED])
+
+
+def vote(samples: Mapping[str, Sample]) -> Vote:
+    """Count the answers of samples, in the order of their numbers."""
+    given = [samples[part]["answers"] for part in sorted(samples, key=int)]
+    answers, count = most_given(given)
+    return Vote(list(answers), count, len(given))

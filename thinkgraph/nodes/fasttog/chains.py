@@ -7,26 +7,21 @@ from collections.abc import Iterable, Mapping, Sequence
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common import reports
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
-from thinkgraph.prompts.lines import entity_line, numbered
+from thinkgraph.prompts.lines import described, numbered
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Trace, TraceLine
 from thinkgraph.state.evidence import EvidenceItem, ListLength
-from thinkgraph.state.fasttog import CandidateCommunity, Chain, Community, FastTogSettings, FastTogState, Subject
-from thinkgraph.state.knowledge import Entity, Triple
+from thinkgraph.state.fasttog import CandidateCommunity, Chain, Community, FastTogSettings, FastTogState
+from thinkgraph.state.knowledge import Candidate, Triple
 from thinkgraph.tools.communities.local_search import membership
 
 TITLE = "chains of communities"
 
 
-def start_lines(subjects: Sequence[Subject]) -> str:
+def start_lines(subjects: Sequence[Candidate]) -> str:
     """The start communities, one node each, stated once in every prompt."""
-    return numbered(
-        entity_line(
-            Entity(id=subject["id"], label=subject["label"], type="", description=subject["description"], literal=False)
-        )
-        for subject in subjects
-    )
+    return numbered(described(subject["label"], subject["description"]) for subject in subjects)
 
 
 def community_of(nodes: Sequence[str], triples: Sequence[Triple], number: int, prose: str = "") -> Community:
@@ -60,8 +55,7 @@ def fetch_triples(
     """The triples of communities and candidates, by id: one round trip."""
     ids = [key for community in communities for key in (*community["joining"], *community["triples"])]
     wanted = list(dict.fromkeys([*ids, *(key for candidate in candidates for key in candidate["triples"])]))
-    found = yield from requests.triples(wanted)
-    return {triple["id"]: triple for triple in found if triple is not None}
+    return (yield from requests.triples(wanted))
 
 
 def triples_of(community: Community, triples: Mapping[str, Triple]) -> list[Triple]:
@@ -102,7 +96,7 @@ def is_final(state: FastTogState, settings: FastTogSettings) -> bool:
     return state["round"] >= settings.depth or not growing(state["chains"]) or bool(state["stopped"])
 
 
-def _outline(subjects: Sequence[Subject], chains: Sequence[Chain], texts: Mapping[str, int]) -> list[TraceLine]:
+def _outline(subjects: Sequence[Candidate], chains: Sequence[Chain], texts: Mapping[str, int]) -> list[TraceLine]:
     """The chains for people."""
     label = {subject["id"]: subject["label"] for subject in subjects}
     lines = [TraceLine(level=0, text=f"start: {subject['label']}") for subject in subjects]

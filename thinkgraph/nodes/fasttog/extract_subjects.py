@@ -6,6 +6,7 @@ from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.judging import nothing_found
+from thinkgraph.nodes.common.link_entities import BY_NAME, candidate
 from thinkgraph.nodes.common.reports import linked
 from thinkgraph.nodes.fasttog.community_text import warm_up
 from thinkgraph.nodes.fasttog.remember import may_remember
@@ -13,10 +14,9 @@ from thinkgraph.prompts.kinds import NAMES, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.fasttog import FastTogSettings, FastTogState, Subject
+from thinkgraph.state.fasttog import FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Link
 
-_SURE = frozenset({"exact", "alias"})
 _NAMED = 0.8
 """Link score from which a match by name is written as a name, not as a common word."""
 _MAX_NAMES = 32
@@ -42,15 +42,7 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
         meant.setdefault(link["entity"]["id"], link)
     kept = list(meant.values())[: settings.subjects]
     yield from linked(kept)
-    subjects = [
-        Subject(
-            id=link["entity"]["id"],
-            label=link["entity"]["label"],
-            description=link["entity"]["description"] or link["entity"]["type"],
-            mention=link["mention"],
-        )
-        for link in kept
-    ]
+    subjects = list(map(candidate, kept))
     if not subjects and not may_remember(settings):
         return {"subjects": subjects, "draft": nothing_found(state, settings)}
     return {"subjects": subjects}
@@ -58,7 +50,7 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
 
 def _meant(links: Sequence[Link], namesakes: int) -> list[Link]:
     """For every mention the entities of that name, or the best of those that merely resemble the text."""
-    sure = [link for link in links if link["method"] in _SURE]
+    sure = [link for link in links if link["method"] in BY_NAME]
     sure = [link for link in sure if link["score"] >= _NAMED] or sure
     if not sure:
         return list(links[:1])

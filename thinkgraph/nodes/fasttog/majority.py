@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.judging import from_memory, nothing_found
-from thinkgraph.nodes.common.sampling import vote
+from thinkgraph.nodes.common.memory import vote
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState
 

@@ -14,7 +14,7 @@ from thinkgraph.nodes.fiske.clues import completes_alone, group_of, live, offere
 from thinkgraph.nodes.fiske.e_mapping import named_nodes, unnamed_nodes
 from thinkgraph.nodes.fiske.mapping import chunked, clues_by_option
 from thinkgraph.prompts.communities import Place
-from thinkgraph.prompts.lines import entity_line, triple_sentence
+from thinkgraph.prompts.lines import described, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import (
@@ -26,7 +26,7 @@ from thinkgraph.state.fiske import (
     OfferedRelation,
     Option,
 )
-from thinkgraph.state.knowledge import Entity, Neighbours, Step, Triple, other_end
+from thinkgraph.state.knowledge import Neighbours, Step, Triple, other_end
 
 _MAX_STATEMENTS = 4
 """Most statements about one node in a mapping call."""
@@ -190,4 +190,4 @@ def _line(node: str, label: str, kind: str, triples: Sequence[Triple]) -> str:
     statements = [triple_sentence(triple) for triple in by_relation.values()]
     more = len(statements) - _MAX_STATEMENTS
     about = [*([kind] if kind else []), *statements[:_MAX_STATEMENTS], *([f"and {more} more"] if more > 0 else [])]
-    return entity_line(Entity(id=node, label=label, type="", description="; ".join(about), literal=False))
+    return described(label, "; ".join(about))

@@ -12,9 +12,9 @@ from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item, path_item
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Triple, other_end
-from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic
+from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item
 from thinkgraph.tools.linking.lexical import overlap
 
 TAILS_PER_CHUNK = 3
@@ -100,8 +100,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
 
 def _tails(hops: Sequence[Hop]) -> Flow[list[Tail]]:
     """The triples of hops, read again: state holds their ids."""
-    found = yield from requests.triples([key for hop in hops for key in hop["triples"]])
-    triples = {triple["id"]: triple for triple in found if triple is not None}
+    triples = yield from requests.triples([key for hop in hops for key in hop["triples"]])
     return [
         Tail(number, hop, triples[key]) for number, hop in enumerate(hops) for key in hop["triples"] if key in triples
     ]
@@ -179,17 +178,9 @@ def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDr
 
 def _evidence(chunk: RankedChunk, topics: Mapping[str, Topic], number: int) -> Iterable[EvidenceItem]:
     """A chunk of a topic entity's document, and the path that led to that entity."""
-    path, score = topics[chunk["entity"]]["path"], chunk["score"]
+    path = topics[chunk["entity"]]["path"]
     if path["triples"]:
         *before, last = path["triples"]
         lead = Path(start=path["start"], triples=before)
-        yield path_item(f"t{'/'.join(path['triples'])}", lead, [last], total=1, score=score, number=number)
-    yield chunk_item(
-        chunk["passage"],
-        chunk["start"],
-        chunk["end"],
-        entity=chunk["entity"],
-        path=path,
-        score=score,
-        number=number,
-    )
+        yield path_item(f"t{'/'.join(path['triples'])}", lead, [last], total=1, score=chunk["score"], number=number)
+    yield ranked_item(chunk, path, number)

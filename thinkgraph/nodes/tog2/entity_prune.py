@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item, path_item, path_key
-from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
+from thinkgraph.state.tog2 import Hop, RankedChunk, Tog2Settings, Tog2State, further, ranked_item
 
 
 def entity_scores(top: Sequence[RankedChunk], alpha: float) -> dict[str, float]:
@@ -35,7 +35,7 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     for key in order[: settings.width]:
         best = next(chunk for chunk in top if chunk["entity"] == key)
         before = starts[hops[best["hop"]]["entity"]]
-        topics.append(_topic(entities[key], before, best["triple"], scores[key]))
+        topics.append(further(before, key, entities[key]["label"], best["triple"], scores[key]))
     evidence: dict[str, EvidenceItem] = {}
     for chunk in top:
         hop = hops[chunk["hop"]]
@@ -52,30 +52,10 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     return {"topics": topics, "evidence": evidence, "pruned": note, "hops": [], "reached": [], "ranked": []}
 
 
-def _topic(end: Reached, before: Topic, triple: str, score: float) -> Topic:
-    return Topic(
-        id=end["id"],
-        label=end["label"],
-        description="",
-        path=Path(start=before["path"]["start"], triples=[*before["path"]["triples"], triple]),
-        on_path=[*before["on_path"], end["id"]],
-        score=round(score, 6),
-    )
-
-
 def _evidence(chunk: RankedChunk, hop: Hop, path: Path, number: int) -> Iterable[EvidenceItem]:
     """The full path of the entity that owns a chunk, all tails of its last hop in one item, and the chunk itself."""
     key = path_key(path["start"], *path["triples"], hop["entity"], hop["relation"], hop["direction"])
-    score = chunk["score"]
-    yield path_item(key, path, hop["triples"], total=hop["total"], score=score, number=number)
+    yield path_item(key, path, hop["triples"], total=hop["total"], score=chunk["score"], number=number)
     if chunk["passage"]:
         whole = Path(start=path["start"], triples=[*path["triples"], chunk["triple"]])
-        yield chunk_item(
-            chunk["passage"],
-            chunk["start"],
-            chunk["end"],
-            entity=chunk["entity"],
-            path=whole,
-            score=score,
-            number=number,
-        )
+        yield ranked_item(chunk, whole, number)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.judging import from_memory
-from thinkgraph.nodes.common.sampling import vote
+from thinkgraph.nodes.common.memory import vote
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.tog2 import Tog2Settings, Tog2State
 

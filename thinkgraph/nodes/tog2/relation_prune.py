@@ -8,11 +8,11 @@ from collections.abc import Mapping, Sequence
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import SCORE, Shape
-from thinkgraph.prompts.lines import entity_line, numbered, relation_line, safe_block
+from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.knowledge import Entity, Relation
-from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic
+from thinkgraph.state.knowledge import Relation
+from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask
 from thinkgraph.tools.linking.lexical import overlap
 
 MAX_OPTIONS = 400
@@ -43,14 +43,13 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
         edges = [edge for found in discovered for edge in sorted(found, key=lambda edge: edge["count"])[:share]]
     if not edges:
         return {"kept": {}}
-    options = numbered(relation_line(edge, label[edge["entity"]]) for edge in edges)
     scored = yield from requests.call(
         SCORE,
         "tog2.relation_prune",
         {
             "question": safe_block(state["question"]),
-            "entities": numbered(entity_line(_entity(topic)) for topic in topics),
-            "options": options,
+            "entities": numbered(described(topic["label"], topic["description"]) for topic in topics),
+            "options": numbered(relation_line(edge, label[edge["entity"]]) for edge in edges),
             "most": str(settings.relations),
         },
         shape=Shape(options=len(edges), explain=settings.explain),
@@ -76,13 +75,3 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
 
 def _key(edge: Relation) -> str:
     return f"{edge['entity']}|{edge['direction']}|{edge['name']}"
-
-
-def _entity(topic: Topic) -> Entity:
-    return Entity(
-        id=topic["id"],
-        label=topic["label"],
-        type="",
-        description=topic["description"],
-        literal=False,
-    )

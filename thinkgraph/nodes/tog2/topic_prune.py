@@ -8,34 +8,18 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import PICK, Shape
-from thinkgraph.prompts.lines import entity_line, numbered, safe_block
+from thinkgraph.prompts.lines import described, numbered, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.evidence import Path
-from thinkgraph.state.knowledge import Entity
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Candidate, Topic
-
-
-def _named_alone(candidates: Sequence[Candidate]) -> bool:
-    return len(candidates) == 1 and candidates[0]["method"] == "exact"
+from thinkgraph.state.knowledge import Candidate
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Topic
 
 
 def _sure(candidates: Sequence[Candidate]) -> list[int]:
     """Numbers of the candidates that a name of the question matches; else the best one."""
     named = [number for number, candidate in enumerate(candidates, start=1) if candidate["method"] in BY_NAME]
     return named or ([1] if candidates else [])
-
-
-def _line(candidate: Candidate) -> str:
-    return entity_line(
-        Entity(
-            id=candidate["id"],
-            label=candidate["label"],
-            type="",
-            description=candidate["description"],
-            literal=False,
-        )
-    )
 
 
 def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
@@ -45,13 +29,16 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         numbers: list[int] = []
     elif not settings.topic_prune:
         numbers = _sure(candidates)
-    elif settings.skip_exact_topic and _named_alone(candidates):
+    elif settings.skip_exact_topic and [found["method"] for found in candidates] == ["exact"]:
         numbers = [1]
     else:
         numbers = yield from requests.call(
             PICK,
             "tog2.topic_prune",
-            {"question": safe_block(state["question"]), "options": numbered(map(_line, candidates))},
+            {
+                "question": safe_block(state["question"]),
+                "options": numbered(described(found["label"], found["description"]) for found in candidates),
+            },
             shape=Shape(options=len(candidates), explain=settings.explain),
             fallback=_sure(candidates),
             spare=1,
