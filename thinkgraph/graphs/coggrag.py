@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from typing import Any, Literal
 
 from langgraph.graph import END, START, StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
@@ -30,7 +30,7 @@ from thinkgraph.nodes.coggrag.verify import verify
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.coggrag import (
     CogGragSettings,
@@ -55,10 +55,6 @@ def roles(settings: CogGragSettings) -> Sequence[str]:
         RANK_ROLE: settings.ranker == "llm" and settings.passages > 0,
     }
     return [role for role, used in wanted.items() if used]
-
-
-def _fresh() -> Update:
-    return {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "linked", "solved", "unfollowed")}
 
 
 def _last_calls(settings: CogGragSettings) -> int:
@@ -140,7 +136,7 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("coggrag", roles, _fresh),
+        "begin": begin("coggrag", CogGragState, roles),
         "mind_map": mind_map,
         "decompose": decompose,
         "extract_keys": extract_keys,

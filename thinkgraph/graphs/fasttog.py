@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langgraph.graph import StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import samples, settings_in, state_graph, tasks
@@ -28,7 +28,7 @@ from thinkgraph.nodes.fasttog.header_choice import header_choice
 from thinkgraph.nodes.fasttog.majority import majority
 from thinkgraph.nodes.fasttog.reason import reason
 from thinkgraph.nodes.fasttog.remember import may_remember, remember, sample_count
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
@@ -46,19 +46,6 @@ def roles(settings: FastTogSettings) -> Sequence[str]:
         COT: may_remember(settings) and settings.fallback != "io",
     }
     return [role for role, used in wanted.items() if used]
-
-
-def _fresh() -> Update:
-    return {
-        "subjects": [],
-        "start": None,
-        "chains": [],
-        "history": [],
-        "candidates": {},
-        "choices": Overwrite({}),
-        "samples": Overwrite({}),
-        "texts": {},
-    }
 
 
 def _after_subjects(state: FastTogState) -> str | list[Send]:
@@ -98,7 +85,7 @@ def _give_up(state: FastTogState) -> str | list[Send]:
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("fasttog", roles, _fresh),
+        "begin": begin("fasttog", FastTogState, roles),
         "extract_subjects": extract_subjects,
         "community_search": community_search,
         "header_choice": header_choice,

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langgraph.graph import StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
@@ -33,7 +33,7 @@ from thinkgraph.nodes.fiske.outcomes import outcomes
 from thinkgraph.nodes.fiske.r_mapping import r_mapping
 from thinkgraph.nodes.fiske.relation_discovery import relation_discovery
 from thinkgraph.nodes.fiske.starting_points import starting_points
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
@@ -48,21 +48,6 @@ def roles(settings: FiskeSettings) -> Sequence[str]:
         DIRECT: settings.own_knowledge,
     }
     return [role for role, used in wanted.items() if used]
-
-
-def _fresh() -> Update:
-    return {
-        "clues": [],
-        "matches": {},
-        "branches": Overwrite({}),
-        "relations": {},
-        "calls_to_make": [],
-        "mapped": Overwrite({}),
-        "expansions": [],
-        "labels": {},
-        "table": [],
-        "notes": [],
-    }
 
 
 def _start(state: FiskeState) -> str:
@@ -96,7 +81,7 @@ def _mapping(node: str, state: FiskeState) -> list[Send]:
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("fiske", roles, _fresh),
+        "begin": begin("fiske", FiskeState, roles),
         "extract_clues": extract_clues,
         "starting_points": starting_points,
         "relation_discovery": relation_discovery,

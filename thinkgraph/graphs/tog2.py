@@ -15,7 +15,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from langgraph.graph import StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import samples, settings_in, state_graph, tasks
@@ -32,7 +32,7 @@ from thinkgraph.nodes.tog2.query_reform import query_reform
 from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
 from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, Topic
@@ -49,12 +49,6 @@ def roles(settings: Tog2Settings) -> Sequence[str]:
         RANK_ROLE: settings.ranker == "llm",
     }
     return [role for role, used in wanted.items() if used]
-
-
-def _fresh() -> Update:
-    records = {"kept": Overwrite({}), "samples": Overwrite({})}
-    lists = ("candidates", "topics", "hops", "reached", "ranked")
-    return {**records, **{name: [] for name in lists}, "clues": "", "query": ""}
 
 
 def _after_link_entities(state: Tog2State) -> str | list[Send]:
@@ -103,7 +97,7 @@ def _relation_prunes(state: Tog2State) -> list[Send]:
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("tog2", roles, _fresh),
+        "begin": begin("tog2", Tog2State, roles),
         "link_entities": link_entities,
         "precheck": precheck,
         "majority": majority,

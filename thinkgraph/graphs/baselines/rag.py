@@ -20,7 +20,7 @@ from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
 
 RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
@@ -28,10 +28,6 @@ RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
 
 def _roles(role: str, ranker: str) -> Sequence[str]:
     return [role, RANK_ROLE] if ranker == "llm" else [role]
-
-
-def _fresh() -> Update:
-    return {"candidates": []}
 
 
 def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
@@ -42,7 +38,7 @@ def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         return "passage_search" if settings_in(state, RagSettings).scope == "corpus" else "link_entities"
 
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("rag", roles, _fresh, links=lambda settings: settings.scope != "corpus"),
+        "begin": begin("rag", RetrievalState, roles, links=lambda settings: settings.scope != "corpus"),
         "link_entities": link_entities,
         "passage_search": passage_search,
         "reason": reason(RAG_ROLE),
@@ -61,7 +57,7 @@ def _kg_rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         return _roles(KG_RAG_ROLE, settings.ranker)
 
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("kg_rag", roles, _fresh),
+        "begin": begin("kg_rag", RetrievalState, roles),
         "link_entities": link_entities,
         "triple_search": triple_search,
         "reason": reason(KG_RAG_ROLE),

@@ -6,7 +6,7 @@ from functools import partial
 from typing import Any
 
 from langgraph.graph import StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import samples, settings_in, state_graph, straight
@@ -24,7 +24,7 @@ from thinkgraph.state.baselines import CotScSettings, RecallSettings, RecallStat
 
 def _recall(name: str, role: str, run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     nodes: dict[str, NodeFunction] = {
-        "begin": begin(name, lambda _: [role], dict, links=lambda _: False),
+        "begin": begin(name, RunState, lambda _: [role], links=lambda _: False),
         "recall": recall(role),
         "answer": answer(role),
     }
@@ -38,7 +38,7 @@ def _samples(state: RecallState) -> str | list[Send]:
 
 def _self_consistency(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("cot_sc", lambda _: [COT], lambda: {"samples": Overwrite({})}, links=lambda _: False),
+        "begin": begin("cot_sc", RecallState, lambda _: [COT], links=lambda _: False),
         "sample": sample,
         "majority": majority,
         "answer": answer(COT),

@@ -20,7 +20,7 @@ from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("search_agent", lambda _: [ROLE], lambda: {"given": None}, links=lambda _: False),
+        "begin": begin("search_agent", SearchAgentState, lambda _: [ROLE], links=lambda _: False),
         "search_agent": search_agent,
         "conclude": conclude,
         "answer": answer(ROLE),

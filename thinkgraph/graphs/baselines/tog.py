@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from langgraph.graph import StateGraph
-from langgraph.types import Overwrite, Send
+from langgraph.types import Send
 
 from thinkgraph.graphs.method import Method
 from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
@@ -25,7 +25,7 @@ from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
 from thinkgraph.state.tog2 import RelationPruneTask
@@ -34,11 +34,6 @@ from thinkgraph.state.tog2 import RelationPruneTask
 def roles(settings: TogSettings) -> Sequence[str]:
     """The roles a run with these settings may call."""
     return [*(["tog2.topic_prune"] * settings.topic_prune), "tog2.relation_prune", ENTITY_PRUNE, "tog2.reason"]
-
-
-def _fresh() -> Update:
-    records = {"kept": Overwrite({}), "scores": Overwrite({})}
-    return {**records, "candidates": [], "topics": [], "hops": [], "clues": "", "query": ""}
 
 
 def _relation_prunes(state: TogState) -> str | list[Send]:
@@ -69,7 +64,7 @@ def _entity_prunes(state: TogState) -> str | list[Send]:
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("tog", roles, _fresh),
+        "begin": begin("tog", TogState, roles),
         "link_entities": link_entities,
         "topic_prune": topic_prune,
         "relation_prune": relation_prune,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.types import Overwrite
 
@@ -13,7 +13,7 @@ from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import NodeFunction, Update
-from thinkgraph.state.base import BeginState
+from thinkgraph.state.base import BeginState, RunState
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings
 
@@ -36,8 +36,8 @@ def check_question(question: object, settings: RunSettings) -> str:
 
 def begin(
     method: str,
+    schema: type[RunState],
     roles: Callable[[Any], Sequence[str]],
-    fresh: Callable[[], Update],
     *,
     links: Callable[[Any], bool] = lambda _settings: True,
 ) -> NodeFunction:
@@ -45,10 +45,12 @@ def begin(
 
     Args:
         method: the method's registered name.
+        schema: its state, of which a new run finds the method's own channels empty.
         roles: the roles that a run with given settings may call.
-        fresh: the method's own channels as a new run finds them.
         links: whether a run with given settings links names to entities, so that it matters which one is meant.
     """
+    hints = get_type_hints(schema, include_extras=True)
+    own = {name: hint for name, hint in hints.items() if name not in RunState.__annotations__}
 
     def run(state: BeginState, settings: RunSettings) -> Flow[Update]:
         old = state.get("manifest")
@@ -85,7 +87,14 @@ def begin(
             "stopped": Overwrite(""),
             "draft": None,
             "answer": None,
-            **fresh(),
+            **{name: _empty(hint) for name, hint in own.items()},
         }
 
     return run
+
+
+def _empty(hint: Any) -> Any:
+    """What a channel of this type holds at first. A reducer would keep what is there, so its channel is overwritten."""
+    if get_origin(hint) is Annotated:
+        return Overwrite(_empty(get_args(hint)[0]))
+    return None if type(None) in get_args(hint) else (get_origin(hint) or hint)()
