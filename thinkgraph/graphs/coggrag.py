@@ -15,8 +15,7 @@ from typing import Any, Literal
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
 from thinkgraph.nodes.coggrag.conclude import conclude, trace
 from thinkgraph.nodes.coggrag.decompose import decompose
 from thinkgraph.nodes.coggrag.extract_keys import extract_keys

@@ -14,8 +14,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import samples, settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT

@@ -18,8 +18,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
@@ -34,7 +33,6 @@ from thinkgraph.nodes.fiske.r_mapping import r_mapping
 from thinkgraph.nodes.fiske.relation_discovery import relation_discovery
 from thinkgraph.nodes.fiske.starting_points import starting_points
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner
-from thinkgraph.state.answer import Answer
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
 
@@ -105,16 +103,12 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
-def bound(settings: FiskeSettings, _answer: Answer) -> int | None:
-    """The ceiling: the paper gives no other bound. Calls follow the number of relations and nodes that branches meet."""
-    return settings.max_calls
-
-
 METHOD = Method(
     name="fiske",
     title="FiSKE",
     summary="Map the question's clues one by one to relations and entities along branches, until one maps them all.",
     settings=FiskeSettings,
     wire=wire,
-    bound=bound,
+    # The paper gives no bound but the ceiling: calls follow the number of relations and nodes that branches meet.
+    bound=lambda settings, _: settings.max_calls,
 )

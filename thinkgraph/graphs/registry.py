@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
-    from thinkgraph.graphs.method import Method
+    from thinkgraph.graphs.wiring import Method
 
 METHODS: tuple[tuple[str, str], ...] = (
     ("tog2", "thinkgraph.graphs.tog2:METHOD"),

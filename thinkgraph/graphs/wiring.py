@@ -1,8 +1,9 @@
-"""What the methods' graphs share in their wiring."""
+"""What a method is to the rest of the package, and what the methods' graphs share in their wiring."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, TypeVar
@@ -14,11 +15,34 @@ from thinkgraph.models.budget import remaining, shares
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner
 from thinkgraph.runtime.manifest import run_settings
 from thinkgraph.runtime.state_errors import explain_edits
+from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, SampleTask, TaskState
 from thinkgraph.state.settings import RunSettings
 
 S = TypeVar("S", bound=RunSettings)
 T = TypeVar("T")
+
+
+def one_call(_settings: Any, _answer: Answer) -> int:
+    """The bound of a method that asks once."""
+    return 1
+
+
+@dataclass(frozen=True)
+class Method:
+    """A named way to answer questions: its settings and its wiring."""
+
+    name: str
+    title: str
+    summary: str
+    """One line for lists and help."""
+    settings: type[RunSettings]
+    wire: Callable[[NodeRunner], StateGraph[Any, Any, Any, Any]]
+    bound: Callable[[Any, Answer], int | None] = one_call
+    """Most calls of a run with these settings that gave this answer, by the paper's count, or None where nothing bounds them.
+
+    Calls of an LLM ranker or of one that puts communities into prose, repairs and retries count apart.
+    """
 
 
 def settings_in(state: RunState | TaskState, schema: type[S]) -> S:
@@ -50,15 +74,7 @@ def tasks(
 
 
 def samples(node: str, count: int, state: RunState, settings: RunSettings, *, keep: int) -> list[Send]:
-    """A fan-out of samples.
-
-    Args:
-        node: draws one.
-        count: how many.
-        state: the run's channels.
-        settings: see `tasks`.
-        keep: likewise.
-    """
+    """A fan-out of `count` samples, each drawn by `node`; for the rest see `tasks`."""
     numbers = ((str(number), number) for number in range(1, count + 1))
     return [
         Send(node, SampleTask(**task, sample=number)) for task, number in tasks(state, settings, numbers, keep=keep)

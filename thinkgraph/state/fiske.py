@@ -18,7 +18,7 @@ from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, TaskState
-from thinkgraph.state.knowledge import Direction
+from thinkgraph.state.knowledge import Direction, Relation
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import by_id, merge_records
 
@@ -116,12 +116,8 @@ class Mark(TypedDict):
     """Of a relation; "out" otherwise."""
 
 
-class Branch(TypedDict):
-    """One end of the exploration: (path, explored clues, remaining clues).
-
-    Branches of one round at the same entity with the same remaining clues are merged, because they would continue alike.
-    The paths of a merged branch are all its routes back to starting points.
-    """
+class BranchHead(TypedDict):
+    """How far a branch has come."""
 
     id: str
     entity: str
@@ -133,6 +129,15 @@ class Branch(TypedDict):
     """Why it ended; empty otherwise."""
     explored: list[int]
     remaining: list[int]
+
+
+class Branch(BranchHead):
+    """One end of the exploration: (path, explored clues, remaining clues).
+
+    Branches of one round at the same entity with the same remaining clues are merged, because they would continue alike.
+    The paths of a merged branch are all its routes back to starting points.
+    """
+
     arrivals: list[Arrival]
     """Empty for a starting point."""
     on_path: list[str]
@@ -140,14 +145,16 @@ class Branch(TypedDict):
     marks: list[Mark]
 
 
-class OfferedRelation(TypedDict):
-    """A relation at the entities of a group of branches."""
+class BranchRow(BranchHead):
+    """A branch as an answer's trace shows it."""
 
-    relation: str
-    label: str
-    direction: Direction
-    count: int
-    """Triples with this relation at all these entities."""
+    came_from: list[str]
+    """Ids of the branches it came from; empty for a starting point."""
+
+
+class OfferedRelation(Relation):
+    """A relation at the entities of a group of branches: `entity` is the first of them, `count` counts for them all."""
+
     entities: int
 
 
@@ -227,21 +234,6 @@ class ClueRow(TypedDict):
     """Those of complete branches first; at most MAX_TARGETS."""
     total: int
     """Number of targets."""
-
-
-class BranchRow(TypedDict):
-    """A branch as an answer's trace shows it."""
-
-    id: str
-    entity: str
-    label: str
-    round: int
-    status: str
-    why: str
-    explored: list[int]
-    remaining: list[int]
-    came_from: list[str]
-    """Ids of the branches it came from; empty for a starting point."""
 
 
 def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None) -> dict[str, Branch]:

@@ -7,12 +7,12 @@ begin ──┬─ link_entities ─┬─ passage_search or triple_search ─�
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 from langgraph.graph import StateGraph
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import settings_in, state_graph, straight
+from thinkgraph.graphs.wiring import Method, settings_in, state_graph, straight
 from thinkgraph.nodes.baselines.passage_search import passage_search
 from thinkgraph.nodes.baselines.reason import reason
 from thinkgraph.nodes.baselines.triple_search import triple_search
@@ -26,19 +26,18 @@ from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalStat
 RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
 
 
-def _roles(role: str, ranker: str) -> Sequence[str]:
-    return [role, RANK_ROLE] if ranker == "llm" else [role]
+def _roles(role: str, settings: RagSettings | KgRagSettings) -> Sequence[str]:
+    return [role, RANK_ROLE] if settings.ranker == "llm" else [role]
 
 
 def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    def roles(settings: RagSettings) -> Sequence[str]:
-        return _roles(RAG_ROLE, settings.ranker)
-
     def after_begin(state: RetrievalState) -> str:
         return "passage_search" if settings_in(state, RagSettings).scope == "corpus" else "link_entities"
 
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("rag", RetrievalState, roles, links=lambda settings: settings.scope != "corpus"),
+        "begin": begin(
+            "rag", RetrievalState, partial(_roles, RAG_ROLE), links=lambda settings: settings.scope != "corpus"
+        ),
         "link_entities": link_entities,
         "passage_search": passage_search,
         "reason": reason(RAG_ROLE),
@@ -53,11 +52,8 @@ def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 
 
 def _kg_rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    def roles(settings: KgRagSettings) -> Sequence[str]:
-        return _roles(KG_RAG_ROLE, settings.ranker)
-
     nodes: dict[str, NodeFunction] = {
-        "begin": begin("kg_rag", RetrievalState, roles),
+        "begin": begin("kg_rag", RetrievalState, partial(_roles, KG_RAG_ROLE)),
         "link_entities": link_entities,
         "triple_search": triple_search,
         "reason": reason(KG_RAG_ROLE),

@@ -8,8 +8,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import samples, settings_in, state_graph, straight
+from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, straight
 from thinkgraph.nodes.baselines.majority import majority
 from thinkgraph.nodes.baselines.recall import recall
 from thinkgraph.nodes.baselines.sample import sample
@@ -17,7 +16,6 @@ from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner
-from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import RunState, SampleTask
 from thinkgraph.state.baselines import CotScSettings, RecallSettings, RecallState
 
@@ -50,11 +48,6 @@ def _self_consistency(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return graph
 
 
-def bound(settings: CotScSettings, _answer: Answer) -> int:
-    """One call a sample."""
-    return settings.samples
-
-
 DIRECT_METHOD = Method(
     name="direct",
     title="Direct (IO)",
@@ -75,5 +68,5 @@ COT_SC_METHOD = Method(
     summary="No retrieval: several chains of thought, the majority answers.",
     settings=CotScSettings,
     wire=_self_consistency,
-    bound=bound,
+    bound=lambda settings, _: settings.samples,
 )

@@ -6,14 +6,12 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import straight
+from thinkgraph.graphs.wiring import Method, straight
 from thinkgraph.nodes.baselines.conclude import conclude
 from thinkgraph.nodes.baselines.search_agent import ROLE, search_agent
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.runtime.driver import NodeFunction, NodeRunner
-from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 
@@ -28,16 +26,11 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     return straight(run, SearchAgentState, SearchAgentSettings, nodes)
 
 
-def bound(settings: SearchAgentSettings, _answer: Answer) -> int:
-    """One call a turn."""
-    return settings.turns
-
-
 METHOD = Method(
     name="search_agent",
     title="Search agent (Search-on-Graph)",
     summary="One tool-calling model with one tool, search(entity, direction, relations), in LangChain's create_agent.",
     settings=SearchAgentSettings,
     wire=wire,
-    bound=bound,
+    bound=lambda settings, _: settings.turns,
 )

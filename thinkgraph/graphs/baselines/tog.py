@@ -13,8 +13,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
-from thinkgraph.graphs.method import Method
-from thinkgraph.graphs.wiring import settings_in, state_graph, tasks
+from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
 from thinkgraph.nodes.baselines.beam import beam
 from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
 from thinkgraph.nodes.baselines.entity_prune import entity_prune

@@ -15,11 +15,7 @@ from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalStat
 
 
 def reason(role: str) -> NodeFunction:
-    """Answer from all evidence found; without any and without own_knowledge, without a call.
-
-    Args:
-        role: whose prompt is used.
-    """
+    """Answer from all evidence found, with a role's prompt; without any and without own_knowledge, without a call."""
 
     def run(state: RetrievalState, settings: RagSettings | KgRagSettings) -> Flow[Update]:
         items = list(state["evidence"].values())

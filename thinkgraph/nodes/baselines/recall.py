@@ -15,11 +15,7 @@ NOT_KNOWN = "the model does not know the answer"
 
 
 def recall(role: str) -> NodeFunction:
-    """Answer from memory.
-
-    Args:
-        role: `recall.direct` (IO) or `recall.cot` (chain of thought).
-    """
+    """Answer from memory; the role is `recall.direct` (IO) or `recall.cot` (chain of thought)."""
 
     def run(state: RunState, settings: RecallSettings) -> Flow[Update]:
         if not settings.own_knowledge:

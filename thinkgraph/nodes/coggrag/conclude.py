@@ -65,7 +65,7 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
         return unknown(_why_unknown(state), settings)
     cited = [key for key in root["cited"] if key in state["evidence"]]
     if not root["supported"] or not cited:
-        return unsupported(root["answers"], stopped)
+        return unsupported(root["answers"], settings, stopped)
     needed = {key: references(state["mind_map"], key) for key in solved}
     below = in_order(reachable(root["rests"], lambda key: [*solved[key]["rests"], *needed[key]]))
     unverified = next((key for key in below if solved[key]["verified"] is False), None)

@@ -80,10 +80,6 @@ def settled(keys: Mapping[str, Sequence[MapKey]], nodes: Nodes) -> list[MapKey]:
 
     A placeholder without a number ("?mountain") stands for the answer to the first question, in the order of answering, with
     a key that has it.
-
-    Args:
-        keys: the extracted keys, by level.
-        nodes: the mind map.
     """
     every = [key for level in ("local", "global") for key in keys.get(level, ())]
     owner: dict[str, str] = {}

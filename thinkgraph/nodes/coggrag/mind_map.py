@@ -66,10 +66,7 @@ class Growth:
 def grow(nodes: Nodes, splits: Mapping[str, Sequence[Part]], settings: CogGragSettings) -> Growth:
     """Add the sub-questions of open questions, within the limits on depth, questions and repeats.
 
-    Args:
-        nodes: the mind map.
-        splits: by question, its sub-questions as the model gave them.
-        settings: the run's.
+    `splits` has by question its sub-questions as the model gave them.
     """
     growth = Growth(dict(nodes))
     for key in waiting(nodes):
@@ -83,10 +80,8 @@ def grow(nodes: Nodes, splits: Mapping[str, Sequence[Part]], settings: CogGragSe
 def acyclic(refers: Sequence[Sequence[int]]) -> tuple[list[list[int]], list[tuple[int, int]]]:
     """References among siblings without cycles, and the dropped ones as (from, to).
 
-    References to earlier siblings are kept first, in order. One to a later sibling is kept where it closes no cycle.
-
-    Args:
-        refers: for each sibling the numbers (from 1) it refers to, all in range.
+    `refers` has for each sibling the numbers (from 1) it refers to, all in range. References to earlier siblings are kept
+    first, in order. One to a later sibling is kept where it closes no cycle.
     """
     kept: list[list[int]] = [[] for _ in refers]
     edges = [(own, to) for own, targets in enumerate(refers, start=1) for to in dict.fromkeys(targets)]

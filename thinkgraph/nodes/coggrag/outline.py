@@ -16,13 +16,7 @@ _ROOM = 64
 
 
 def draw(nodes: Nodes, solved: Mapping[str, Solution], keys: Mapping[str, Sequence[MapKey]]) -> Trace:
-    """The mind map as it stands.
-
-    Args:
-        nodes: the mind map.
-        solved: the outcomes so far, by question.
-        keys: the extracted keys, by level.
-    """
+    """The mind map as it stands, with the outcomes so far by question and the extracted keys by level."""
     lines = []
     for key in in_order(nodes):
         number = "" if key == ROOT else f"#{key.rpartition('.')[2]} "

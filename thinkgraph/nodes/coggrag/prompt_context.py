@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.retrieve import ends_of
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, ready, references
-from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
+from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts, fitting, line_cost
 from thinkgraph.nodes.common.judging import supporting
 from thinkgraph.nodes.common.ranking import cut, rank
 from thinkgraph.prompts.lines import answer_line
@@ -89,11 +88,6 @@ class QuestionContext:
 
         The line of a known answer supports by its answers, and by the lines they stand on, but not by the words of its
         question. A known answer from memory supports nothing.
-
-        Args:
-            answers: what the model answered.
-            cited: the numbers it named, from 1.
-            question: what was asked; empty for a claim.
         """
         number = {item["id"]: at for at, item in enumerate(self.items, start=1)}
         bare = [
@@ -146,7 +140,7 @@ def first_context(state: QuestionState, settings: CogGragSettings) -> Flow[Quest
     found = yield from fetch_texts([item for item in every.values() if item.get("passage", "") not in passages])
     texts = Texts(found.triples, {**passages, **found.passages})
     answered = _answer_lines(state, settings)
-    room = settings.evidence_tokens - sum(_tokens(line) for line in answered)
+    room = settings.evidence_tokens - sum(map(line_cost, answered))
     own = set(state["about"])
 
     def urgency(item: EvidenceItem) -> int:
@@ -154,13 +148,8 @@ def first_context(state: QuestionState, settings: CogGragSettings) -> Flow[Quest
             return 1
         return 0 if item["path"]["start"] in own else 2
 
-    kept: list[EvidenceItem] = []
-    for item in sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"])):
-        line = evidence_line(item, texts)
-        cost = _tokens(line)
-        if line and (cost <= room or not kept):
-            kept.append(item)
-            room -= cost
+    order = sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"]))
+    kept = [item for item, _ in fitting([(item, evidence_line(item, texts)) for item in order], room)]
     return _context(sorted(kept, key=_place), texts, state, settings)
 
 
@@ -181,10 +170,6 @@ def _answer_lines(state: QuestionState, settings: CogGragSettings) -> list[str]:
     return [
         answer_line(one["asked"], one["answers"] or [DO_NOT_KNOW])[: settings.evidence_tokens] for one in state["known"]
     ]
-
-
-def _tokens(line: str) -> int:
-    return estimate_tokens(len(line)) + 2
 
 
 def _place(item: EvidenceItem) -> tuple[bool, int, str, float, str]:

@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.judging import judge
+from thinkgraph.nodes.common.judging import NOT_HELD, judge
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
@@ -37,13 +37,6 @@ def think(
 ) -> Flow[Solution]:
     """One answer: the question's outcome unless it is judged wrong. Not sufficient evidence means "I don't know".
 
-    Args:
-        role: whose prompt is used.
-        state: the question's.
-        context: the lines of the prompt.
-        settings: the run's.
-        before: the attempts so far.
-
     Raises:
         BudgetSpentError: a ceiling leaves no room.
         ModelError: the model cannot be reached or refuses.
@@ -63,8 +56,7 @@ def think(
     if not answers:
         return unanswered(state, "the evidence found does not hold the answer", attempts)
     if not lines and not settings.own_knowledge:
-        why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-        return unanswered(state, why, attempts)
+        return unanswered(state, NOT_HELD, attempts)
     cited = context.evidence(lines)
     return {
         **unanswered(state, "", attempts),
@@ -79,13 +71,7 @@ def think(
 
 
 def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ()) -> Solution:
-    """The outcome of a question without an answer.
-
-    Args:
-        state: the question's.
-        why: there is none.
-        attempts: those made.
-    """
+    """The outcome of a question without an answer, after the attempts made."""
     return Solution(
         asked=state["asked"],
         wave=state["round"],

@@ -14,7 +14,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
-from thinkgraph.nodes.coggrag.triple_lists import KeptList, Pruning, expand, prune
+from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, prune
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
 from thinkgraph.prompts.lines import one_line
@@ -72,8 +72,8 @@ def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
     found = yield from expand(ids, search.sentences, settings)
     pruning = yield from prune(found, search.sentences, settings)
     search.notes += found.notes
-    new = _merged(state["evidence"], pruning.kept, state["round"] + 1)
-    update["evidence"] = Overwrite(bounded({**state["evidence"], **new}, state["solved"], settings))
+    known = _merged(state["evidence"], [one.item(score, state["round"] + 1) for one, score in pruning.kept])
+    update["evidence"] = Overwrite(bounded(known, state["solved"], settings))
     update["pruned"] = yield from _report(state, pruning, search, len(ids), found.triples)
     return update
 
@@ -180,17 +180,16 @@ def _link(search: Search, settings: CogGragSettings) -> Flow[dict[str, list[str]
     return {normal_name(name): meant(name, links) for name, links in zip(names, every, strict=True)}
 
 
-def _merged(known: Mapping[str, EvidenceItem], kept: Sequence[KeptList], number: int) -> dict[str, EvidenceItem]:
-    new: dict[str, EvidenceItem] = {}
-    for found in kept:
-        item = found.item(number)
-        old = known.get(item["id"])
-        if old is not None:
+def _merged(known: Mapping[str, EvidenceItem], new: Sequence[EvidenceItem]) -> dict[str, EvidenceItem]:
+    merged = dict(known)
+    for item in new:
+        merged[item["id"]] = item
+        if old := known.get(item["id"]):
             # It keeps its place among the lines, so that prompts of the next wave begin as those of this one did.
             tails = list(dict.fromkeys([*old["tails"], *item["tails"]]))
-            item = {**item, "tails": tails, "round": old["round"], "score": max(old["score"], item["score"])}
-        new[item["id"]] = item
-    return new
+            score = max(old["score"], item["score"])
+            merged[item["id"]] = {**item, "tails": tails, "round": old["round"], "score": score}
+    return merged
 
 
 def bounded(
@@ -207,13 +206,13 @@ def bounded(
 def _report(
     state: CogGragState, pruning: Pruning, search: Search, entities: int, triples: int
 ) -> Flow[list[PrunedNote]]:
-    best = [kept.line for kept in pruning.kept]
+    best = [one.line for one, _ in pruning.kept]
     yield from retrieved(state["round"], best, entities=entities, triples=triples, ranked=pruning.compared)
     return (
         yield from pruned(
             "triples",
             state["round"],
-            [(kept.of.open_sentence, kept.score) for kept in pruning.kept],
+            [(one.open_sentence, score) for one, score in pruning.kept],
             pruning.dropped,
             "; ".join(["not near enough to any key", *search.notes]),
             examples=search.notes,

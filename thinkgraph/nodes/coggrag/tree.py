@@ -23,12 +23,7 @@ Nodes = Mapping[str, MindNode]
 
 
 def reachable(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> set[T]:
-    """Everything that can be reached from some things, themselves included.
-
-    Args:
-        start: where to begin.
-        following: what one thing leads to.
-    """
+    """Everything that can be reached from some things, themselves included; `following` is what one thing leads to."""
     found = set(start)
     queue = list(found)
     while queue:
@@ -130,10 +125,7 @@ def ready(nodes: Nodes, solved: Mapping[str, Solution]) -> list[str]:
 def _replaced(nodes: Nodes, key: str, by: Mapping[str, str]) -> str:
     """The question with texts put in for its references, own and inherited ones.
 
-    Args:
-        nodes: the mind map.
-        key: the question's id.
-        by: texts by the id that a reference names. A reference without a text stays as it is.
+    Texts are given by the id that a reference names. A reference without a text stays as it is.
     """
     node = nodes[key]
     text = REFERENCE.sub(lambda found: by.get(node["refers"].get(found[1], ""), found[0]), node["question"])

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, field, replace
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.lines import one_line, path_line
@@ -23,23 +23,30 @@ class TripleList:
     """The triples of one entity that share relation and direction."""
 
     entity: str
-    label: str
-    relation: str
     outgoing: bool
     triples: list[Triple]
     total: int
     """How many there are in the graph."""
 
     @property
-    def id(self) -> str:
-        """Id of its evidence item."""
-        return path_key(self.entity, self.triples[0]["relation"], "out" if self.outgoing else "in")
-
-    @property
     def open_sentence(self) -> str:
         """Entity and relation in the triples' order, without the other end ("Panama capital")."""
-        parts = (self.label, self.relation) if self.outgoing else (self.relation, self.label)
+        first = self.triples[0]
+        parts = [first["subject_label"], first["relation_label"]]
+        if not self.outgoing:
+            parts = [first["relation_label"], first["object_label"]]
         return one_line(" ".join(parts))
+
+    @property
+    def line(self) -> str:
+        """It as prompts show it."""
+        return path_line(self.entity, [], self.triples, total=self.total)
+
+    def item(self, score: float, number: int) -> EvidenceItem:
+        """Its evidence item, found in round `number`."""
+        key = path_key(self.entity, self.triples[0]["relation"], "out" if self.outgoing else "in")
+        tails = [triple["id"] for triple in self.triples]
+        return path_item(key, Path(start=self.entity, triples=[]), tails, total=self.total, score=score, number=number)
 
 
 @dataclass
@@ -52,21 +59,6 @@ class CandidateTriples:
     triples: int = 0
     """Triples read."""
 
-    def add(self, entity: str, triples: list[Triple], *, outgoing: bool, total: int, most: int) -> None:
-        """Add the triples of one entity, relation and direction.
-
-        Args:
-            entity: its id.
-            triples: those that were read, at least one.
-            outgoing: whether the entity is their subject.
-            total: how many there are in the graph.
-            most: how many are compared with the keys.
-        """
-        label = triples[0]["subject_label" if outgoing else "object_label"]
-        relation = triples[0]["relation_label"]
-        self.lists.append(TripleList(entity, label, relation, outgoing, triples[:most], total))
-        self.triples += len(triples)
-
 
 def sentence(triple: Triple) -> str:
     """A triple in words. Qualifiers are left out: no key has them, and they lower the cosine of triples that match."""
@@ -77,12 +69,8 @@ def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettin
     """Every entity's triples, one hop, in one round trip.
 
     That round trip samples the triples of a hub and can miss a relation with few triples. Hubs are therefore read again,
-    relation by relation, in two more round trips for all of them together.
-
-    Args:
-        entities: ids.
-        keys: in words; they choose the relations of a hub that has too many.
-        settings: the run's.
+    relation by relation, in two more round trips for all of them together. Where a hub has too many relations, the keys in
+    words choose among them.
     """
     found = CandidateTriples()
     near = yield from requests.neighbourhood(list(entities), limit=settings.hub, seed=settings.seed)
@@ -94,8 +82,9 @@ def expand(entities: Sequence[str], keys: Sequence[str], settings: CogGragSettin
         groups: dict[tuple[str, bool], list[Triple]] = defaultdict(list)
         for triple in around["triples"]:
             groups[triple["relation"], triple["subject"] == entity].append(triple)
+        found.triples += len(around["triples"])
         for (_, outgoing), group in groups.items():
-            found.add(entity, group, outgoing=outgoing, total=len(group), most=settings.tails)
+            found.lists.append(TripleList(entity, outgoing, group[: settings.tails], len(group)))
     if hubs:
         yield from _read_hubs(hubs, keys, settings, found)
     return found
@@ -115,8 +104,8 @@ def _read_hubs(
     near = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     for step, ends in zip(steps, near, strict=True):
         if ends["triples"]:
-            outgoing = step["direction"] == "out"
-            found.add(step["entity"], ends["triples"], outgoing=outgoing, total=ends["total"], most=settings.tails)
+            found.triples += len(ends["triples"])
+            found.lists.append(TripleList(step["entity"], step["direction"] == "out", ends["triples"], ends["total"]))
 
 
 def _words(text: str) -> frozenset[str]:
@@ -134,31 +123,11 @@ def _by_words(texts: Sequence[str], keys: Sequence[str], most: int) -> list[int]
 
 
 @dataclass
-class KeptList:
-    """The kept triples of a list, with the cosine of its best sentence."""
-
-    of: TripleList
-    triples: list[Triple]
-    score: float
-
-    def item(self, number: int) -> EvidenceItem:
-        """Its evidence item, found in round `number`."""
-        path = Path(start=self.of.entity, triples=[])
-        tails = [triple["id"] for triple in self.triples]
-        return path_item(self.of.id, path, tails, total=self.of.total, score=self.score, number=number)
-
-    @property
-    def line(self) -> str:
-        """It as prompts show it."""
-        return path_line(self.of.entity, [], self.triples, total=self.of.total)
-
-
-@dataclass
 class Pruning:
     """What similarity kept and dropped of the candidates."""
 
-    kept: list[KeptList] = field(default_factory=list)
-    """Best first."""
+    kept: list[tuple[TripleList, float]] = field(default_factory=list)
+    """Lists of kept triples with the cosine of their best sentence, best first."""
     dropped: list[tuple[str, float]] = field(default_factory=list)
     """Open sentence and best cosine of the lists that were not kept, best first."""
     compared: int = 0
@@ -174,47 +143,46 @@ def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSetting
     open sentences keep 100 % of the gold lists where keys use the graph's words and 97.0 % where they paraphrase them (98.7 %
     with least = 3), beside 5 others a key, from 33 texts an entity. Single triples keep 99.1 % and 78.9 %, from 139 texts.
 
-    Args:
-        found: the candidates. What is not compared is added to their notes.
-        keys: in words.
-        settings: the run's.
+    What is not compared is added to the candidates' notes. Keys are in words.
     """
-    lists, whole = found.lists, settings.whole_lists
-    places = [(at, -1) for at in range(len(lists))]
-    if not whole:
-        places = [(at, tail) for at, one in enumerate(lists) for tail in range(len(one.triples))]
-    texts = [lists[at].open_sentence if tail < 0 else sentence(lists[at].triples[tail]) for at, tail in places]
-    chosen = _by_words(texts, keys, settings.encode_texts)
-    if len(chosen) < len(texts):
-        found.notes.append(f"{len(texts) - len(chosen)} of {len(texts)} sentences were not compared (encode_texts)")
-    rows = yield from requests.cosines([texts[at] for at in chosen], list(keys))
-    score = {at: max(row) for at, row in zip(chosen, rows, strict=True) if row}
-    taken = {at for at, value in score.items() if value > settings.epsilon}
+    lists = found.lists
+    # Each sentence stands for the triples of one list, or for one of them.
+    said = [(at, one.open_sentence, one.triples) for at, one in enumerate(lists)]
+    if not settings.whole_lists:
+        said = [(at, sentence(triple), [triple]) for at, _, triples in said for triple in triples]
+    chosen = _by_words([text for _, text, _ in said], keys, settings.encode_texts)
+    if len(chosen) < len(said):
+        found.notes.append(f"{len(said) - len(chosen)} of {len(said)} sentences were not compared (encode_texts)")
+    rows = yield from requests.cosines([said[place][1] for place in chosen], list(keys))
+    score = {place: max(row) for place, row in zip(chosen, rows, strict=True) if row}
+    taken = {place for place, value in score.items() if value > settings.epsilon}
     for column in range(len(keys)):
-        best = sorted(zip(chosen, rows, strict=True), key=lambda pair: (-pair[1][column], pair[0]))
-        taken |= {at for at, _ in best[: settings.least]}
-    return _pruning(lists, places, score, taken)
-
-
-def _pruning(
-    lists: Sequence[TripleList], places: Sequence[tuple[int, int]], score: Mapping[int, float], taken: Iterable[int]
-) -> Pruning:
-    near: dict[int, float] = {}
-    for at, value in score.items():
-        near[places[at][0]] = max(near.get(places[at][0], -1.0), value)
-    tails: dict[int, list[Triple]] = defaultdict(list)
+        nearest = sorted(zip(chosen, rows, strict=True), key=lambda pair: (-pair[1][column], pair[0]))
+        taken |= {place for place, _ in nearest[: settings.least]}
+    kept: dict[int, list[Triple]] = defaultdict(list)
     best: dict[int, float] = {}
-    for at in sorted(taken):
-        owner, tail = places[at]
-        tails[owner] += lists[owner].triples if tail < 0 else [lists[owner].triples[tail]]
-        best[owner] = max(best.get(owner, -1.0), score[at])
-    kept: list[KeptList] = []
+    near: dict[int, float] = {}
+    for place, value in score.items():
+        at, _, triples = said[place]
+        near[at] = max(near.get(at, -1.0), value)
+        if place in taken:
+            kept[at] += triples
+            best[at] = max(best.get(at, -1.0), value)
+    dropped = [(lists[at].open_sentence, value) for at, value in near.items() if at not in kept]
+    ranked = [
+        (replace(lists[at], triples=kept[at]), best[at])
+        for at in sorted(kept, key=lambda at: (-best[at], -len(kept[at]), at))
+    ]
+    return Pruning(_distinct(ranked), sorted(dropped, key=lambda pair: -pair[1]), len(score))
+
+
+def _distinct(lists: Iterable[tuple[TripleList, float]]) -> list[tuple[TripleList, float]]:
+    """The lists without those whose triples a better one has: it may have been read from their other end."""
+    kept: list[tuple[TripleList, float]] = []
     shown: list[set[str]] = []
-    for owner in sorted(tails, key=lambda owner: (-best[owner], -len(tails[owner]), owner)):
-        ids = {triple["id"] for triple in tails[owner]}
-        # The same triples may be another list's, read from their other end.
+    for one, score in lists:
+        ids = {triple["id"] for triple in one.triples}
         if not any(ids <= other for other in shown):
             shown.append(ids)
-            kept.append(KeptList(lists[owner], tails[owner], best[owner]))
-    dropped = [(lists[owner].open_sentence, value) for owner, value in near.items() if owner not in tails]
-    return Pruning(kept, sorted(dropped, key=lambda pair: -pair[1]), len(score))
+            kept.append((one, score))
+    return kept

@@ -17,6 +17,7 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import all_hold, beside_the_point, holds
 
 UNDECIDED = "NOT ENOUGH INFO"
+NOT_HELD = "the model's answer does not stand in the evidence, and own_knowledge is off"
 
 NEXT_NONE = "If it is not sufficient, give no answer."
 NEXT_FINAL = "There will be no further search."
@@ -63,15 +64,9 @@ def judge(
 
 
 def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], question: str = "") -> list[int]:
-    """Numbers of the lines that support the answers: the cited ones if they do, else any that do; or none.
+    """Numbers (from 1) of the lines that support the answers: the cited ones if they do, else any that do; or none.
 
     Yes and no are supported by nothing where `question` asks for a thing; a claim to be judged is no question.
-
-    Args:
-        answers: what the model answered.
-        cited: the numbers it named, from 1.
-        lines: the evidence it was shown.
-        question: what was asked; empty for a claim.
     """
     if any(beside_the_point(answer, question) for answer in answers):
         return []
@@ -89,15 +84,7 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
 def decide(
     judgement: Judgement, context: PromptContext, state: RunState, settings: RunSettings, *, final: bool
 ) -> Draft | None:
-    """The answer to give now, or None to go on.
-
-    Args:
-        judgement: the model's.
-        context: the evidence that it was shown.
-        state: the run's.
-        settings: the run's.
-        final: whether there is no going on.
-    """
+    """The answer to give now, or None to go on. With `final` there is no going on."""
     answers = judgement["answers"]
     if answers == [UNDECIDED]:
         return nothing_found(state, settings) if final else None
@@ -106,34 +93,27 @@ def decide(
         lines = supporting(answers, judgement["evidence"], context.lines, asked)
         if lines:
             return supported(answers, context.ids(lines), state["stopped"], whole=judgement["sufficient"])
-        if settings.own_knowledge:
-            return unsupported(answers, state["stopped"])
-        if final:
-            why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-            return unknown(because(why, state["stopped"]), settings)
+        if settings.own_knowledge or final:
+            return unsupported(answers, settings, state["stopped"])
     return nothing_found(state, settings) if final else None
 
 
 def supported(answers: Sequence[str], cited: Sequence[str], *notes: str, whole: bool, why: str = "") -> Draft:
-    """The draft of answers that evidence supports.
+    """The draft of answers that evidence supports; not the `whole` of it makes a best effort.
 
-    Args:
-        answers: what to answer.
-        cited: ids of the evidence.
-        notes: circumstances, such as the ceiling that stopped the run; empty ones are left out.
-        whole: whether the evidence is complete; else the answer is a best effort.
-        why: the reason, where there is more to say than that.
+    Notes are circumstances, such as the ceiling that stopped the run. `why` is the reason where there is more to say.
     """
     why = why or ("the evidence holds the answer" if whole else "best effort: the evidence is not complete")
     status: Status = "grounded" if whole else "partial"
     return Draft(answers=list(answers), status=status, reason=because(why, *notes), cited=list(cited))
 
 
-def unsupported(answers: Sequence[str], *notes: str) -> Draft:
-    """The draft of an answer to evidence that does not support it."""
-    return from_memory(
-        answers, "the evidence does not hold the answer: it comes from the model's own knowledge", *notes
-    )
+def unsupported(answers: Sequence[str], settings: RunSettings, *notes: str) -> Draft:
+    """The draft of an answer that the evidence does not support: it counts where the model's own knowledge does."""
+    if not settings.own_knowledge:
+        return unknown(NOT_HELD, settings, *notes)
+    why = "the evidence does not hold the answer: it comes from the model's own knowledge"
+    return from_memory(answers, why, *notes)
 
 
 def from_memory(answers: Sequence[str], why: str, *notes: str) -> Draft:
@@ -141,25 +121,18 @@ def from_memory(answers: Sequence[str], why: str, *notes: str) -> Draft:
     return Draft(answers=list(answers), status="memory", reason=because(why, *notes), cited=[])
 
 
-def unknown(why: str, settings: RunSettings) -> Draft:
+def unknown(why: str, settings: RunSettings, *notes: str) -> Draft:
     """The draft of a run without an answer: it gives none, or of a claim that it is undecided (FEVER's third label)."""
-    return Draft(answers=[UNDECIDED] if settings.task == "fact" else [], status="unknown", reason=why, cited=[])
+    answers = [UNDECIDED] if settings.task == "fact" else []
+    return Draft(answers=answers, status="unknown", reason=because(why, *notes), cited=[])
 
 
 def nothing_found(state: RunState, settings: RunSettings, *, stopped: str = "") -> Draft:
-    """The draft of a run whose evidence gives no answer.
-
-    Args:
-        state: the run's.
-        settings: the run's.
-        stopped: why the run stops now, if it does.
-    """
-    if stopped or state["stopped"]:
-        why = stopped or state["stopped"]
-    elif not state["evidence"]:
+    """The draft of a run whose evidence gives no answer; `stopped` says why it stops now, if it does."""
+    if not (why := stopped or state["stopped"]):
         why = "no entity of the knowledge base fits the question, or nothing is known about it"
-    else:
-        why = f"the evidence gathered in {in_rounds(state['round'])} does not hold the answer"
+        if state["evidence"]:
+            why = f"the evidence gathered in {in_rounds(state['round'])} does not hold the answer"
     return unknown(why, settings)
 
 

@@ -34,16 +34,9 @@ def pruned(
     unseen: int = 0,
     examples: Sequence[str] = (),
 ) -> Flow[list[PrunedNote]]:
-    """Tell what a prune kept and dropped.
+    """Tell what a prune kept and dropped: label and score of each, and why things were dropped.
 
-    Args:
-        what: the kind of things pruned.
-        number: the round.
-        kept: label and score of each.
-        dropped: likewise.
-        reason: why things were dropped.
-        unseen: how many more were dropped without being looked at.
-        examples: what the note names before the things dropped.
+    `unseen` more were dropped without being looked at. `examples` are what the note names before the things dropped.
 
     Returns:
         The note, for the channel `pruned`.
@@ -56,24 +49,9 @@ def pruned(
 
 
 def retrieved(
-    number: int,
-    best: Sequence[str],
-    *,
-    entities: int = 0,
-    triples: int = 0,
-    passages: int = 0,
-    ranked: int = 0,
+    number: int, best: Sequence[str], *, entities: int = 0, triples: int = 0, passages: int = 0, ranked: int = 0
 ) -> Flow[None]:
-    """Knowledge was fetched and ranked.
-
-    Args:
-        number: the round.
-        best: the best of it, in words.
-        entities: how many were looked at.
-        triples: how many were fetched.
-        passages: how many were fetched.
-        ranked: how many texts were scored.
-    """
+    """Knowledge was fetched and ranked: the best of it in words, and how much was looked at, fetched and scored."""
     yield from requests.emit(
         Retrieved(
             type="retrieved",

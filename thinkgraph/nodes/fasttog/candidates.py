@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from thinkgraph.models.budget import CHARACTERS_PER_TOKEN, estimate_tokens
+from thinkgraph.models.budget import CHARACTERS_PER_TOKEN
 from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import line_cost
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.nodes.fasttog.chains import community_of
 from thinkgraph.prompts.communities import community_line
@@ -21,7 +22,7 @@ def candidate_lines(candidates: Sequence[CandidateCommunity], triples: Mapping[s
     room = tokens
     for candidate in candidates:
         line = candidate["prose"] or community_line(_triples(candidate, triples))
-        room -= estimate_tokens(len(line)) + 2
+        room -= line_cost(line)
         if lines and room < 0:
             break
         lines.append(line[: tokens * CHARACTERS_PER_TOKEN])
@@ -56,15 +57,7 @@ def report(
     triples: Mapping[str, Triple],
     number: int,
 ) -> Flow[list[PrunedNote]]:
-    """Report what was chosen of the candidates shown, and how many did not fit the prompt.
-
-    Args:
-        kept: what was chosen.
-        candidates: what there was to choose from.
-        shown: how many of them the prompt showed.
-        triples: theirs, by id.
-        number: the round.
-    """
+    """Report what was chosen of the first candidates, which the prompt showed, and how many did not fit it."""
     ids = {community["id"] for community in kept}
     left = [one for one in chosen(range(1, shown + 1), candidates, triples, number) if one["id"] not in ids]
     unseen = len(candidates) - shown

@@ -190,20 +190,16 @@ def _together(found: Sequence[SearchResult]) -> list[Cell]:
 def _start(found: Sequence[SearchResult], state: FastTogState) -> Community | None:
     """The triples among the subjects; None where there are none."""
     ids = [subject["id"] for subject in state["subjects"]]
-    every = (triple for one in found for triple in one.triples)
-    among = [triple["id"] for triple in every if triple["subject"] in ids and triple["object"] in ids]
+    among = {
+        triple["id"]: triple
+        for one in found
+        for triple in one.triples
+        if {triple["subject"], triple["object"]} <= set(ids)
+    }
     if not among:
         return None
-    return Community(
-        id=membership(ids),
-        nodes=ids,
-        labels=[subject["label"] for subject in state["subjects"]],
-        literals=[],
-        triples=list(dict.fromkeys(among)),
-        joining=[],
-        round=0,
-        prose="",
-    )
+    labels = [subject["label"] for subject in state["subjects"]]
+    return {**community_of(ids, list(among.values()), 0), "labels": labels}
 
 
 def _report(found: Sequence[SearchResult], number: int) -> Flow[list[PrunedNote]]:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from thinkgraph.models.budget import BudgetSpentError, estimate_tokens
+from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import PromptContext, totals_of
+from thinkgraph.nodes.common.evidence_lines import PromptContext, fitting, totals_of
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fasttog.chains import evidence_of, fetch_triples, in_words, is_final, start_lines, triples_of
@@ -132,13 +132,8 @@ def _lines(
 
 def _fitting(lines: Sequence[_Line], tokens: int) -> list[_Line]:
     """The lines that fit a bound on tokens, the newest taken first, in the order of the chains."""
-    room = tokens
-    kept: set[str] = set()
-    for line in sorted(lines, key=lambda line: -line.community["round"]):
-        cost = estimate_tokens(len(line.text)) + 2
-        if cost <= room or not kept:
-            kept.add(line.community["id"])
-            room -= cost
+    newest = sorted(lines, key=lambda line: -line.community["round"])
+    kept = {key for key, _ in fitting([(line.community["id"], line.text) for line in newest], tokens)}
     return [line for line in lines if line.community["id"] in kept]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchRow, ClueRow, FiskeState, Target
+from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchHead, BranchRow, ClueRow, FiskeState, Target
 
 _LISTED = 4
 """Targets of one clue that have a line, and ends named in it."""
@@ -122,16 +122,8 @@ def trace(state: FiskeState) -> Trace:
 
 
 def _row(branch: Branch, stopped: str) -> BranchRow:
-    # A ceiling leaves branches in the midst of a round.
-    status, why = ("ended", stopped) if branch["status"] == "live" else (branch["status"], branch["why"])
-    return BranchRow(
-        id=branch["id"],
-        entity=branch["entity"],
-        label=branch["label"],
-        round=branch["round"],
-        status=status,
-        why=why,
-        explored=branch["explored"],
-        remaining=branch["remaining"],
-        came_from=[arrival["branch"] for arrival in branch["arrivals"]],
-    )
+    head = BranchHead(**{key: branch[key] for key in BranchHead.__annotations__})  # type: ignore[literal-required, typeddict-item]
+    if branch["status"] == "live":
+        # A ceiling leaves branches in the midst of a round.
+        head.update(status="ended", why=stopped)
+    return BranchRow(**head, came_from=[arrival["branch"] for arrival in branch["arrivals"]])

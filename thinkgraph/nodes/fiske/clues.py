@@ -20,15 +20,9 @@ def same(clues: Sequence[str], number: int) -> list[int]:
 
 
 def marked(clues: Sequence[str], numbers: Iterable[int], explored: Collection[int]) -> dict[int, int]:
-    """Which occurrence each mapped clue marks: the first unexplored one. One step marks a text once.
+    """By mapped clue, the occurrence it marks: the first one not `explored` before. One step marks a text once.
 
-    Args:
-        clues: all clues.
-        numbers: the clues mapped by one step.
-        explored: what the branch mapped before.
-
-    Returns:
-        Mapped clue to the occurrence it marks. A clue without a free occurrence (possible only with `stateful` off) is missing.
+    A clue without a free occurrence (possible only with `stateful` off) is missing.
     """
     free = {number: next((other for other in same(clues, number) if other not in explored), None) for number in numbers}
     return {number: other for number, other in free.items() if other is not None}

@@ -13,7 +13,6 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
     UNDECIDED,
-    because,
     from_memory,
     in_rounds,
     judge,
@@ -25,7 +24,7 @@ from thinkgraph.nodes.common.judging import (
 from thinkgraph.nodes.common.memory import DIRECT, recalled
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fiske.path_evidence import path_evidence
-from thinkgraph.prompts.kinds import Judgement
+from thinkgraph.prompts.kinds import NOT_SUFFICIENT, Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
@@ -43,7 +42,6 @@ _NEXT_PARTIAL = (
     "The search did not find everything that the question speaks of. If the evidence is not sufficient but makes some "
     "answer likely, give that answer and name the lines that speak for it; otherwise give none."
 )
-_NO_REPLY = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
 
 
 @dataclass(frozen=True)
@@ -81,7 +79,7 @@ def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     if context.lines:
         draft = _decide(judged, context, ending, state, settings)
     else:
-        draft = _failed(remembered if memory else _NO_REPLY, ending, state, settings)
+        draft = _failed(remembered if memory else NOT_SUFFICIENT, ending, state, settings)
     if settings.io:
         draft = _merged(draft, remembered, settings)
     sure = bool(draft["answers"]) and draft["status"] != "unknown"
@@ -106,7 +104,7 @@ def _outcome(state: FiskeState, settings: FiskeSettings) -> tuple[Outcome, list[
 
 def _nothing() -> Flow[Judgement]:
     yield from ()
-    return _NO_REPLY
+    return NOT_SUFFICIENT
 
 
 def _caught(call: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
@@ -114,7 +112,7 @@ def _caught(call: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
     try:
         return (yield from call), ""
     except BudgetSpentError as spent:
-        return _NO_REPLY, spent.reason
+        return NOT_SUFFICIENT, spent.reason
 
 
 def _closing_call(
@@ -135,7 +133,7 @@ def _decide(
     """The draft that the closing call leads to."""
     answers, partial = judged["answers"], ending.outcome == "partial"
     if answers in ([], [UNDECIDED]) or not (judged["sufficient"] or partial):
-        return _failed(_NO_REPLY, ending, state, settings)
+        return _failed(NOT_SUFFICIENT, ending, state, settings)
     asked = state["question"] if settings.task == "question" else ""
     lines = supporting(answers, judged["evidence"], context.lines, asked)
     if lines:
@@ -147,10 +145,7 @@ def _decide(
         elif whole and partial:
             why += ", by several paths together"
         return supported(answers, context.ids(lines), *ending.notes, whole=whole, why=why)
-    if settings.own_knowledge:
-        return unsupported(answers, *ending.notes)
-    why = "the model's answer does not stand in the evidence, and own_knowledge is off"
-    return unknown(because(why, *ending.notes), settings)
+    return unsupported(answers, settings, *ending.notes)
 
 
 def _unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
@@ -163,10 +158,9 @@ def _failed(remembered: Judgement, ending: _Ending, state: FiskeState, settings:
     """The draft of a run whose evidence gave no answer: what the model remembers, if it was asked, or unknown."""
     why = _why_not(ending, state)
     if remembered["sufficient"] and remembered["answers"] not in ([], [UNDECIDED]):
-        return from_memory(
-            remembered["answers"], f"{why}: the answer comes from the model's own knowledge", *ending.notes
-        )
-    return unknown(because(why, *ending.notes), settings)
+        why = f"{why}: the answer comes from the model's own knowledge"
+        return from_memory(remembered["answers"], why, *ending.notes)
+    return unknown(why, settings, *ending.notes)
 
 
 def _why_not(ending: _Ending, state: FiskeState) -> str:

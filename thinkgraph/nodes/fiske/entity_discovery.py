@@ -42,7 +42,7 @@ class _Walk(NamedTuple):
 
     @property
     def place(self) -> Place:
-        return self.branch["entity"], self.relation["relation"], self.relation["direction"]
+        return self.branch["entity"], self.relation["name"], self.relation["direction"]
 
 
 _ByNode = Mapping[tuple[str, str], Sequence[Triple]]
@@ -147,7 +147,7 @@ def _expansions(
                 Expansion(
                     branch=branch["id"],
                     group=walk.group,
-                    relation=walk.relation["relation"],
+                    relation=walk.relation["name"],
                     label=walk.relation["label"],
                     direction=walk.relation["direction"],
                     clues=walk.clues,

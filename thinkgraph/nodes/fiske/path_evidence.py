@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, evidence_line, fetch_texts
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, evidence_line, fetch_texts, fitting, line_cost
 from thinkgraph.nodes.fiske.clue_table import ancestors
-from thinkgraph.state.evidence import EvidenceItem, Path
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.fiske import Arrival, Branch
 
 
@@ -37,12 +35,6 @@ def path_evidence(
     Where the lines are too long together, every step has its own line, without the path before it. An item then still
     cites its whole path.
 
-    Args:
-        branches: all branches.
-        ends: the branches whose paths are shown.
-        number: the round, for the evidence items.
-        tokens: bound on the lines together.
-
     Returns:
         The lines, and notes on what was left out.
     """
@@ -52,23 +44,20 @@ def path_evidence(
     needed = [key for key, step in steps.items() if not _walked_on(step, steps)]
     texts = yield from fetch_texts(list(items.values()))
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
-    if sum(map(_cost, (line for _, line in full))) <= tokens:
+    if sum(line_cost(line) for _, line in full) <= tokens:
         return PromptContext([item for item, line in full if line], [line for _, line in full if line]), []
     alone = {key: _alone(items[key], step, texts) for key, step in steps.items()}
-    level = _level([_cost(line) for line in alone.values()], tokens)
-    kept: list[tuple[EvidenceItem, str]] = []
-    room, cut = tokens, 0
-    for key, whole_line in alone.items():
-        fits = _cost(whole_line) <= level
-        line = whole_line if fits else _shortened(items[key], steps[key], texts, level)
-        if line and (_cost(line) <= room or not kept):
-            kept.append((items[key], line))
-            room -= _cost(line)
-            cut += not fits
+    level = _level([line_cost(line) for line in alone.values()], tokens)
+    long = {key for key, line in alone.items() if line_cost(line) > level}
+    lines = [
+        (key, _shortened(items[key], steps[key], texts, level) if key in long else line) for key, line in alone.items()
+    ]
+    kept = fitting(lines, tokens)
     left_out = sum(1 for line in alone.values() if line) - len(kept)
     notes = [f"{left_out} of {len(alone)} evidence lines did not fit (evidence_tokens)"] if left_out else []
+    cut = sum(key in long for key, _ in kept)
     notes += [f"{cut} of the lists of the evidence were cut to fit (evidence_tokens)"] if cut else []
-    return PromptContext([item for item, _ in kept], [line for _, line in kept]), notes
+    return PromptContext([items[key] for key, _ in kept], [line for _, line in kept]), notes
 
 
 def _level(costs: Sequence[int], room: int) -> int:
@@ -80,10 +69,6 @@ def _level(costs: Sequence[int], room: int) -> int:
         left -= cost
         lines -= 1
     return max(costs, default=0)
-
-
-def _cost(line: str) -> int:
-    return estimate_tokens(len(line)) + 2
 
 
 def _steps(branches: Mapping[str, Branch], ends: Sequence[Branch]) -> dict[tuple[str, str, str], _PathStep]:
@@ -121,17 +106,9 @@ def _lead(branch: Branch, branches: Mapping[str, Branch]) -> Path:
 
 def _item(step: _PathStep, branches: Mapping[str, Branch], number: int, clues: int) -> EvidenceItem:
     path = _lead(step.parent, branches)
-    parts = [path["start"], *path["triples"], step.arrival["relation"], step.arrival["direction"]]
-    digest = hashlib.sha256("\n".join(parts).encode("utf-8", "replace")).hexdigest()[:16]
-    return EvidenceItem(
-        id=f"p{digest}",
-        kind="path",
-        score=round(step.furthest / max(clues, 1), 4),
-        round=number,
-        path=path,
-        tails=step.triples,
-        total=step.arrival["total"],
-    )
+    key = path_key(path["start"], *path["triples"], step.arrival["relation"], step.arrival["direction"])
+    score = step.furthest / max(clues, 1)
+    return path_item(key, path, step.triples, total=step.arrival["total"], score=score, number=number)
 
 
 def _alone(item: EvidenceItem, step: _PathStep, texts: Texts, most: int | None = None) -> str:
@@ -144,7 +121,7 @@ def _shortened(item: EvidenceItem, step: _PathStep, texts: Texts, tokens: int) -
     """The step with as many ends as fit; the line says how many are missing."""
     most = len(item["tails"])
     line = _alone(item, step, texts)
-    while _cost(line) > tokens and most > 1:
-        most = max(1, min(most - 1, int(most * 0.95 * tokens / _cost(line))))
+    while line_cost(line) > tokens and most > 1:
+        most = max(1, min(most - 1, int(most * 0.95 * tokens / line_cost(line))))
         line = _alone(item, step, texts, most)
     return line

@@ -24,7 +24,7 @@ def named_relations(clues: Mapping[int, str], relations: Mapping[str, OfferedRel
         CluePair(clue=number, option=option)
         for option, relation in relations.items()
         for number, name in names.items()
-        if name in {normal_name(relation["label"]), normal_name(relation["relation"])}
+        if name in {normal_name(relation["label"]), normal_name(relation["name"])}
     ]
 
 
@@ -33,15 +33,13 @@ def unnamed(
 ) -> tuple[list[int], set[str]]:
     """The clues and relations that exact names leave for the model.
 
-    A clue that names a relation of one entity is settled there. It may still map another relation elsewhere.
+    A clue that names a relation of one entity is settled there. It may still map another relation elsewhere. Both are empty
+    where nothing is left to ask.
 
     Args:
         clues: the clues that the group is offered.
         pairs: those with the same name.
         options: entity to the relations it has.
-
-    Returns:
-        Clues and option ids; both empty where nothing is left to ask.
     """
     named: dict[str, set[int]] = defaultdict(set)
     for pair in pairs:

@@ -35,47 +35,39 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
     exact: dict[str, Mapped] = {}
     calls: list[MappingCall] = []
     for group, members in groups.items():
-        relations[group], lines = _distinct(members, edges)
+        relations[group] = _distinct(members, edges)
         clues = sorted({number for branch in members for number in offered(branch, state, settings)})
         texts = {number: state["clues"][number - 1] for number in clues}
         pairs = named_relations(texts, relations[group]) if settings.exact_names else []
         if pairs:
             exact[group] = Mapped(group=group, pairs=pairs)
-        here = {
-            branch["entity"]: [option_id(edge["name"], edge["direction"]) for edge in edges[branch["entity"]]]
-            for branch in members
-        }
+        labels = {branch["entity"]: branch["label"] for branch in members}
+        here = {entity: [option_id(edge["name"], edge["direction"]) for edge in edges[entity]] for entity in labels}
         open_clues, open_options = unnamed(clues, pairs, here)
-        options = [Option(id=option, line=line) for option, line in lines.items() if option in open_options]
+        options = [
+            Option(id=option, line=_line(offer, labels[offer["entity"]]))
+            for option, offer in relations[group].items()
+            if option in open_options
+        ]
         calls += chunked(group, open_clues, options, settings)
     return {"round": state["round"] + 1, "relations": relations, "calls_to_make": calls, "mapped": Overwrite(exact)}
 
 
-def _distinct(
-    members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]
-) -> tuple[dict[str, OfferedRelation], dict[str, str]]:
-    """The distinct relations of a group's entities by option id, and the line of each."""
+def _distinct(members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]) -> dict[str, OfferedRelation]:
+    """The distinct relations of a group's entities by option id."""
     found: dict[str, OfferedRelation] = {}
-    first: dict[str, str] = {}
-    for entity, label in {branch["entity"]: branch["label"] for branch in members}.items():
+    for entity in dict.fromkeys(branch["entity"] for branch in members):
         for edge in edges[entity]:
             option = option_id(edge["name"], edge["direction"])
-            first.setdefault(option, label)
-            relation = found.setdefault(
-                option,
-                OfferedRelation(
-                    relation=edge["name"], label=edge["label"], direction=edge["direction"], count=0, entities=0
-                ),
-            )
-            relation["count"] += edge["count"]
-            relation["entities"] += 1
-    return found, {option: _line(relation, first[option]) for option, relation in found.items()}
+            if option in found:
+                found[option]["count"] += edge["count"]
+                found[option]["entities"] += 1
+            else:
+                found[option] = OfferedRelation(**edge, entities=1)
+    return found
 
 
 def _line(offer: OfferedRelation, first: str) -> str:
     """The relation at its entity; where several entities have it, at the first "and so many more"."""
     label = f"{safe_label(first)} and {offer['entities'] - 1} more" if offer["entities"] > 1 else first
-    edge = Relation(
-        entity="", name=offer["relation"], label=offer["label"], direction=offer["direction"], count=offer["count"]
-    )
-    return relation_line(edge, label)
+    return relation_line(offer, label)

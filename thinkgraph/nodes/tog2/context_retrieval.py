@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -155,13 +156,8 @@ def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> lis
         return [draft for group in groups.values() for *_, draft in group]
     queues = [sorted(group, key=lambda entry: -entry[1]) for group in groups.values()]
     queues.sort(key=lambda queue: -queue[0][0])
-    picked: list[ChunkDraft] = []
-    depth = 0
-    while len(picked) < room:
-        layer = [queue[depth][-1] for queue in queues if depth < len(queue)]
-        picked += layer[: room - len(picked)]
-        depth += 1
-    return picked
+    layers = itertools.zip_longest(*queues)
+    return [entry[-1] for layer in layers for entry in layer if entry][:room]
 
 
 def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDraft]:
