@@ -23,11 +23,11 @@ from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
 from thinkgraph.nodes.fiske.clue_table import trace
-from thinkgraph.nodes.fiske.clues import last_calls, live
 from thinkgraph.nodes.fiske.conclude import conclude
 from thinkgraph.nodes.fiske.e_mapping import e_mapping
 from thinkgraph.nodes.fiske.entity_discovery import entity_discovery
 from thinkgraph.nodes.fiske.extract_clues import extract_clues
+from thinkgraph.nodes.fiske.mapping import last_calls, live
 from thinkgraph.nodes.fiske.outcomes import outcomes
 from thinkgraph.nodes.fiske.r_mapping import r_mapping
 from thinkgraph.nodes.fiske.relation_discovery import relation_discovery

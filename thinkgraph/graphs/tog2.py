@@ -11,7 +11,7 @@ begin ── link_entities ──┬─(precheck)─ precheck × n ── majori
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -61,9 +61,8 @@ def _after_majority(state: Tog2State) -> str:
     return "answer" if state.get("draft") else "topic_prune"
 
 
-def _unless_stopped(node: str) -> Callable[[Tog2State], str]:
-    """On to a node; to what there is where a ceiling stopped the run."""
-    return lambda state: "reason" if state["stopped"] else node
+def _unless_stopped(state: Tog2State) -> str:
+    return "reason" if state["stopped"] else "context_retrieval"
 
 
 def _after_context_retrieval(state: Tog2State) -> str:
@@ -115,11 +114,9 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
     graph.add_edge("precheck", "majority")
     graph.add_conditional_edges("majority", _after_majority, ["topic_prune", "answer"])
-    graph.add_conditional_edges("topic_prune", _unless_stopped("context_retrieval"), ["context_retrieval", "reason"])
+    graph.add_conditional_edges("topic_prune", _unless_stopped, ["context_retrieval", "reason"])
     graph.add_edge("relation_prune", "entity_discovery")
-    graph.add_conditional_edges(
-        "entity_discovery", _unless_stopped("context_retrieval"), ["context_retrieval", "reason"]
-    )
+    graph.add_conditional_edges("entity_discovery", _unless_stopped, ["context_retrieval", "reason"])
     graph.add_conditional_edges("context_retrieval", _after_context_retrieval, ["entity_prune", "reason"])
     graph.add_edge("entity_prune", "reason")
     graph.add_conditional_edges("reason", _after_reason, ["answer", "query_reform", "relation_prune"])

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkgraph.nodes.coggrag.mind_map import acyclic, grow, plant
-from thinkgraph.nodes.coggrag.outline import draw
 from thinkgraph.nodes.coggrag.tree import (
     ROOT,
     AnswerOrder,
     answer_order,
+    draw,
     in_order,
     listed,
     put_in,

@@ -7,7 +7,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
@@ -105,11 +104,13 @@ class SearchLog:
 
     def _statement(self, step: Step, triples: Sequence[Triple], total: int) -> str:
         for triple in triples:
-            for key, label in (("subject", "subject_label"), ("object", "object_label")):
-                if not (key == "object" and triple["literal"]):
-                    ids = self._ids.setdefault(normal_name(str(triple[label])), [])  # type: ignore[literal-required]
-                    if triple[key] not in ids:  # type: ignore[literal-required]
-                        ids.append(triple[key])  # type: ignore[literal-required]
+            ends = [(triple["subject"], triple["subject_label"])]
+            if not triple["literal"]:
+                ends.append((triple["object"], triple["object_label"]))
+            for end, label in ends:
+                ids = self._ids.setdefault(normal_name(label), [])
+                if end not in ids:
+                    ids.append(end)
         key = path_key(step["entity"], step["relation"], step["direction"])
         path = Path(start=step["entity"], triples=[])
         item = path_item(key, path, [triple["id"] for triple in triples], total=total, score=1.0, number=self.searches)
@@ -135,29 +136,18 @@ class TurnModel(BaseChatModel):
         del kwargs
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
 
-    def _generate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: CallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        del stop, run_manager
-        message = self.turn(self.request(kwargs.get("tools", ()), len(messages)), [pack(one) for one in messages])
-        return ChatResult(generations=[ChatGeneration(message=message)])
+    def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
+        return _result(self.turn(*self._asked(messages, kwargs)))
 
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        del stop, run_manager
-        request = self.request(kwargs.get("tools", ()), len(messages))
-        return ChatResult(
-            generations=[ChatGeneration(message=await self.aturn(request, [pack(one) for one in messages]))]
-        )
+    async def _agenerate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
+        return _result(await self.aturn(*self._asked(messages, kwargs)))
+
+    def _asked(self, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> tuple[Any, list[Message]]:
+        return self.request(options.get("tools", ()), len(messages)), [pack(one) for one in messages]
+
+
+def _result(message: AIMessage) -> ChatResult:
+    return ChatResult(generations=[ChatGeneration(message=message)])
 
 
 @dataclass(frozen=True)
@@ -222,7 +212,7 @@ class SearchAgent(Converse[AgentReply]):
             # A nested graph without checkpoints inherits the run's durability and fails on "sync" (langgraph 1.2).
             "configurable": {"__pregel_durability": "async"},
         }
-        return agent, {"messages": [_plain(one) for one in messages]}, config
+        return agent, {"messages": [{"role": message[0], "content": message[1]} for message in messages]}, config
 
     def _reply(self, messages: Sequence[BaseMessage]) -> AgentReply:
         own = [message for message in messages if isinstance(message, AIMessage)]
@@ -244,10 +234,6 @@ class SearchAgent(Converse[AgentReply]):
         """See Converse."""
         agent, start, config = self._agent(deps, aturn=turn)
         return self._reply((await agent.ainvoke(start, config))["messages"])
-
-
-def _plain(message: Message) -> dict[str, str]:
-    return {"role": message[0], "content": message[1]}
 
 
 def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:

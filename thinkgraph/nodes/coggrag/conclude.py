@@ -5,9 +5,8 @@ from __future__ import annotations
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.coggrag.outline import draw
 from thinkgraph.nodes.coggrag.retrieve import bounded
-from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, in_order, reachable, references
+from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, reachable, references
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.runtime import requests

@@ -8,7 +8,7 @@ from thinkgraph.prompts.kinds import SUBQUESTIONS, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
-from thinkgraph.state.coggrag import CogGragSettings, DecomposeTask, Part
+from thinkgraph.state.coggrag import CogGragSettings, DecomposeTask
 from thinkgraph.state.events import Stopped
 
 
@@ -27,5 +27,4 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
         # The mind map as it stands can still be answered.
         yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
         return {"splits": {state["id"]: []}, "stopped": spent.reason}
-    parts = [Part(question=part["question"], open=part["open"], refers=part["refers"]) for part in found]
-    return {"splits": {state["id"]: parts}}
+    return {"splits": {state["id"]: found}}

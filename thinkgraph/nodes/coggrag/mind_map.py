@@ -6,7 +6,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.coggrag.outline import draw
 from thinkgraph.nodes.coggrag.tree import (
     LONGEST,
     REFERENCE,
@@ -14,6 +13,7 @@ from thinkgraph.nodes.coggrag.tree import (
     Nodes,
     ancestors,
     children,
+    draw,
     reachable,
     waiting,
 )

@@ -187,7 +187,7 @@ def _nearest_chunks(
         return [], {}
     hits = yield from requests.passages_of(about, state["asked"], limit=settings.read_passages)
     chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[: 2 * settings.read_passages]
-    texts = [chunk.rankable(f"{_head(chunk.passage)}: ") for chunk in chunks]
+    texts = [chunk.rankable(f"{' / '.join(filter(None, chunk.head))}: ") for chunk in chunks]
     scores = yield from rank(texts, state["asked"], "", settings.ranker, settings, key=state["part"])
     best = sorted(zip(chunks, scores, strict=True), key=lambda pair: -pair[1])[: settings.passages]
     items = []
@@ -195,7 +195,3 @@ def _nearest_chunks(
         owner = next((entity for entity in chunk.passage["entities"] if entity in about), "")
         items.append(chunk.item(owner, score=score, number=state["round"]))
     return items, {hit["passage"]["id"]: hit["passage"] for hit in hits}
-
-
-def _head(passage: Passage) -> str:
-    return " / ".join(part for part in (passage["title"], passage["section"]) if part)

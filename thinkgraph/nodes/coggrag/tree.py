@@ -1,4 +1,4 @@
-"""The mind map as a tree of questions: who needs whose answer, the order of answering, and each question in words."""
+"""The mind map as a tree of questions: who needs whose answer, the order of answering, and the map in words."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from dataclasses import dataclass
 from typing import TypeVar
 
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.coggrag import MindNode, Solution
+from thinkgraph.state.answer import Trace, TraceLine
+from thinkgraph.state.coggrag import DrawnNode, MapKey, MindNode, Solution
 
 T = TypeVar("T")
 
@@ -17,6 +18,10 @@ LONGEST = 500
 """Most characters of a sub-question."""
 MOST_NAMED = 30
 """Most answers put in for one reference."""
+_SHOWN = 5
+"""Answers on one line of an outline."""
+_ROOM = 64
+"""Most characters of a question with an outcome on its line, so that both fit a terminal."""
 REFERENCE = re.compile(r"#(\d{1,3})\b")
 
 Nodes = Mapping[str, MindNode]
@@ -169,3 +174,51 @@ def joined(answers: Sequence[str]) -> str:
     if len(names) > MOST_NAMED:
         names = [*names[:MOST_NAMED], f"{len(names) - MOST_NAMED} more"]
     return names[0] if len(names) == 1 else f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+# --- drawn ----------------------------------------------------------------------------------------------------------
+
+
+def draw(nodes: Nodes, solved: Mapping[str, Solution], keys: Mapping[str, Sequence[MapKey]]) -> Trace:
+    """The mind map as it stands, with the outcomes so far by question and the extracted keys by level."""
+    lines = []
+    for key in in_order(nodes):
+        number = "" if key == ROOT else f"#{key.rpartition('.')[2]} "
+        text = f"{number}{nodes[key]['question']}"
+        if key in solved:
+            text = f"{text if len(text) <= _ROOM else text[: _ROOM - 1] + '…'} → {outcome(solved[key])}"
+        lines.append(TraceLine(level=nodes[key]["level"], text=text))
+    drawn = [_drawn(nodes[key], solved.get(key)) for key in in_order(nodes)]
+    return Trace(
+        title="mind map", lines=lines, data={"nodes": drawn, "keys": [key for level in keys.values() for key in level]}
+    )
+
+
+def outcome(solution: Solution) -> str:
+    """`Kampala (verified)`, or "I don't know" and why."""
+    answers = solution["answers"]
+    if not answers:
+        return f"I don't know: {solution['why']}"
+    shown = "; ".join(map(one_line, answers[:_SHOWN]))
+    more = f" and {len(answers) - _SHOWN} more" if len(answers) > _SHOWN else ""
+    words = []
+    if solution["verified"] is not None:
+        words.append("verified" if solution["verified"] else "unverified")
+    if again := len(solution["attempts"]) - 1:
+        words.append(f"{again} re-think" + ("s" if again > 1 else ""))
+    if not solution["supported"]:
+        words.append("not in the evidence")
+    return shown + more + (f" ({', '.join(words)})" if words else "")
+
+
+def _drawn(node: MindNode, solution: Solution | None) -> DrawnNode:
+    return DrawnNode(
+        **node,
+        asked=solution["asked"] if solution else "",
+        answers=solution["answers"] if solution else [],
+        attempts=solution["attempts"] if solution else [],
+        verified=solution["verified"] if solution else None,
+        supported=bool(solution and solution["supported"]),
+        rests=solution["rests"] if solution else [],
+        why=solution["why"] if solution else "",
+    )

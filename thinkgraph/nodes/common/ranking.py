@@ -41,14 +41,18 @@ class TextChunk:
         return self.passage["text"][self.start : self.end]
 
     @property
+    def head(self) -> tuple[str, str]:
+        """Title and section of its passage."""
+        return self.passage["title"], self.passage["section"]
+
+    @property
     def preview(self) -> str:
         """Its beginning, for people."""
         return f"{self.passage['title']}: {self.text[:80]}"
 
     def rankable(self, lead: str = "") -> Rankable:
         """It as it is ranked; encoders see it behind `lead`."""
-        text = self.text
-        return Rankable(lead + text, passage_line(self.passage["title"], self.passage["section"], text))
+        return Rankable(lead + self.text, passage_line(*self.head, self.text))
 
     def item(self, entity: str, *, score: float, number: int = 0) -> EvidenceItem:
         """It as evidence; see `chunk_item`."""

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.fasttog.candidates import alike, candidate_lines, chosen, report
-from thinkgraph.nodes.fasttog.chains import fetch_triples, start_lines, traced
+from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, report, start_lines, traced
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests

@@ -7,8 +7,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.fiske.clues import completes_alone, marked, offered
-from thinkgraph.nodes.fiske.mapping import map_chunk
+from thinkgraph.nodes.fiske.mapping import completes_alone, map_chunk, marked, offered
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import CluePair, Expansion, FiskeSettings, FiskeState, Mapped, MappingTask
 from thinkgraph.tools.linking.names import normal_name

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.fiske.clues import last_calls
+from thinkgraph.nodes.fiske.mapping import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.runtime import requests

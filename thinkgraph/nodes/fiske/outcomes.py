@@ -10,9 +10,8 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import EXAMPLES, pruned, traced
 from thinkgraph.nodes.fiske.clue_table import clue_lines, clue_table
-from thinkgraph.nodes.fiske.clues import completes_alone, live, marked, offered
 from thinkgraph.nodes.fiske.e_mapping import clues_on_path, meant_here
-from thinkgraph.nodes.fiske.mapping import clues_by_option
+from thinkgraph.nodes.fiske.mapping import clues_by_option, completes_alone, live, marked, offered
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.fiske import Arrival, Branch, BranchStatus, Expansion, FiskeSettings, FiskeState, Mark

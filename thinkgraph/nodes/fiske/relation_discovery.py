@@ -8,8 +8,7 @@ from collections.abc import Mapping, Sequence
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.fiske.clues import group_of, live, offered
-from thinkgraph.nodes.fiske.mapping import chunked
+from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered
 from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
 from thinkgraph.prompts.lines import relation_line, safe_label
 from thinkgraph.runtime import requests

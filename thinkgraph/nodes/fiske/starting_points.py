@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.reports import linked
-from thinkgraph.nodes.fiske.clues import same
+from thinkgraph.nodes.fiske.mapping import same
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mark
