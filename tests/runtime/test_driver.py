@@ -17,13 +17,13 @@ from thinkgraph.errors import StoreError
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.journal import Journal, MemoryJournal
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.driver import Driver, NodeFunction, NodeRunner, Update
+from thinkgraph.runtime.driver import Driver, NodeRunner
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.settings import RunSettings

@@ -16,6 +16,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.coggrag.conclude import conclude, trace
 from thinkgraph.nodes.coggrag.decompose import decompose
 from thinkgraph.nodes.coggrag.extract_keys import extract_keys
@@ -29,7 +30,7 @@ from thinkgraph.nodes.coggrag.verify import verify
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.coggrag import (
     CogGragSettings,

@@ -15,6 +15,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
@@ -27,7 +28,7 @@ from thinkgraph.nodes.fasttog.header_choice import header_choice
 from thinkgraph.nodes.fasttog.majority import majority
 from thinkgraph.nodes.fasttog.reason import reason
 from thinkgraph.nodes.fasttog.remember import may_remember, remember, sample_count
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask

@@ -19,6 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
@@ -32,7 +33,7 @@ from thinkgraph.nodes.fiske.outcomes import outcomes
 from thinkgraph.nodes.fiske.r_mapping import r_mapping
 from thinkgraph.nodes.fiske.relation_discovery import relation_discovery
 from thinkgraph.nodes.fiske.starting_points import starting_points
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
 

@@ -18,6 +18,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
@@ -31,7 +32,7 @@ from thinkgraph.nodes.tog2.query_reform import query_reform
 from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
 from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, Topic

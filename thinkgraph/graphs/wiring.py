@@ -12,7 +12,8 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from thinkgraph.models.budget import remaining, shares
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.models.ops import NodeFunction
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.manifest import run_settings
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.answer import Answer

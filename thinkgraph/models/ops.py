@@ -22,6 +22,10 @@ class Op(Generic[T]):
 
 Flow = Generator[Op[Any], Any, T]
 """A generator that yields operations and returns a `T`."""
+Update = dict[str, Any]
+"""What a node writes to the run's state."""
+NodeFunction = Callable[[Any, Any], Flow[Update]]
+"""A graph node: from state and settings to an update."""
 
 
 @dataclass(frozen=True)

@@ -27,7 +27,7 @@ from thinkgraph.errors import SettingsError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
 from thinkgraph.models.calls import CallScope, ModelCall, call_model, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
-from thinkgraph.models.ops import Blocking, Flow, Gather, Op, SendRequest, Sleep
+from thinkgraph.models.ops import Blocking, Flow, Gather, NodeFunction, Op, SendRequest, Sleep, Update
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
@@ -40,8 +40,6 @@ from thinkgraph.state.usage import WorkRecord
 from thinkgraph.tools.meter import Meter, counting
 
 T = TypeVar("T")
-Update = dict[str, Any]
-NodeFunction = Callable[[Any, Any], Flow[Update]]
 
 _WORKERS = 64
 """Threads that carry out blocking requests under the async driver, for all runs of the process."""

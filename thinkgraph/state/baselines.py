@@ -133,8 +133,6 @@ class AgentReply(TypedDict):
     """The lines its searches showed, in the order of their numbers."""
     items: list[str]
     """Id of each line's evidence item; empty for a line that is no evidence (a list of relations)."""
-    turns: int
-    searches: int
 
 
 class SearchAgentState(RunState):

@@ -16,10 +16,9 @@ import torch
 from runtime.test_driver import MODES, Toy
 
 from thinkgraph.errors import ModelError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import summarise

@@ -13,6 +13,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, straight
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.passage_search import passage_search
 from thinkgraph.nodes.baselines.reason import reason
 from thinkgraph.nodes.baselines.triple_search import triple_search
@@ -20,7 +21,7 @@ from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
 
 RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"

@@ -9,13 +9,14 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, straight
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.majority import majority
 from thinkgraph.nodes.baselines.recall import recall
 from thinkgraph.nodes.baselines.sample import sample
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.base import RunState, SampleTask
 from thinkgraph.state.baselines import CotScSettings, RecallSettings, RecallState
 

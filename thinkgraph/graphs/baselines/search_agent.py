@@ -7,11 +7,12 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.wiring import Method, straight
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.conclude import conclude
 from thinkgraph.nodes.baselines.search_agent import ROLE, search_agent
 from thinkgraph.nodes.common.answer import answer
 from thinkgraph.nodes.common.begin import begin
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 

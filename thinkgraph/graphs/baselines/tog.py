@@ -14,6 +14,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.beam import beam
 from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
 from thinkgraph.nodes.baselines.entity_prune import entity_prune
@@ -24,7 +25,7 @@ from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.reason import reason
 from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
-from thinkgraph.runtime.driver import NodeFunction, NodeRunner
+from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
 from thinkgraph.state.tog2 import RelationPruneTask

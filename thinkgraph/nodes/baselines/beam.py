@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import MAX_SCORE
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import TogSettings, TogState
 from thinkgraph.state.evidence import EvidenceItem, path_item
 from thinkgraph.state.knowledge import other_end

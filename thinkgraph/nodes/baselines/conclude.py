@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import decide, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.kinds import JUDGE, Judgement, Shape
 from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 
@@ -32,9 +31,8 @@ def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Upd
     numbers = {place + 1: own for own, place in enumerate(known, start=1)}
     cited = [numbers[number] for number in judgement["evidence"] if number in numbers]
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
-    answers = judgement["answers"] if judgement["sufficient"] else []
-    sure: Judgement = {**judgement, "answers": answers, "evidence": cited}
-    return {"draft": decide(sure, context, state, settings, final=True)}
+    shown: Judgement = {**judgement, "evidence": cited}
+    return {"draft": decide(shown, context, state, settings, final=True, likely=False)}
 
 
 def _no_answer(settings: SearchAgentSettings) -> str:

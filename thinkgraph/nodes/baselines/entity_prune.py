@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
 from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import EntityPruneTask, HopScore, TogSettings
 from thinkgraph.tools.linking.lexical import overlap
 

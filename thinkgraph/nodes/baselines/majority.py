@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.baselines.recall import NO_MEMORY, NOT_KNOWN
-from thinkgraph.nodes.common.judging import from_memory, unknown
+from thinkgraph.nodes.common.judging import UNDECIDED, from_memory, unknown
 from thinkgraph.nodes.common.memory import vote
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import CotScSettings, RecallState
 
 
@@ -15,8 +14,8 @@ def majority(state: RecallState, settings: CotScSettings) -> Flow[Update]:
     yield from ()
     if not settings.own_knowledge:
         return {"draft": unknown(NO_MEMORY, settings)}
-    found = vote(state["samples"])
-    if not found.decided:
+    answers, count = vote(state["samples"])
+    if answers in ([], [UNDECIDED]):
         return {"draft": unknown(state["stopped"] or NOT_KNOWN, settings)}
-    why = f"{found.count} of {found.samples} chains of thought agree; no evidence was looked at"
-    return {"draft": from_memory(found.answers, why)}
+    why = f"{count} of {len(state['samples'])} chains of thought agree; no evidence was looked at"
+    return {"draft": from_memory(answers, why)}

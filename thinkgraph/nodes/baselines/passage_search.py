@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.baselines.triple_search import named
 from thinkgraph.nodes.common.ranking import cut, rank
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import RagSettings, RetrievalState
 
 

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.nodes.common.evidence_lines import prompt_context
 from thinkgraph.nodes.common.judging import cut_short, decide, judge, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
-from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
-from thinkgraph.runtime.driver import NodeFunction, Update
 from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
 
 
@@ -36,7 +34,6 @@ def reason(role: str) -> NodeFunction:
         except BudgetSpentError as spent:
             return cut_short(state, settings, spent)
         yield from reasoned(0, sufficient=judgement["sufficient"], answers=judgement["answers"])
-        given: Judgement = judgement if judgement["sufficient"] or likely else {**judgement, "answers": []}
-        return {"draft": decide(given, context, state, settings, final=True)}
+        return {"draft": decide(judgement, context, state, settings, final=True, likely=likely)}
 
     return run

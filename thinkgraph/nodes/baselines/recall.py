@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.nodes.common.judging import UNDECIDED, cut_short, from_memory, unknown
 from thinkgraph.nodes.common.memory import recalled
-from thinkgraph.runtime.driver import NodeFunction, Update
 from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import RecallSettings
 

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.memory import COT, sampled
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.base import SampleTask
 from thinkgraph.state.baselines import CotScSettings
 

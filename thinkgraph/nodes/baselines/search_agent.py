@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, Field
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.client import pack
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
@@ -26,7 +26,6 @@ from thinkgraph.prompts.lines import path_line, relation_line, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
-from thinkgraph.runtime.driver import Update
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
 from thinkgraph.state.baselines import AgentReply, SearchAgentSettings, SearchAgentState
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
@@ -221,8 +220,6 @@ class SearchAgent(Converse[AgentReply]):
             text="" if last.tool_calls else str(last.text),
             lines=self.log.lines,
             items=[item["id"] if item else "" for item in self.log.items],
-            turns=len(own),
-            searches=self.log.searches,
         )
 
     def run(self, turn: Turn, deps: Deps) -> AgentReply:
@@ -244,7 +241,7 @@ def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow
         given = yield from requests.converse(SearchAgent(state["question"], settings, log))
     except BudgetSpentError as spent:
         stopped = spent.reason
-        given = AgentReply(text="", lines=log.lines, items=[], turns=0, searches=log.searches)
+        given = AgentReply(text="", lines=log.lines, items=[])
     evidence = {item["id"]: item for item in log.items if item is not None}
     yield from retrieved(
         log.searches,

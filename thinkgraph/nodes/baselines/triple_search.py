@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.ranking import Rankable, rank
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.baselines import KgRagSettings, RetrievalState
 from thinkgraph.state.evidence import Path, path_item
 from thinkgraph.tools.linking.lexical import overlap

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, reachable, references
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft, Trace
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState
 from thinkgraph.state.events import Verified

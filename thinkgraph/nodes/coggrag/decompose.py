@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.prompts.kinds import SUBQUESTIONS, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import CogGragSettings, DecomposeTask
 from thinkgraph.state.events import Stopped
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 from typing import Literal
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.tree import Nodes, answer_order
 from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import CogGragSettings, KeysTask, MapKey
 from thinkgraph.state.events import Stopped
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.tree import (
     LONGEST,
     REFERENCE,
@@ -19,7 +19,6 @@ from thinkgraph.nodes.coggrag.tree import (
 )
 from thinkgraph.nodes.common.reports import pruned, traced
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MindNode, Part
 from thinkgraph.tools.grounding import fold
 
@@ -102,10 +101,6 @@ def _meaning(text: str, refers: Iterable[str]) -> Meaning:
     return fold(text) or text, tuple(sorted(set(refers)))
 
 
-def _meaning_of(node: MindNode) -> Meaning:
-    return _meaning(node["question"], node["refers"].values())
-
-
 def _add(growth: Growth, key: str, parts: Sequence[Part], settings: CogGragSettings) -> None:
     nodes, level = growth.nodes, growth.nodes[key]["level"] + 1
     texts = [one_line(part["question"])[:LONGEST].strip() for part in parts]
@@ -117,8 +112,8 @@ def _add(growth: Growth, key: str, parts: Sequence[Part], settings: CogGragSetti
     ]
     refers, broken = acyclic(wanted)
     growth.notes += [f'"{texts[own - 1]}" cannot wait for #{to}: that would be a circle' for own, to in broken]
-    above = {_meaning_of(nodes[at]) for at in (key, *ancestors(nodes, key))}
-    elsewhere = {_meaning_of(node) for node in nodes.values()}
+    known = {at: _meaning(node["question"], node["refers"].values()) for at, node in nodes.items()}
+    above, elsewhere = {known[at] for at in (key, *ancestors(nodes, key))}, set(known.values())
     family: dict[Meaning, str] = {}
     placed: dict[int, str] = {}
     for number in _before_first(refers):

@@ -5,14 +5,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
 from thinkgraph.nodes.common.judging import NOT_HELD, judge
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
 from thinkgraph.state.events import Stopped
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import same_context
 from thinkgraph.nodes.coggrag.reason import cut_short, think
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import CogGragSettings, QuestionState
 
 

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, prune
@@ -19,7 +19,6 @@ from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MapKey, Solution
 from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem

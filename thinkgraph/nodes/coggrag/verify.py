@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import DO_NOT_KNOW, same_context
 from thinkgraph.prompts.kinds import VERDICT, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState
 
 

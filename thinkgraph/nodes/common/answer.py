@@ -6,13 +6,12 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of, triple_ids
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import path_line
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import NodeFunction, Update
 from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered

@@ -8,11 +8,10 @@ from typing import Annotated, Any, get_args, get_origin, get_type_hints
 from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import NodeFunction, Update
 from thinkgraph.state.base import BeginState, RunState
 from thinkgraph.state.events import Started
 from thinkgraph.state.settings import RunSettings

@@ -104,16 +104,12 @@ def line_cost(line: str) -> int:
 
 
 def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:
-    paths = [pair for pair in kept if pair[0]["kind"] != "chunk"]
     chunks = [pair for pair in kept if pair[0]["kind"] == "chunk"]
     ordered: list[tuple[EvidenceItem, str]] = []
-    placed: set[str] = set()
-    for item, line in paths:
-        ordered.append((item, line))
-        tails = set(item.get("tails", ()))
-        for chunk, text in chunks:
-            via = chunk.get("path")
-            if chunk["id"] not in placed and via and via["triples"] and via["triples"][-1] in tails:
-                ordered.append((chunk, text))
-                placed.add(chunk["id"])
-    return ordered + [pair for pair in chunks if pair[0]["id"] not in placed]
+    for item, line in kept:
+        if item["kind"] != "chunk":
+            tails = set(item.get("tails", ()))
+            mine = [pair for pair in chunks if tails & set(pair[0]["path"]["triples"][-1:])]
+            chunks = [pair for pair in chunks if pair not in mine]
+            ordered += [(item, line), *mine]
+    return ordered + chunks

@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.tasks import TASK_LABELS
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft, Status
 from thinkgraph.state.base import RunState
 from thinkgraph.state.settings import RunSettings
@@ -82,13 +81,22 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
 
 
 def decide(
-    judgement: Judgement, context: PromptContext, state: RunState, settings: RunSettings, *, final: bool
+    judgement: Judgement,
+    context: PromptContext,
+    state: RunState,
+    settings: RunSettings,
+    *,
+    final: bool,
+    likely: bool = True,
 ) -> Draft | None:
-    """The answer to give now, or None to go on. With `final` there is no going on."""
+    """The answer to give now, or None to go on.
+
+    With `final` there is no going on: an answer that is not sure counts too, unless not even a `likely` one is wanted.
+    """
     answers = judgement["answers"]
     if answers == [UNDECIDED]:
         return nothing_found(state, settings) if final else None
-    if answers and (judgement["sufficient"] or final):
+    if answers and (judgement["sufficient"] or (final and likely)):
         asked = state["question"] if settings.task == "question" else ""
         lines = supporting(answers, judgement["evidence"], context.lines, asked)
         if lines:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import linked
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.base import RunState
 from thinkgraph.state.baselines import KgRagSettings, RagSettings
 from thinkgraph.state.knowledge import Candidate, Link, LinkMethod

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 
-from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.judging import UNDECIDED, judge
+from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.judging import judge
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.base import Sample, SampleTask
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import most_given
@@ -44,25 +42,7 @@ def sampled(state: SampleTask, role: str, settings: RunSettings, temperature: fl
     return {"samples": {part: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
 
 
-@dataclass(frozen=True)
-class Vote:
-    """What samples agree on."""
-
-    answers: list[str]
-    """Those that most samples gave, of equals those given first; empty where none gave any."""
-    count: int
-    """How many samples gave them."""
-    samples: int
-    """How many there are."""
-
-    @property
-    def decided(self) -> bool:
-        """Whether there is an answer, and it is not that the claim is undecided."""
-        return self.answers not in ([], [UNDECIDED])
-
-
-def vote(samples: Mapping[str, Sample]) -> Vote:
-    """Count the answers of samples, in the order of their numbers."""
-    given = [samples[part]["answers"] for part in sorted(samples, key=int)]
-    answers, count = most_given(given)
-    return Vote(list(answers), count, len(given))
+def vote(samples: Mapping[str, Sample]) -> tuple[list[str], int]:
+    """The answers that most samples gave, of equals those given first, and how many gave them; empty where none gave any."""
+    answers, count = most_given([samples[part]["answers"] for part in sorted(samples, key=int)])
+    return list(answers), count

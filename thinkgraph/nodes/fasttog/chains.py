@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 
 from thinkgraph.models.budget import CHARACTERS_PER_TOKEN
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common import reports
 from thinkgraph.nodes.common.evidence_lines import line_cost
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import described, numbered
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote, Trace, TraceLine
 from thinkgraph.state.evidence import EvidenceItem, ListLength
 from thinkgraph.state.fasttog import CandidateCommunity, Chain, Community, FastTogSettings, FastTogState

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, in_words, report, start_lines
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fasttog import Choice, FastTogSettings, PruneTask
 
 NONE_FITS = "none of the communities next to it fits the question"

@@ -6,12 +6,11 @@ import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned, retrieved
 from thinkgraph.nodes.fasttog.chains import community_of, growing
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.fasttog import (
     HEADERS,
@@ -66,8 +65,7 @@ def local_search(
 ) -> Flow[list[SearchResult]]:
     """The candidates around each origin: at most n+1 round trips for all of them together."""
     locals_ = [Local(origin.centre, set(origin.literals)) for origin in origins]
-    every = [settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None]
-    most = min((cap for cap in every if cap is not None), default=None)
+    most = _least(settings.graph_cap, settings.slow_graph_cap if settings.detector == "girvan_newman" else None)
     hops = settings.hops if settings.community_size > 1 else 1  # a single node is a candidate only where it is near
     for hop in range(1, hops + 1):
         wanted = list(dict.fromkeys(node for local in locals_ for node in local.frontier))
@@ -79,10 +77,9 @@ def local_search(
         read = yield from requests.neighbourhood(wanted, limit=limit, seed=settings.seed)
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
         for local in locals_:
-            caps = [cap for cap in (settings.hop_cap, local.room(most)) if cap is not None]
             triples = [triple for node in local.frontier for triple in near[node]]
             share = share_of_hop(settings.decay, hop)
-            local.take(triples, share=share, most=min(caps, default=None), seed=settings.seed)
+            local.take(triples, share=share, most=_least(settings.hop_cap, local.room(most)), seed=settings.seed)
     nodes = dict.fromkeys(node for local in locals_ for node in local.nodes)
     nodes.update(dict.fromkeys(node for origin in origins for node in sorted(origin.chain)))
     if all(len(local.nodes) == len(local.centre) for local in locals_):
@@ -96,6 +93,10 @@ def local_search(
         ]
 
     return (yield from requests.computed(searched))
+
+
+def _least(*caps: int | None) -> int | None:
+    return min((cap for cap in caps if cap is not None), default=None)
 
 
 def _searched(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.judging import nothing_found
 from thinkgraph.nodes.common.link_entities import BY_NAME, candidate
 from thinkgraph.nodes.common.reports import linked
@@ -13,7 +13,6 @@ from thinkgraph.nodes.fasttog.remember import may_remember
 from thinkgraph.prompts.kinds import NAMES, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Link
 

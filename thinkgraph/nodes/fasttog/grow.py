@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fasttog.chains import traced
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
 
 

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, report, start_lines, traced
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fasttog import HEADERS, Chain, Community, FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Triple
 

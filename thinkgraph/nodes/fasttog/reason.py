@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, fitting, totals_of
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
@@ -17,7 +17,6 @@ from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
@@ -75,10 +74,8 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     except BudgetSpentError as spent:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
-    if not (judgement["sufficient"] or settings.partial):
-        judgement = {**judgement, "answers": []}
     context = PromptContext([line.item for line in lines], [line.rule for line in lines])
-    draft = decide(judgement, context, state, settings, final=final)
+    draft = decide(judgement, context, state, settings, final=final, likely=settings.partial)
     if draft is None:
         return update
     if draft["status"] == "unknown":

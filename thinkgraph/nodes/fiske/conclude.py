@@ -9,7 +9,7 @@ from typing import Literal
 from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError, remaining
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
     UNDECIDED,
@@ -28,7 +28,6 @@ from thinkgraph.prompts.kinds import NOT_SUFFICIENT, Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.grounding import fold

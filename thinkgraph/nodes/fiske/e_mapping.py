@@ -6,9 +6,8 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import completes_alone, map_chunk, marked, offered
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import CluePair, Expansion, FiskeSettings, FiskeState, Mapped, MappingTask
 from thinkgraph.tools.linking.names import normal_name
 

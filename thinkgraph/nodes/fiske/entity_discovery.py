@@ -8,14 +8,13 @@ from typing import NamedTuple
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import EXAMPLES, retrieved
 from thinkgraph.nodes.fiske.e_mapping import named_nodes, unnamed_nodes
 from thinkgraph.nodes.fiske.mapping import chunked, clues_by_option, completes_alone, group_of, live, offered
 from thinkgraph.prompts.communities import Place
 from thinkgraph.prompts.lines import described, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import (
     Branch,
     Expansion,

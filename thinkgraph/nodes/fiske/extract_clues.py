@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import FiskeSettings, FiskeState
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"

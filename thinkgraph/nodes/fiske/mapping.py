@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.prompts.kinds import PAIRS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import Branch, CluePair, FiskeSettings, FiskeState, Mapped, MappingCall, MappingTask, Option
 from thinkgraph.tools.linking.lexical import overlap
 from thinkgraph.tools.linking.names import normal_name

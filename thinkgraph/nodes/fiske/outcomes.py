@@ -7,12 +7,11 @@ from collections.abc import Sequence
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import EXAMPLES, pruned, traced
 from thinkgraph.nodes.fiske.clue_table import clue_lines, clue_table
 from thinkgraph.nodes.fiske.e_mapping import clues_on_path, meant_here
 from thinkgraph.nodes.fiske.mapping import clues_by_option, completes_alone, live, marked, offered
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.fiske import Arrival, Branch, BranchStatus, Expansion, FiskeSettings, FiskeState, Mark
 

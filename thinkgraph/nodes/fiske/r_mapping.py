@@ -5,9 +5,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import map_chunk
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import CluePair, FiskeSettings, MappingTask, OfferedRelation
 from thinkgraph.tools.linking.names import normal_name
 

@@ -7,12 +7,11 @@ from collections.abc import Mapping, Sequence
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered
 from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
 from thinkgraph.prompts.lines import relation_line, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mapped, MappingCall, OfferedRelation, Option
 from thinkgraph.state.knowledge import Direction, Relation
 

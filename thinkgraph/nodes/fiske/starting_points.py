@@ -5,11 +5,10 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import linked
 from thinkgraph.nodes.fiske.mapping import same
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mark
 from thinkgraph.state.knowledge import Link
 from thinkgraph.tools.linking.lexical import content_tokens

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from langgraph.types import Overwrite
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.knowledge import Step, other_end
 from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.tog2 import Hop, RankedChunk, Tog2Settings, Tog2State, further, ranked_item
 

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.prompts.kinds import TEXT, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.tog2 import Tog2Settings, Tog2State
 
 MAX_QUERY = 500

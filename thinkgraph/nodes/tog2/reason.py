@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import prompt_context
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import task_words
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.tog2 import BeamSettings, BeamState
 
 _NEXT: Mapping[tuple[str, ...], str] = {

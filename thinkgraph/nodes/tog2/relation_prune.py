@@ -5,12 +5,11 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.knowledge import Relation
 from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask
 from thinkgraph.tools.linking.lexical import overlap

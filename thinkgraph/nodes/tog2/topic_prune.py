@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import described, numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.runtime.driver import Update
 from thinkgraph.state.evidence import Path
 from thinkgraph.state.knowledge import Candidate
 from thinkgraph.state.tog2 import BeamSettings, BeamState, Topic
