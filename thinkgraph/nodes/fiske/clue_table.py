@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Any
 
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchHead, BranchRow, ClueRow, FiskeState, Target
+from thinkgraph.state.fiske import MAX_ROWS, MAX_TARGETS, Branch, BranchHead, ClueRow, FiskeState, Target
 
 _LISTED = 4
 """Targets of one clue that have a line, and ends named in it."""
@@ -121,9 +122,10 @@ def trace(state: FiskeState) -> Trace:
     )
 
 
-def _row(branch: Branch, stopped: str) -> BranchRow:
-    head = BranchHead(**{key: branch[key] for key in BranchHead.__annotations__})  # type: ignore[literal-required, typeddict-item]
+def _row(branch: Branch, stopped: str) -> dict[str, Any]:
+    """See `BranchRow`."""
+    row: dict[str, Any] = {key: value for key, value in branch.items() if key in BranchHead.__annotations__}
     if branch["status"] == "live":
         # A ceiling leaves branches in the midst of a round.
-        head.update(status="ended", why=stopped)
-    return BranchRow(**head, came_from=[arrival["branch"] for arrival in branch["arrivals"]])
+        row |= {"status": "ended", "why": stopped}
+    return {**row, "came_from": [arrival["branch"] for arrival in branch["arrivals"]]}
