@@ -16,7 +16,6 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
-from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.coggrag.conclude import conclude, trace
 from thinkgraph.nodes.coggrag.decompose import decompose
 from thinkgraph.nodes.coggrag.extract_keys import extract_keys
@@ -27,8 +26,6 @@ from thinkgraph.nodes.coggrag.rethink import rethink
 from thinkgraph.nodes.coggrag.retrieve import retrieve
 from thinkgraph.nodes.coggrag.tree import ROOT, listed, spelt_out, waiting
 from thinkgraph.nodes.coggrag.verify import verify
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
@@ -135,17 +132,11 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("coggrag", CogGragState, roles),
-        "mind_map": mind_map,
-        "decompose": decompose,
-        "extract_keys": extract_keys,
-        "retrieve": retrieve,
-        "conclude": conclude,
-        "answer": answer("coggrag.reason", trace=trace),
-    }
+    steps = [mind_map, decompose, extract_keys, retrieve, conclude]
     payloads = {"decompose": DecomposeTask, "extract_keys": KeysTask}
-    graph = state_graph(run, CogGragState, CogGragSettings, nodes, payloads)
+    graph = state_graph(
+        run, "coggrag", CogGragState, steps, roles=roles, decides="coggrag.reason", trace=trace, payloads=payloads
+    )
     graph.add_node("question", run.branch(question(run)), input_schema=QuestionTask)
     graph.add_edge("begin", "mind_map")
     graph.add_conditional_edges("mind_map", _after_mind_map, ["decompose", "extract_keys", "retrieve"])

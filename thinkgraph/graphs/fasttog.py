@@ -15,9 +15,6 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
-from thinkgraph.models.ops import NodeFunction
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
 from thinkgraph.nodes.fasttog.chains import chains_trace, is_final
 from thinkgraph.nodes.fasttog.community_prune import community_prune
@@ -84,20 +81,18 @@ def _give_up(state: FastTogState) -> str | list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("fasttog", FastTogState, roles),
-        "extract_subjects": extract_subjects,
-        "community_search": community_search,
-        "header_choice": header_choice,
-        "community_prune": community_prune,
-        "grow": grow,
-        "reason": reason,
-        "remember": remember,
-        "majority": majority,
-        "answer": answer("fasttog.reason", chains_trace),
-    }
+    steps = [extract_subjects, community_search, header_choice, community_prune, grow, reason, remember, majority]
     payloads = {"community_prune": PruneTask, "remember": SampleTask}
-    graph = state_graph(run, FastTogState, FastTogSettings, nodes, payloads)
+    graph = state_graph(
+        run,
+        "fasttog",
+        FastTogState,
+        steps,
+        roles=roles,
+        decides="fasttog.reason",
+        trace=chains_trace,
+        payloads=payloads,
+    )
     graph.add_edge("begin", "extract_subjects")
     graph.add_conditional_edges("extract_subjects", _after_subjects, ["community_search", "remember", "answer"])
     graph.add_conditional_edges("community_search", _after_search, ["header_choice", "community_prune", "grow"])

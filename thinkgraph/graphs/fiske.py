@@ -19,9 +19,6 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
-from thinkgraph.models.ops import NodeFunction
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import DIRECT
 from thinkgraph.nodes.fiske.clue_table import trace
 from thinkgraph.nodes.fiske.conclude import conclude
@@ -79,19 +76,12 @@ def _mapping(node: str, state: FiskeState) -> list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("fiske", FiskeState, roles),
-        "extract_clues": extract_clues,
-        "starting_points": starting_points,
-        "relation_discovery": relation_discovery,
-        "r_mapping": r_mapping,
-        "entity_discovery": entity_discovery,
-        "e_mapping": e_mapping,
-        "outcomes": outcomes,
-        "conclude": conclude,
-        "answer": answer("fiske.conclude", trace),
-    }
-    graph = state_graph(run, FiskeState, FiskeSettings, nodes, {"r_mapping": MappingTask, "e_mapping": MappingTask})
+    every_round = [relation_discovery, r_mapping, entity_discovery, e_mapping, outcomes]
+    steps = [extract_clues, starting_points, *every_round, conclude]
+    payloads = {"r_mapping": MappingTask, "e_mapping": MappingTask}
+    graph = state_graph(
+        run, "fiske", FiskeState, steps, roles=roles, decides="fiske.conclude", trace=trace, payloads=payloads
+    )
     graph.add_edge("begin", "extract_clues")
     graph.add_conditional_edges("extract_clues", _start, ["starting_points", "conclude"])
     graph.add_conditional_edges("starting_points", _next_round, ["relation_discovery", "conclude"])

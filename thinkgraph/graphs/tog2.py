@@ -18,9 +18,6 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
-from thinkgraph.models.ops import NodeFunction
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.tog2.context_retrieval import context_retrieval
@@ -95,22 +92,20 @@ def _relation_prunes(state: Tog2State) -> list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("tog2", Tog2State, roles),
-        "link_entities": link_entities,
-        "precheck": precheck,
-        "majority": majority,
-        "topic_prune": topic_prune,
-        "relation_prune": relation_prune,
-        "entity_discovery": entity_discovery,
-        "context_retrieval": context_retrieval,
-        "entity_prune": entity_prune,
-        "reason": reason,
-        "query_reform": query_reform,
-        "answer": answer("tog2.reason"),
-    }
+    steps = [
+        link_entities,
+        precheck,
+        majority,
+        topic_prune,
+        relation_prune,
+        entity_discovery,
+        context_retrieval,
+        entity_prune,
+        reason,
+        query_reform,
+    ]
     payloads = {"precheck": SampleTask, "relation_prune": RelationPruneTask}
-    graph = state_graph(run, Tog2State, Tog2Settings, nodes, payloads)
+    graph = state_graph(run, "tog2", Tog2State, steps, roles=roles, decides="tog2.reason", payloads=payloads)
     graph.add_edge("begin", "link_entities")
     graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
     graph.add_edge("precheck", "majority")

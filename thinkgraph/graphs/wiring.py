@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from types import MappingProxyType
@@ -12,11 +12,12 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from thinkgraph.models.budget import remaining, shares
-from thinkgraph.models.ops import NodeFunction
+from thinkgraph.nodes.common.answer import answer, no_trace
+from thinkgraph.nodes.common.begin import begin
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.manifest import run_settings
 from thinkgraph.runtime.state_errors import explain_edits
-from thinkgraph.state.answer import Answer
+from thinkgraph.state.answer import Answer, Trace
 from thinkgraph.state.base import AnswerOutput, QuestionInput, RunState, SampleTask, TaskState
 from thinkgraph.state.settings import RunSettings
 
@@ -84,36 +85,45 @@ def samples(node: str, count: int, state: RunState, settings: RunSettings, *, ke
 
 def state_graph(
     run: NodeRunner,
+    method: str,
     schema: type[RunState],
-    settings: type[RunSettings],
-    nodes: Mapping[str, NodeFunction],
+    steps: Sequence[Any],
+    *,
+    decides: str,
+    roles: Callable[[Any], Sequence[str]] | None = None,
+    trace: Callable[[Any], Trace] = no_trace,
+    links: Callable[[Any], bool] = lambda _settings: True,
     payloads: Mapping[str, type[TaskState]] = MappingProxyType({}),
 ) -> StateGraph[Any, Any, Any, Any]:
-    """A graph of nodes from `begin` to `answer`, without the edges between them.
+    """A graph of `begin`, a node for each step under the name of its function, and `answer`, without the edges between them.
 
     Args:
         run: makes the nodes.
-        schema: the method's state.
-        settings: the method's settings.
-        nodes: the transitions by name, `begin` and `answer` among them.
+        method: the method's registered name.
+        schema: its state.
+        steps: its transitions, each a `NodeFunction` (a list of functions of several states has no closer type).
+        decides: the role that decides, whose model the answer names.
+        roles: see `begin`; without it only the one that decides.
+        trace: see `answer`.
+        links: see `begin`.
         payloads: what nodes take that are sent their state.
     """
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
-        schema, context_schema=settings, input_schema=QuestionInput, output_schema=AnswerOutput
+        schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    for name, function in nodes.items():
-        node = run.node(name, function, entry=name == "begin")
-        graph.add_node(name, node, input_schema=payloads.get(name, schema))
+    entry = begin(method, schema, roles or (lambda _settings: [decides]), links=links)
+    graph.add_node("begin", run.node("begin", entry, entry=True))
+    for step in steps:
+        name = step.__name__
+        graph.add_node(name, run.node(name, step), input_schema=payloads.get(name, schema))
+    graph.add_node("answer", run.node("answer", answer(decides, trace)))
     graph.add_edge(START, "begin")
     graph.add_edge("answer", END)
     return graph
 
 
-def straight(
-    run: NodeRunner, schema: type[RunState], settings: type[RunSettings], nodes: Mapping[str, NodeFunction]
-) -> StateGraph[Any, Any, Any, Any]:
-    """A graph of nodes that follow each other in the order given; see `state_graph`."""
-    graph = state_graph(run, schema, settings, nodes)
-    for before, after in pairwise(nodes):
+def straight(graph: StateGraph[Any, Any, Any, Any]) -> StateGraph[Any, Any, Any, Any]:
+    """The graph with its nodes one after the other."""
+    for before, after in pairwise(list(graph.nodes)):
         graph.add_edge(before, after)
     return graph

@@ -280,16 +280,16 @@ def _around(config: RunnableConfig) -> str:
 class NodeRunner:
     """Makes LangGraph nodes of one method out of node functions."""
 
-    def __init__(self, deps: Deps, schema: type[RunSettings], defaults: Mapping[str, Any]) -> None:
+    def __init__(self, deps: Deps, settings: type[RunSettings], defaults: Mapping[str, Any]) -> None:
         """Bind what all nodes of a graph share.
 
         Args:
             deps: knowledge, models, prompts.
-            schema: the method's settings class.
+            settings: the method's settings class.
             defaults: settings given when the graph was built.
         """
         self._deps = deps
-        self._schema = schema
+        self.settings = settings
         self._defaults = dict(defaults)
         self._kept = MemoryJournal(limit=_KEPT)
         self.shapes: dict[str, type[Any]] = {}
@@ -305,9 +305,9 @@ class NodeRunner:
         """
 
         def start(state: Mapping[str, Any], config: RunnableConfig) -> tuple[Driver, Flow[Update], Meter]:
-            runtime = get_runtime(self._schema)
+            runtime = get_runtime(self.settings)
             manifest = None if entry else state["manifest"]
-            settings = settings_of(manifest, self._schema, self._defaults, runtime.context, self._deps)
+            settings = settings_of(manifest, self.settings, self._defaults, runtime.context, self._deps)
             meter = Meter()
             known = {} if entry else state
             # The entry node belongs to the run that it starts: its calls are not the last question's.
@@ -341,7 +341,7 @@ class NodeRunner:
         compiled = graph.compile()
 
         def inner(config: RunnableConfig) -> RunnableConfig:
-            outer = _Outer(get_runtime(self._schema).stream_writer, _around(config))
+            outer = _Outer(get_runtime(self.settings).stream_writer, _around(config))
             return {**config, "configurable": {**config.get("configurable", {}), _OUTER: outer}}
 
         def run(state: Any, config: RunnableConfig) -> Update:

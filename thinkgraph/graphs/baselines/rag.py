@@ -13,12 +13,9 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, straight
-from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.passage_search import passage_search
 from thinkgraph.nodes.baselines.reason import reason
 from thinkgraph.nodes.baselines.triple_search import triple_search
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeRunner
@@ -31,21 +28,19 @@ def _roles(role: str, settings: RagSettings | KgRagSettings) -> Sequence[str]:
     return [role, RANK_ROLE] if settings.ranker == "llm" else [role]
 
 
-def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    def after_begin(state: RetrievalState) -> str:
-        return "passage_search" if settings_in(state, RagSettings).scope == "corpus" else "link_entities"
+def _links(settings: RagSettings) -> bool:
+    return settings.scope != "corpus"
 
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin(
-            "rag", RetrievalState, partial(_roles, RAG_ROLE), links=lambda settings: settings.scope != "corpus"
-        ),
-        "link_entities": link_entities,
-        "passage_search": passage_search,
-        "reason": reason(RAG_ROLE),
-        "answer": answer(RAG_ROLE),
-    }
-    graph = state_graph(run, RetrievalState, RagSettings, nodes)
-    graph.add_conditional_edges("begin", after_begin, ["link_entities", "passage_search"])
+
+def _after_begin(state: RetrievalState) -> str:
+    return "link_entities" if _links(settings_in(state, RagSettings)) else "passage_search"
+
+
+def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    steps = [link_entities, passage_search, reason]
+    roles = partial(_roles, RAG_ROLE)
+    graph = state_graph(run, "rag", RetrievalState, steps, roles=roles, decides=RAG_ROLE, links=_links)
+    graph.add_conditional_edges("begin", _after_begin, ["link_entities", "passage_search"])
     graph.add_edge("link_entities", "passage_search")
     graph.add_edge("passage_search", "reason")
     graph.add_edge("reason", "answer")
@@ -53,14 +48,9 @@ def _rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 
 
 def _kg_rag(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("kg_rag", RetrievalState, partial(_roles, KG_RAG_ROLE)),
-        "link_entities": link_entities,
-        "triple_search": triple_search,
-        "reason": reason(KG_RAG_ROLE),
-        "answer": answer(KG_RAG_ROLE),
-    }
-    return straight(run, RetrievalState, KgRagSettings, nodes)
+    steps = [link_entities, triple_search, reason]
+    roles = partial(_roles, KG_RAG_ROLE)
+    return straight(state_graph(run, "kg_rag", RetrievalState, steps, roles=roles, decides=KG_RAG_ROLE))
 
 
 RAG_METHOD = Method(

@@ -9,12 +9,9 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, straight
-from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.majority import majority
 from thinkgraph.nodes.baselines.recall import recall
 from thinkgraph.nodes.baselines.sample import sample
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.memory import COT, DIRECT
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.base import RunState, SampleTask
@@ -22,12 +19,7 @@ from thinkgraph.state.baselines import CotScSettings, RecallSettings, RecallStat
 
 
 def _recall(name: str, role: str, run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin(name, RunState, lambda _: [role], links=lambda _: False),
-        "recall": recall(role),
-        "answer": answer(role),
-    }
-    return straight(run, RunState, RecallSettings, nodes)
+    return straight(state_graph(run, name, RunState, [recall], decides=role, links=lambda _: False))
 
 
 def _samples(state: RecallState) -> str | list[Send]:
@@ -36,13 +28,8 @@ def _samples(state: RecallState) -> str | list[Send]:
 
 
 def _self_consistency(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("cot_sc", RecallState, lambda _: [COT], links=lambda _: False),
-        "sample": sample,
-        "majority": majority,
-        "answer": answer(COT),
-    }
-    graph = state_graph(run, RecallState, CotScSettings, nodes, {"sample": SampleTask})
+    steps, payloads = [sample, majority], {"sample": SampleTask}
+    graph = state_graph(run, "cot_sc", RecallState, steps, decides=COT, links=lambda _: False, payloads=payloads)
     graph.add_conditional_edges("begin", _samples, ["sample", "majority"])
     graph.add_edge("sample", "majority")
     graph.add_edge("majority", "answer")

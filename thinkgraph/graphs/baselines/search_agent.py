@@ -6,25 +6,17 @@ from typing import Any
 
 from langgraph.graph import StateGraph
 
-from thinkgraph.graphs.wiring import Method, straight
-from thinkgraph.models.ops import NodeFunction
+from thinkgraph.graphs.wiring import Method, state_graph, straight
 from thinkgraph.nodes.baselines.conclude import conclude
 from thinkgraph.nodes.baselines.search_agent import ROLE, search_agent
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("search_agent", SearchAgentState, lambda _: [ROLE], links=lambda _: False),
-        "search_agent": search_agent,
-        "conclude": conclude,
-        "answer": answer(ROLE),
-    }
-    return straight(run, SearchAgentState, SearchAgentSettings, nodes)
+    steps = [search_agent, conclude]
+    return straight(state_graph(run, "search_agent", SearchAgentState, steps, decides=ROLE, links=lambda _: False))
 
 
 METHOD = Method(

@@ -14,12 +14,9 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
-from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.baselines.beam import beam
 from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
 from thinkgraph.nodes.baselines.entity_prune import entity_prune
-from thinkgraph.nodes.common.answer import answer
-from thinkgraph.nodes.common.begin import begin
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.reason import reason
@@ -63,19 +60,9 @@ def _entity_prunes(state: TogState) -> str | list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    nodes: dict[str, NodeFunction] = {
-        "begin": begin("tog", TogState, roles),
-        "link_entities": link_entities,
-        "topic_prune": topic_prune,
-        "relation_prune": relation_prune,
-        "entity_discovery": entity_discovery,
-        "entity_prune": entity_prune,
-        "beam": beam,
-        "reason": reason,
-        "answer": answer("tog2.reason"),
-    }
+    steps = [link_entities, topic_prune, relation_prune, entity_discovery, entity_prune, beam, reason]
     payloads = {"relation_prune": RelationPruneTask, "entity_prune": EntityPruneTask}
-    graph = state_graph(run, TogState, TogSettings, nodes, payloads)
+    graph = state_graph(run, "tog", TogState, steps, roles=roles, decides="tog2.reason", payloads=payloads)
     graph.add_edge("begin", "link_entities")
     graph.add_edge("link_entities", "topic_prune")
     graph.add_conditional_edges("topic_prune", _relation_prunes, ["relation_prune", "reason"])
