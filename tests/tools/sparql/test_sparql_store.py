@@ -65,7 +65,7 @@ def test_wikidata_statements(store):
 
 
 def test_without_details_fewer_requests(server):
-    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, statements=False) as store:
+    with SparqlGraphStore(server.url, profile="wikidata", policy=QUICK, qualifiers=False) as store:
         assert ("Vienna", "population", "1982097") in shown(store, "Q1741")
 
 
@@ -387,7 +387,7 @@ def test_addresses():
     assert store._client.url == "https://example.org:8443/sparql"
     assert store._client._parameters == {"infer": "false"}
     assert store._client._policy.rate == 2
-    assert (store._bound, store._count, store._reader._with_details) == (50, "all", False)
+    assert (store.profile.bound, store.profile.counts, store._reader._with_details) == (50, "all", False)
     assert "p%40ss" not in store._name
     assert "p@ss" not in repr(store.__dict__["_settings"])
     store.close()

@@ -5,22 +5,20 @@ from __future__ import annotations
 import dataclasses
 import ipaddress
 import os
+import re
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any, NamedTuple
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sparql.http import RequestPolicy
 from thinkgraph.tools.sparql.profiles import PROFILES
-
-if TYPE_CHECKING:
-    from thinkgraph.tools.knowledge import Knowledge
-    from thinkgraph.tools.protocols import Embedder
-    from thinkgraph.tools.sparql.store import SparqlGraphStore
+from thinkgraph.tools.sparql.store import SparqlGraphStore
 
 _SCHEMES = {"sparql+http": "http", "sparql+https": "https"}
-_YES, _NO = {"yes", "true", "1", "on"}, {"no", "false", "0", "off"}
 _LOCAL_CONCURRENCY = 8
 PASSWORD_VARIABLE = "SPARQL_PASSWORD"  # noqa: S105 - the name of the variable
 """The variable with the password of a user whose address has none."""
@@ -28,86 +26,58 @@ _THEIRS = "x-"
 """Prefix of an option that is sent to the server."""
 
 
-def _switch(text: str) -> bool:
-    if text.casefold() not in _YES | _NO:
-        raise ValueError("yes or no")
-    return text.casefold() in _YES
+class _Option(NamedTuple):
+    """What may stand for an option of an address."""
+
+    form: str
+    """A regular expression; case does not matter."""
+    says: str
+    """The form in words."""
+    read: Callable[[str], Any] = str
 
 
-def _counts(text: str) -> str:
-    if text.casefold() == "total":
-        return "total"
-    return "all" if _switch(text) else "none"
+def _one_of(*known: str) -> _Option:
+    return _Option("|".join(known), f"one of {', '.join(known)}", str.lower)
 
 
-def _whole(least: int) -> Callable[[str], int]:
-    def read(text: str) -> int:
-        if not text.isdecimal() or int(text) < least:
-            raise ValueError(f"a whole number from {least}")
-        return int(text)
+_YES, _NO = "yes|true|1|on", "no|false|0|off"
+_SWITCH = _Option(f"{_YES}|{_NO}", "yes or no", lambda text: text.casefold() in _YES.split("|"))
+_FROM_0 = _Option(r"\d+", "a whole number from 0", int)
+_FROM_1 = _Option(r"0*[1-9]\d*", "a whole number from 1", int)
+_LINE = _Option(r"[ -~]*", "a line of ASCII")
+_TEXT = _Option(r"(?s:.*)", "a text")
 
-    return read
-
-
-def _number(*, above: bool) -> Callable[[str], float]:
-    def read(text: str) -> float:
-        try:
-            number = float(text)
-        except ValueError:
-            number = -1.0
-        if not (0 < number < float("inf") if above else 0 <= number < float("inf")):
-            raise ValueError(f"a number {'above' if above else 'from'} 0")
-        return number
-
-    return read
-
-
-def _one_of(*known: str) -> Callable[[str], str]:
-    def read(text: str) -> str:
-        if text not in known:
-            raise ValueError(f"one of {', '.join(known)}")
-        return text
-
-    return read
-
-
-def _languages(text: str) -> list[str]:
-    found = [part.strip() for part in text.split(",") if part.strip()]
-    if not found or not all(part.replace("-", "").isascii() and part.replace("-", "").isalnum() for part in found):
-        raise ValueError("language codes with commas between them, the best first")
-    return found
-
-
-def _line(text: str) -> str:
-    if not text.isprintable() or not text.isascii():
-        raise ValueError("a line of ASCII")
-    return text
-
-
-_STORE: dict[str, Callable[[str], Any]] = {
+_STORE = {
     "profile": _one_of(*sorted(PROFILES)),
-    "language": _languages,
+    "language": _Option(
+        r"[\s,]*[a-z0-9-]+(?:\s*,[\s,]*[a-z0-9-]+)*[\s,]*",
+        "language codes with commas between them, the best first",
+        lambda text: tuple(re.findall(r"[A-Za-z0-9-]+", text)),
+    ),
     "names": _one_of("local", "server"),
     "search": _one_of("entitysearch", "bif", "jena", "none"),
-    "qualifiers": _switch,
-    "counts": _counts,
-    "bound": _whole(0),
-    "batch": _whole(1),
-    "page": _whole(1),
-    "literal_length": _whole(1),
-    "max_names": _whole(1),
-    "version": str,
-    "name": str,
+    "qualifiers": _SWITCH,
+    "counts": _Option(
+        f"total|{_YES}|{_NO}",
+        "yes or no, or total",
+        lambda text: {"total": "total"}.get(text.casefold(), "all" if _SWITCH.read(text) else "none"),
+    ),
+    "bound": _FROM_0,
+    "batch": _FROM_1,
+    "page": _FROM_1,
+    "literal_length": _FROM_1,
+    "max_names": _FROM_1,
+    "version": _TEXT,
+    "name": _TEXT,
 }
-_POLICY: dict[str, Callable[[str], Any]] = {
-    "timeout": _number(above=True),
-    "retries": _whole(0),
-    "rate": _number(above=False),
-    "concurrency": _whole(1),
-    "agent": _line,
-    "contact": _line,
+_POLICY = {
+    "timeout": _Option(r"(?=.*[1-9])\d*\.?\d+", "a number above 0", float),
+    "retries": _FROM_0,
+    "rate": _Option(r"\d*\.?\d+", "a number from 0", float),
+    "concurrency": _FROM_1,
+    "agent": _LINE,
+    "contact": _LINE,
 }
-_NAMED = {"language": "languages", "qualifiers": "statements"}
 
 
 def sparql_store(spec: str) -> SparqlGraphStore:
@@ -116,38 +86,29 @@ def sparql_store(spec: str) -> SparqlGraphStore:
     Raises:
         KnowledgeError: the address or one of its options is wrong.
     """
-    from thinkgraph.tools.sparql.store import SparqlGraphStore
-
-    shown = redacted(spec)
     try:
         parts = urlsplit(spec)
         host, port = parts.hostname, parts.port
     except ValueError:
-        host, port = None, None
-        parts = urlsplit("")
+        host = None
     if not host or not host.isprintable() or any(c in host for c in ' <>"'):
-        raise KnowledgeError(f"{shown} is no address: write sparql+https://host/path?profile=…")
+        raise KnowledgeError(f"{redacted(spec)} is no address: write sparql+https://host/path?profile=…")
     options: dict[str, Any] = {}
-    policy: dict[str, Any] = {}
     theirs: dict[str, str] = {}
     for name, value in parse_qsl(parts.query, keep_blank_values=True):
-        known = _STORE.get(name) or _POLICY.get(name)
+        option = _STORE.get(name) or _POLICY.get(name)
         if name.startswith(_THEIRS):
             theirs[name.removeprefix(_THEIRS)] = value
-        elif known is None:
+        elif option is None:
             names = ", ".join(sorted({*_STORE, *_POLICY}))
             raise KnowledgeError(
                 f"{name!r} is no option of a SPARQL address (known: {names}; x-NAME is sent on to the server)"
             )
+        elif not re.fullmatch(option.form, value, re.IGNORECASE | re.ASCII):
+            raise KnowledgeError(f"the option {name} of a SPARQL address is {option.says}, not {value[:60]!r}")
         else:
-            try:
-                found = known(value)
-            except ValueError as error:
-                raise KnowledgeError(f"the option {name} of a SPARQL address is {error}, not {value[:60]!r}") from None
-            if name in _POLICY:
-                policy[name] = found
-            else:
-                options[_NAMED.get(name, name)] = found
+            options["languages" if name == "language" else name] = option.read(value)
+    policy = {name: options.pop(name) for name in _POLICY if name in options}
     where = f"[{host}]" if ":" in host else host
     url = f"{_SCHEMES[parts.scheme]}://{where}{f':{port}' if port else ''}{parts.path or '/'}"
     polite = RequestPolicy(rate=0, concurrency=_LOCAL_CONCURRENCY) if _is_here(host) else RequestPolicy()
@@ -182,8 +143,6 @@ def open_sparql(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
         KnowledgeError: the address is wrong.
         StoreError: the endpoint cannot be reached or is none.
     """
-    from thinkgraph.tools.knowledge import Knowledge
-
     store = sparql_store(spec)
     try:
         return Knowledge(graph=store, embedder=embedder, close_stores=True)

@@ -3,28 +3,26 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import NamedTuple
 
 from cachetools import TTLCache
 
 from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
-from thinkgraph.tools.sparql.batches import BatchedClient, ValuesRow, item_in, node_in, text_in
-from thinkgraph.tools.sparql.profiles import Profile
-from thinkgraph.tools.sparql.queries import Queries, values
-from thinkgraph.tools.sparql.terms import XSD, RdfTerm, iri, strict_iri
+from thinkgraph.tools.sparql.endpoint import Endpoint, item_in, node_in, rows_of, text_in
+from thinkgraph.tools.sparql.queries import any_label, texts_of
+from thinkgraph.tools.sparql.terms import XSD, RdfTerm
 from thinkgraph.tools.values import point_text, time_text
 
 _CACHED, _SECONDS = 50_000, 3_600.0
 _DESCRIPTION_LENGTH = 160
-_NAMES = {f"{XSD}dateTime", f"{XSD}date"}
+_DATES = {f"{XSD}dateTime", f"{XSD}date"}
 
 
 class Description(NamedTuple):
     """Label, class and description of an IRI."""
 
     label: str
-    """"" if it has none in any language."""
     type: str
     description: str
 
@@ -32,10 +30,9 @@ class Description(NamedTuple):
 class Describer:
     """Reads labels, classes and descriptions. Labels are cached for an hour."""
 
-    def __init__(self, batched: BatchedClient, queries: Queries, profile: Profile) -> None:
-        self._batched = batched
-        self._queries = queries
-        self._profile = profile
+    def __init__(self, endpoint: Endpoint) -> None:
+        self._endpoint = endpoint
+        self._profile = profile = endpoint.profile
         self._labels: TTLCache[str, str] = TTLCache(_CACHED, _SECONDS)
         self._lock = threading.Lock()
         self._kinds = {
@@ -43,46 +40,44 @@ class Describer:
             for kind, predicates in (("d", profile.descriptions), ("l", profile.labels), ("t", profile.types))
             for rank, iri_ in enumerate(predicates)
         }
-        self._ranks = {language: rank for rank, language in enumerate((*queries.languages, ""))}
+        self._ranks = {language: rank for rank, language in enumerate((*profile.languages, ""))}
 
     def facts(self, iris: Iterable[str]) -> dict[str, Description]:
         """Label, class and description of each IRI."""
         asked = list(dict.fromkeys(iris))
-        texts, classes = self._read(asked, full=True)
-        kinds = {one: min(found, key=lambda kind: (len(kind), kind)) for one, found in classes.items()}
+        texts = self._read(asked, full=True)
+        kinds = {one: kind for one in asked if (kind := texts.get((one, "t")))}
         labels = self.labels(kinds.values())
-        found = {}
-        for one in asked:
-            description = _best(texts.get((one, "d"), []))
-            found[one] = Description(
-                _best(texts.get((one, "l"), [])), labels.get(kinds.get(one, ""), ""), _one_line(description)
+        own = self._with_any_labels({one: texts.get((one, "l"), "") for one in asked})
+        return {
+            one: Description(
+                own[one] or key_label(one),
+                labels[kinds[one]] if one in kinds else "",
+                _one_line(texts.get((one, "d"), "")),
             )
-        bare = [one for one, facts in found.items() if not facts.label]
-        for one, label in self.any_labels(bare).items():
-            found[one] = found[one]._replace(label=label)
-        with self._lock:
-            self._labels.update({one: facts.label for one, facts in found.items()})
-        return found
+            for one in asked
+        }
 
     def labels(self, iris: Iterable[str]) -> dict[str, str]:
         """The label of each IRI: in a preferred language, else in any language, else the last part of the IRI."""
         asked = list(dict.fromkeys(iris))
         with self._lock:
             found = {one: label for one in asked if (label := self._labels.get(one)) is not None}
-        missing = [one for one in asked if one not in found]
-        if missing:
-            texts, _ = self._read(missing, full=False)
-            fresh = {one: _best(texts.get((one, "l"), [])) for one in missing}
-            fresh |= self.any_labels([one for one, label in fresh.items() if not label])
-            with self._lock:
-                self._labels.update(fresh)
-            found |= fresh
+        if missing := [one for one in asked if one not in found]:
+            texts = self._read(missing, full=False)
+            found |= self._with_any_labels({one: texts.get((one, "l"), "") for one in missing})
         return {one: found[one] or key_label(one) for one in asked}
 
-    def relation_labels(self, iris: Iterable[str], names: dict[str, str]) -> dict[str, str]:
+    def _with_any_labels(self, labels: dict[str, str]) -> dict[str, str]:
+        """The labels, with one in any language where there is none yet. They are kept."""
+        found = labels | self.any_labels([one for one, label in labels.items() if not label])
+        with self._lock:
+            self._labels.update(found)
+        return found
+
+    def relation_labels(self, names: Mapping[str, str]) -> dict[str, str]:
         """The label of each relation by its IRI; `names` are the store's names by IRI."""
-        asked = list(dict.fromkeys(iris))
-        describing = {one: self._profile.describing(one) for one in asked}
+        describing = {one: self._profile.describing(one) for one in names}
         found = self.labels(describing.values())
         # A label made from the IRI is replaced by the words of the relation's name.
         return {
@@ -93,7 +88,7 @@ class Describer:
     def literal_label(self, node: RdfTerm) -> str:
         """A literal as people write it."""
         if self._profile.statements:
-            if node.datatype in _NAMES:
+            if node.datatype in _DATES:
                 return time_text(node.value, years="astronomical")
             if node.datatype.endswith("wktLiteral"):
                 return point_text(node.value)
@@ -101,40 +96,29 @@ class Describer:
                 return node.value.removeprefix("+")
         return well_formed(node.value)
 
-    def _read(
-        self, iris: Sequence[str], *, full: bool
-    ) -> tuple[dict[tuple[str, str], list[tuple[int, int, str]]], dict[str, list[str]]]:
-        """Texts by IRI and kind (l, d), each with its ranks; classes by IRI."""
-        texts: dict[tuple[str, str], list[tuple[int, int, str]]] = {}
-        classes: dict[str, list[str]] = {}
-        rows = [ValuesRow(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
-        for row in self._batched.select_all(rows, lambda part: self._queries.texts(_listed(part), full=full)):
-            one, text = item_in(row, iris), text_in(row, "v")
+    def _read(self, iris: Sequence[str], *, full: bool) -> dict[tuple[str, str], str]:
+        """The best label (l) and, if `full`, description (d) and class (t) of each IRI, by IRI and kind."""
+        best: dict[tuple[str, str], tuple[int, int, str]] = {}
+        query = texts_of(self._profile, full=full)
+        for row in self._endpoint.select_all(query, rows_of(map(RdfTerm, iris))):
             kind, rank = self._kinds.get(text_in(row, "q"), ("", 0))
             if kind == "t":
-                if node := node_in(row, "v"):
-                    classes.setdefault(one, []).append(node.value)
-            elif kind and text.strip():
-                language = self._ranks.get(text_in(row, "l"), len(self._ranks))
-                texts.setdefault((one, kind), []).append((language, rank, " ".join(text.split())))
-        return texts, classes
+                node = node_in(row, "v")
+                text = node.value if node else ""
+                found = len(text), 0, text
+            else:
+                # Predicates come before languages: a German name is better than an English nickname.
+                text = " ".join(text_in(row, "v").split())
+                found = rank, self._ranks.get(text_in(row, "l"), len(self._ranks)), text
+            if kind and text:
+                key = item_in(row, iris), kind
+                best[key] = min(best.get(key, found), found)
+        return {key: text for key, (_, _, text) in best.items()}
 
     def any_labels(self, iris: Sequence[str]) -> dict[str, str]:
         """A label of each IRI in whatever language, if it has one."""
-        rows = [ValuesRow(i, (iri(one),), strict_iri(one)) for i, one in enumerate(iris)]
-        found = {}
-        for row in self._batched.select_all(rows, lambda part: self._queries.any_label(_listed(part))):
-            found[item_in(row, iris)] = " ".join(text_in(row, "v").partition(" ")[2].split())
-        return found
-
-
-def _listed(part: Sequence[ValuesRow]) -> str:
-    return values("?i ?e", (row.values for row in part))
-
-
-def _best(texts: Sequence[tuple[int, int, str]]) -> str:
-    # Predicates come before languages: a German name is better than an English nickname.
-    return min(texts, key=lambda one: (one[1], one[0], one[2]))[2] if texts else ""
+        rows = self._endpoint.select_all(any_label(self._profile), rows_of(map(RdfTerm, iris)))
+        return {item_in(row, iris): " ".join(text_in(row, "v").partition(" ")[2].split()) for row in rows}
 
 
 def _one_line(text: str) -> str:

@@ -5,22 +5,18 @@ from __future__ import annotations
 import json
 import threading
 import time
-from contextlib import contextmanager
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import Any, NoReturn
 from urllib.parse import urlsplit
 
+import httpx
 import tenacity
 
 from thinkgraph.errors import StoreError
 from thinkgraph.models.failures import MAX_WAIT, retry_after
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.version import VERSION
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
-
-    import httpx
 
 Bindings = dict[str, dict[str, Any]]
 """One solution: what each variable is bound to, as SPARQL 1.1 Query Results JSON has it."""
@@ -29,8 +25,7 @@ _ACCEPT = "application/sparql-results+json, application/json;q=0.9"
 _BACKOFF = tenacity.wait_exponential(multiplier=0.5, max=MAX_WAIT) + tenacity.wait_random(0, 0.5)
 """Seconds before a retry where the endpoint names none."""
 _OK, _PART = 200, 206
-_TOO_MANY, _TOO_LARGE, _TOO_LONG, _SERVER_FAULT = 429, 413, 414, 500
-_REFUSED, _NO_ACCESS, _REDIRECTED = 400, (401, 403, 407), range(300, 400)
+_TOO_MANY, _REFUSED, _NO_ACCESS, _TOO_LONG = 429, 400, (401, 403, 407), (413, 414)
 _OUT_OF_TIME = (
     "timeoutexception",
     "timed out",
@@ -99,8 +94,6 @@ class SparqlClient:
             login: user and password.
             parameters: further form fields of every request.
         """
-        import httpx
-
         self.url = url
         self.host = urlsplit(url).netloc.rpartition("@")[2]
         self.name = f"the SPARQL endpoint {self.host}"
@@ -151,13 +144,13 @@ class SparqlClient:
         return self._retrying(self._once, query, page=page)
 
     def _once(self, query: str, *, page: bool) -> list[Bindings]:
-        import httpx
-
         data = {"query": query, **self._parameters}
         try:
             # A request takes its slot before its time: requests that waited for a slot are not sent in one burst.
-            with self._slots, self._paced(), self._http.stream("POST", self.url, data=data) as response:
-                body = self._read(response)
+            with self._slots:
+                self._wait_for_turn()
+                with self._http.stream("POST", self.url, data=data) as response:
+                    body = self._read(response)
         except httpx.TimeoutException:
             raise _PassingError(
                 f"{self.name} did not answer within {self._policy.timeout:g} s; ask for less, or give it longer (timeout=)",
@@ -174,9 +167,7 @@ class SparqlClient:
         self._check(response, body)
         return self._rows(response, body, page=page)
 
-    @contextmanager
-    def _paced(self) -> Iterator[None]:
-        """Wait for the time of the next request."""
+    def _wait_for_turn(self) -> None:
         with self._lock:
             now = time.monotonic()
             start = max(now, self._next)
@@ -184,7 +175,6 @@ class SparqlClient:
             self.requests += 1
         if start > now:
             time.sleep(start - now)
-        yield
 
     def _read(self, response: httpx.Response) -> bytes:
         parts: list[bytes] = []
@@ -197,8 +187,7 @@ class SparqlClient:
             # httpx limits the wait for each piece; a server that drips would hold us for ever.
             if time.monotonic() > until:
                 raise _PassingError(
-                    f"{self.name} did not finish its answer within {self._policy.timeout:g} s",
-                    slow=True,
+                    f"{self.name} did not finish its answer within {self._policy.timeout:g} s", slow=True
                 )
             parts.append(part)
         return b"".join(parts)
@@ -209,31 +198,29 @@ class SparqlClient:
         if status in (_OK, _PART):
             return
         said = _said(response, body)
-        if status in _REDIRECTED:
-            target = response.headers.get("location", "")[:_LONGEST_LINE]
-            raise StoreError(
-                f"{self.host} redirects to {well_formed(target)!r} (status {status}): give that address if it is the SPARQL "
-                "endpoint; a login page cannot be passed here"
-            )
-        if status in _NO_ACCESS:
-            raise StoreError(
-                f"{self.name} refuses access (status {status}{said}): check user and password (runs keep none; SPARQL_PASSWORD gives it)"
-            )
-        if status in (_TOO_LARGE, _TOO_LONG):
-            raise StoreError(f"the query is too long for {self.name} (status {status}): lower batch=")
-        if status == _REFUSED:
-            raise RefusedError(f"{self.name} refuses the query (status 400{said}): is the profile right?")
-        if status == _TOO_MANY or status >= _SERVER_FAULT:
-            if status >= _SERVER_FAULT and any(word in said.casefold() for word in _OUT_OF_TIME):
-                # The same query would run out of the same time again.
-                raise SlowError(
-                    f"{self.name} ran out of its time (status {status}{said}): ask for less (bound=, limit)"
-                )
+        if response.is_server_error and any(word in said.casefold() for word in _OUT_OF_TIME):
+            # The same query would run out of the same time again.
+            raise SlowError(f"{self.name} ran out of its time (status {status}{said}): ask for less (bound=, limit)")
+        if response.is_server_error or status == _TOO_MANY:
             wait = retry_after(response.headers.get("retry-after"))
             if wait is not None and wait > MAX_WAIT:
                 raise StoreError(f"{self.name} asks to be left alone for {wait:,.0f} s (status {status})")
             what = "too many requests" if status == _TOO_MANY else "a fault of its own"
             raise _PassingError(f"{self.name} reports {what} (status {status}{said})", wait)
+        if status == _REFUSED:
+            raise RefusedError(f"{self.name} refuses the query (status 400{said}): is the profile right?")
+        if status in _NO_ACCESS:
+            raise StoreError(
+                f"{self.name} refuses access (status {status}{said}): check user and password (runs keep none; SPARQL_PASSWORD gives it)"
+            )
+        if status in _TOO_LONG:
+            raise StoreError(f"the query is too long for {self.name} (status {status}): lower batch=")
+        if response.is_redirect:
+            target = well_formed(response.headers["location"][:_LONGEST_LINE])
+            raise StoreError(
+                f"{self.host} redirects to {target!r} (status {status}): give that address if it is the SPARQL endpoint; "
+                "a login page cannot be passed here"
+            )
         raise StoreError(f"{self.host} is no SPARQL endpoint at this path: status {status}{said}")
 
     def _rows(self, response: httpx.Response, body: bytes, *, page: bool) -> list[Bindings]:

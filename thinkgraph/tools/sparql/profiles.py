@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import re
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
 from thinkgraph.tools.sparql.terms import Short
@@ -51,7 +52,7 @@ _LOCAL = re.compile(r"[^\x00-\x20<>\"{}|^`\\]+")
 
 @dataclass(frozen=True, kw_only=True)
 class Profile:
-    """How one kind of graph is written in RDF."""
+    """How one kind of graph is written in RDF, and how it is read."""
 
     name: str
     labels: tuple[str, ...] = LABELS
@@ -59,7 +60,7 @@ class Profile:
     descriptions: tuple[str, ...] = DESCRIPTIONS
     types: tuple[str, ...] = (RDF_TYPE,)
     languages: tuple[str, ...] = ("en",)
-    """The preferred languages, if the address names none."""
+    """The preferred languages of labels and descriptions, the best first."""
     all_languages: bool = True
     """Whether texts in other languages are objects of triples too."""
     node_forms: tuple[Short, ...] = ()
@@ -77,19 +78,31 @@ class Profile:
     """The beginning of the IRI of an entity that can be found by name."""
     statements: bool = False
     """Whether statements are nodes, as in Wikidata, with qualifiers, precisions and units."""
+    qualifiers: bool = True
+    """Whether to ask for these."""
     names: Names = "server"
+    """Where names are looked up: in an index of all names in the user's cache (local), or by the server. A server has no
+    index that ignores case, so usual spellings are tried.
+    """
+    max_names: int = 2_000_000
+    """The most names in a local index."""
     search: Search = "none"
+    """The server's full-text search, where names are looked up by the server."""
     degree: str = ""
     """A predicate with the number of statements about an entity; "": its triples are counted."""
     bound: int = 0
-    """The most incoming triples of an entity that are read; 0: all."""
+    """The most incoming triples of a node that are read; 0: all."""
+    literal_length: int = 2_000
+    """The most characters of a literal that is a value."""
     counts: Counts = "none"
-    """What is counted when an endpoint is opened."""
-    naming: frozenset[str] = field(default=frozenset(), init=False)
+    """What is counted for `info` and the fingerprint: all (which reads the whole graph), the total of the endpoint's triples
+    (which most servers know), or none.
+    """
 
-    def __post_init__(self) -> None:
-        """Gather the predicates that name or describe."""
-        object.__setattr__(self, "naming", frozenset((*self.labels, *self.aliases, *self.descriptions)))
+    @functools.cached_property
+    def naming(self) -> frozenset[str]:
+        """The predicates that name or describe."""
+        return frozenset((*self.labels, *self.aliases, *self.descriptions))
 
     def is_relation(self, iri: str) -> bool:
         """Whether a predicate is a relation, judged by its IRI alone."""

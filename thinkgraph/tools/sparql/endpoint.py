@@ -1,13 +1,16 @@
-"""Sends long lists to an endpoint in batches, and reads the values in its answers."""
+"""Asks an endpoint about long lists, in batches and pages, and reads the values in its answers."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from string import Template
 from typing import NamedTuple, TypeVar
 
 from thinkgraph.errors import StoreError
 from thinkgraph.tools.sparql.http import Bindings, RefusedError, SparqlClient
-from thinkgraph.tools.sparql.terms import RdfTerm, node_of
+from thinkgraph.tools.sparql.profiles import Profile
+from thinkgraph.tools.sparql.queries import TRIPLE_ORDER, filled_in
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, node_of
 
 T = TypeVar("T")
 
@@ -15,10 +18,12 @@ _LEAST_CUT = 500
 """Fewest rows at which a server is known to cut its answers without notice."""
 _BODY = 150_000
 """Most characters of a list in one request."""
+_BLOCKS = 20
+"""Most blocks joined by UNION in one request."""
 
 
-class ValuesRow(NamedTuple):
-    """A row of a VALUES block."""
+class Row(NamedTuple):
+    """What a query is asked about: terms, with a number that comes back with the answer."""
 
     number: int
     terms: tuple[str, ...]
@@ -27,41 +32,63 @@ class ValuesRow(NamedTuple):
     weight: int = 1
     """The number of rows that the answer will have for it."""
 
-    @property
-    def values(self) -> tuple[str, ...]:
-        """Its number and terms, as they stand in the block."""
-        return (str(self.number), *self.terms)
+    @classmethod
+    def of(cls, number: int, *nodes: RdfTerm, weight: int = 1) -> Row:
+        """A row of terms."""
+        return cls(number, tuple(node.term() for node in nodes), all(node.strict for node in nodes), weight)
+
+    def __str__(self) -> str:
+        return f"({self.number} {' '.join(self.terms)})"
 
 
-class BatchedClient:
-    """Sends queries about lists in batches."""
+def rows_of(nodes: Iterable[RdfTerm]) -> list[Row]:
+    """A row for each node, numbered in order."""
+    return [Row.of(number, node) for number, node in enumerate(nodes)]
 
-    def __init__(self, client: SparqlClient, *, batch: int, page: int) -> None:
+
+class Endpoint:
+    """Sends the queries of one profile, about lists of any length."""
+
+    def __init__(self, client: SparqlClient, profile: Profile, *, batch: int, page: int) -> None:
         """Send at most `batch` rows in one request, and expect at most `page` in one answer."""
+        self.profile = profile
+        self.ids = RdfIds(profile.node_forms, profile.relation_forms)
+        self.page = page
         self._client = client
         self._batch = batch
-        self.page = page
+        self._parts = filled_in(profile)
 
-    def select(self, query: str) -> list[Bindings]:
+    def fill(self, text: str, rows: Sequence[Row] = (), **more: object) -> str:
+        """A query of `queries`, about some rows."""
+        if not text.startswith("{"):
+            return Template(text).substitute(self._parts, rows=" ".join(map(str, rows)), **more)
+        blocks = (
+            Template(text).substitute(self._parts, i=row.number, first=row.terms[0], second=row.terms[-1], **more)
+            for row in rows
+        )
+        return f"SELECT * {{ {' UNION '.join(blocks)} }}"
+
+    def select(self, text: str, rows: Sequence[Row] = (), **more: object) -> list[Bindings]:
         """The solutions of one query."""
-        return self._client.select(query)
+        return self._client.select(self.fill(text, rows, **more))
 
     def select_all(
-        self, rows: Iterable[ValuesRow], build: Callable[[Sequence[ValuesRow]], str], *, batch: int | None = None
+        self, text: str, rows: Iterable[Row], *, order: str = "", batch: int | None = None, **more: object
     ) -> Iterator[Bindings]:
-        """The solutions for all rows. See `select_accepted` for batches that the server refuses.
+        """The solutions for all rows, in the given order within a request of `batch` rows.
 
-        Args:
-            rows: the rows.
-            build: makes the query about a batch of them.
-            batch: rows in one request, if not the client's own number.
+        Triples of one row that fill more than a page come in pages. See `select_accepted` for what the server refuses.
         """
-        for part in self.batches(rows, batch):
-            yield from self.select_accepted(part, lambda kept: self._client.select(build(kept)))
+        for part in self.batches(rows, batch or (_BLOCKS if text.startswith("{") else self._batch)):
+            if sum(row.weight for row in part) > self.page:
+                yield from self.pages(f"{self.fill(text, part, **more)} ORDER BY ?i {TRIPLE_ORDER}")
+            else:
+                yield from self.select_accepted(
+                    part, lambda kept: self._client.select(f"{self.fill(text, kept, **more)} {order}")
+                )
 
-    def select_accepted(
-        self, part: Sequence[ValuesRow], run: Callable[[Sequence[ValuesRow]], list[Bindings]]
-    ) -> list[Bindings]:
+    @staticmethod
+    def select_accepted(part: Sequence[Row], run: Callable[[Sequence[Row]], list[Bindings]]) -> list[Bindings]:
         """The solutions for a batch. If the server refuses it, those for its rows that every server accepts."""
         try:
             return run(part)
@@ -71,10 +98,9 @@ class BatchedClient:
                 raise
             return run(kept) if kept else []
 
-    def batches(self, rows: Iterable[ValuesRow], batch: int | None = None) -> Iterator[list[ValuesRow]]:
+    def batches(self, rows: Iterable[Row], batch: int) -> Iterator[list[Row]]:
         """The rows in batches whose requests and answers are short enough."""
-        batch = batch or self._batch
-        part: list[ValuesRow] = []
+        part: list[Row] = []
         size = weight = 0
         for row in rows:
             length = sum(map(len, row.terms)) + 12
@@ -88,14 +114,14 @@ class BatchedClient:
             yield part
 
     def pages(
-        self, query: Callable[[int, int], str], *, most: int | None = None, page: int | None = None, small: bool = False
+        self, query: str, *, most: int | None = None, page: int | None = None, small: bool = False
     ) -> Iterator[Bindings]:
         """All solutions of a query, page by page. A server may send shorter pages than it is asked for.
 
         Args:
-            query: makes the query for a limit and an offset.
+            query: the query, which orders its solutions.
             most: the most solutions to read; None: all.
-            page: solutions of one page, if not the client's own number.
+            page: solutions of one page, if not the endpoint's own number.
             small: whether a page that is too short to have been cut by the server is the last.
 
         Raises:
@@ -103,9 +129,10 @@ class BatchedClient:
         """
         offset = 0
         before: list[Bindings] = []
+        page = page or self.page
         while most is None or offset < most:
-            limit = page or self.page
-            rows = self._client.select(query(limit if most is None else min(limit, most - offset), offset), page=True)
+            limit = page if most is None else min(page, most - offset)
+            rows = self._client.select(f"{query} LIMIT {limit} OFFSET {offset}", page=True)
             if not rows:
                 return
             if rows == before:
