@@ -7,10 +7,9 @@ from collections.abc import Callable, Sequence
 from thinkgraph.eval.questions import Question
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Link
-from thinkgraph.tools.linking.name_links import link_by_name
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import GraphStore, Linker
+from thinkgraph.tools.protocols import GraphStore, Linker, link_by_name
 
 
 class TopicLinker:

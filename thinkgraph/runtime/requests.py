@@ -33,7 +33,7 @@ from thinkgraph.state.knowledge import (
     Triple,
 )
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.linking.name_links import link_by_name
+from thinkgraph.tools.protocols import link_by_name
 
 T = TypeVar("T")
 

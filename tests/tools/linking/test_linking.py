@@ -15,8 +15,8 @@ from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.linking.linker import StandardLinker
-from thinkgraph.tools.linking.name_links import link_by_name
 from thinkgraph.tools.meter import Meter, current_meter
+from thinkgraph.tools.protocols import link_by_name
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
 

@@ -10,7 +10,7 @@ from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
-from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, left_over, negligible, stretches
+from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.vectorstores.index import entity_text
@@ -51,14 +51,15 @@ class _Text:
     mentions: Mentions
     taken: list[Span] = field(default_factory=list)
     links: dict[str, Link] = field(default_factory=dict)
-    names: dict[str, list[Span]] = field(default_factory=dict)
     open: list[Span] = field(default_factory=list)
+    """Stretches that look like names and that no name explains."""
     rest: list[Word] = field(default_factory=list)
+    """Content words outside the spans taken."""
 
     def add(self, entity: Entity, span: Span | None, method: LinkMethod, score: float) -> None:
         link: Link = {
             "entity": entity,
-            "mention": self.mentions.text[span.start : span.end] if span else self.mentions.text.strip(),
+            "mention": self.mentions.said(span) if span else self.mentions.text.strip(),
             "start": span.start if span else -1,
             "method": method,
             "score": round(min(max(score, 0.0), 1.0), 6),
@@ -70,15 +71,6 @@ class _Text:
 
 _Named = tuple[_Text, Span, "list[Match]"]
 """A span of a text with the entities of that name."""
-
-
-def _taken_apart(texts: Sequence[str]) -> list[_Text]:
-    budget = max(_MAX_NAMES // len(texts), 32)
-    return [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
-
-
-def _best(text: _Text, limit: int) -> list[Link]:
-    return sorted(text.links.values(), key=lambda link: (-link["score"], link["start"], link["entity"]["id"]))[:limit]
 
 
 class StandardLinker:
@@ -111,16 +103,7 @@ class StandardLinker:
             StoreError: The graph cannot be reached.
             KnowledgeError: The embedder or the index fails.
         """
-        if not texts or limit < 1:
-            return [[] for _ in texts]
-        work = _taken_apart(texts)
-        chosen = self._by_name(work, _NAMESAKES)
-        self._add(chosen, self._nearness(chosen))
-        self._leave_open(work)
-        self._by_words(work)
-        self._by_spelling(work)
-        self._by_meaning(work)
-        return [_best(text, limit) for text in work]
+        return self._linked(texts, limit, _NAMESAKES, guess=True, encode=True)
 
     def link_names(self, texts: Sequence[str], *, limit: int = 20, guess: bool = False) -> list[list[Link]]:
         """As `link`, by names and aliases alone and with every namesake; with `guess`, by words and spelling too. Nothing is
@@ -129,82 +112,85 @@ class StandardLinker:
         Raises:
             StoreError: The graph cannot be reached.
         """
+        return self._linked(texts, limit, limit, guess=guess, encode=False)
+
+    def _linked(
+        self, texts: Sequence[str], limit: int, namesakes: int, *, guess: bool, encode: bool
+    ) -> list[list[Link]]:
         if not texts or limit < 1:
             return [[] for _ in texts]
-        work = _taken_apart(texts)
-        chosen = self._by_name(work, limit)
-        self._add(chosen, [{} for _ in chosen])
+        budget = max(_MAX_NAMES // len(texts), 32)
+        work = [_Text(analyse(well_formed(text).replace("\0", " "), budget)) for text in texts]
+        named = self._by_name(work, namesakes)
+        nearness = self._nearness(self._embedder, named) if encode and self._embedder else [{} for _ in named]
+        for (text, span, matches), near in zip(named, nearness, strict=True):
+            for rank, match in enumerate(matches):
+                score = _name_score(text, span, match, rank, near.get(match["entity"]["id"], 0.0))
+                text.add(match["entity"], span, match["method"], score)
         if guess:
-            self._leave_open(work)
+            for text in work:
+                text.open = stretches(text.mentions, text.taken, _STRETCHES)
+                text.rest = left_over(text.mentions, text.taken, _WORDS)
             self._by_words(work)
             self._by_spelling(work)
-        return [_best(text, limit) for text in work]
-
-    def _leave_open(self, work: list[_Text]) -> None:
-        for text in work:
-            text.open = stretches(text.mentions, text.taken, _STRETCHES)
-            text.rest = left_over(text.mentions, text.taken, _WORDS)
+        if encode:
+            self._by_meaning(work)
+        return [
+            sorted(text.links.values(), key=lambda link: (-link["score"], link["start"], link["entity"]["id"]))[:limit]
+            for text in work
+        ]
 
     def _by_name(self, work: list[_Text], namesakes: int) -> list[_Named]:
+        """The spans that have a name, the longest first, and none that overlaps another."""
         names: dict[str, str] = {}
+        wanted: list[list[tuple[Span, str]]] = []
         for text in work:
-            for span in text.mentions.spans:
-                if not negligible(span, text.mentions):
-                    name = text.mentions.text[span.start : span.end]
-                    key = normal_name(name)
-                    names.setdefault(key, name)
-                    text.names.setdefault(key, []).append(span)
+            spans = [span for span in text.mentions.spans if not negligible(span, text.mentions)]
+            wanted.append([(span, normal_name(text.mentions.said(span))) for span in spans])
+            for span, key in wanted[-1]:
+                names.setdefault(key, text.mentions.said(span))
         if not names:
             return []
         count_round_trip()
         found = dict(zip(names, self._graph.lookup(list(names.values()), limit=namesakes), strict=True))
         chosen: list[_Named] = []
-        for text in work:
-            spans = [(span, found[key]) for key, group in text.names.items() if found[key] for span in group]
-            spans.sort(
+        for text, pairs in zip(work, wanted, strict=True):
+            pairs.sort(
                 key=lambda pair: (pair[0].start - pair[0].end, -pair[0].quoted, -pair[0].capitals, pair[0].start)
             )
-            for span, matches in spans:
-                if all(span.end <= other.start or span.start >= other.end for other in text.taken):
+            for span, key in pairs:
+                if found[key] and free(span, text.taken):
                     text.taken.append(span)
-                    chosen.append((text, span, matches))
+                    chosen.append((text, span, found[key]))
         return chosen
 
-    def _add(self, chosen: list[_Named], nearness: list[dict[str, float]]) -> None:
-        for (text, span, matches), near in zip(chosen, nearness, strict=True):
-            for rank, match in enumerate(matches):
-                text.add(match["entity"], span, match["method"], _name_score(text, span, match, rank, near))
-
-    def _nearness(self, chosen: list[_Named]) -> list[dict[str, float]]:
+    @staticmethod
+    def _nearness(embedder: Embedder, named: list[_Named]) -> list[dict[str, float]]:
         """For each span with namesakes, how near each one's description is to the text."""
-        if self._embedder is None:
-            return [{} for _ in chosen]
-        several = [(text, matches) for text, _, matches in chosen if len(matches) > 1]
-        wanted = [text.mentions.text for text, _ in several] + [
-            entity_text(match["entity"]) for _, matches in several for match in matches
-        ]
-        distinct = list(dict.fromkeys(wanted))
-        place = {text: row for row, text in enumerate(distinct)}
-        vectors = embed_array(self._embedder, distinct)
+        several = [(text, matches) for text, _, matches in named if len(matches) > 1]
+        wanted = dict.fromkeys(text.mentions.text for text, _ in several)
+        wanted |= dict.fromkeys(entity_text(match["entity"]) for _, matches in several for match in matches)
+        vectors = dict(zip(wanted, embed_array(embedder, list(wanted)), strict=True))
         return [
             {
-                match["entity"]["id"]: float(
-                    vectors[place[entity_text(match["entity"])]] @ vectors[place[text.mentions.text]]
-                )
+                match["entity"]["id"]: float(vectors[entity_text(match["entity"])] @ vectors[text.mentions.text])
                 for match in matches
+                if len(matches) > 1
             }
-            if len(matches) > 1
-            else {}
-            for text, _, matches in chosen
+            for text, _, matches in named
         ]
 
     def _by_words(self, work: list[_Text]) -> None:
         asked: list[tuple[_Text, Span | None, str]] = []
         for text in work:
-            asked += [(text, span, text.mentions.text[span.start : span.end]) for span in text.open]
-            covered = [word for word in text.rest if not _inside(word, text.open)]
-            if covered:
-                asked.append((text, None, " ".join(word.text for word in covered)))
+            asked += [(text, span, text.mentions.said(span)) for span in text.open]
+            outside = [
+                word.text
+                for word in text.rest
+                if not any(span.start <= word.start and word.end <= span.end for span in text.open)
+            ]
+            if outside:
+                asked.append((text, None, " ".join(outside)))
         if not asked:
             return
         count_round_trip()
@@ -232,7 +218,7 @@ class StandardLinker:
             asked += [(text, span) for span in spans[:_STRETCHES] if span.end - span.start >= _MIN_FUZZY]
         if not asked:
             return
-        queries = [text.mentions.text[span.start : span.end] for text, span in asked]
+        queries = [text.mentions.said(span) for text, span in asked]
         count_round_trip()
         found = self._graph.search(queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
@@ -251,7 +237,7 @@ class StandardLinker:
         for text in work:
             # An encoder is slow to load, so only what nothing else found is looked for here.
             spans = [span for span in text.open if not _explained(text, span) and not _spelt_out(text, span)]
-            asked += [(text, span, text.mentions.text[span.start : span.end]) for span in spans]
+            asked += [(text, span, text.mentions.said(span)) for span in spans]
             if not text.open and not text.taken and text.rest and not _named(text):
                 asked.append((text, None, text.mentions.text))
         if not asked:
@@ -263,15 +249,15 @@ class StandardLinker:
                     text.add(entity, span, "vector", _FUZZY * 0.99 * cosine)
 
 
-def _name_score(text: _Text, span: Span, match: Match, rank: int, near: dict[str, float]) -> float:
+def _name_score(text: _Text, span: Span, match: Match, rank: int, near: float) -> float:
+    """A score in the band of the match: more for emphasis, for length and for a description near the text."""
+    exact = match["method"] == "exact"
+    length, near = min(span.end - span.start, 30) / 30, max(near, 0.0)
     emphasised = span.quoted or span.capitals
-    length = min(span.end - span.start, 30) / 30
-    base = _EXACT if match["method"] == "exact" else _ALIAS
     if not emphasised and span.words == 1 and any(other.quoted or other.capitals for other in text.taken):
-        base = _PLAIN + (0.05 if match["method"] == "exact" else 0)
-        return base + 0.02 * length + 0.02 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
-    bonus = 0.04 * emphasised + 0.025 * length
-    return base + 0.005 + bonus + 0.025 * max(near.get(match["entity"]["id"], 0.0), 0.0) - _later(rank)
+        return _PLAIN + 0.05 * exact + 0.02 * length + 0.02 * near - _later(rank)
+    base = _EXACT if exact else _ALIAS
+    return base + 0.005 + (0.04 * emphasised + 0.025 * length) + 0.025 * near - _later(rank)
 
 
 def _later(rank: int) -> float:
@@ -279,13 +265,9 @@ def _later(rank: int) -> float:
     return 0.0005 * rank / (1 + 0.01 * rank)
 
 
-def _inside(word: Word, spans: list[Span]) -> bool:
-    return any(span.start <= word.start and word.end <= span.end for span in spans)
-
-
 def _explained(text: _Text, span: Span) -> bool:
     """Whether full text found an entity whose name has all the words of the stretch, so that its spelling stands."""
-    words = Counter(_words(text.mentions.text[span.start : span.end]))
+    words = Counter(_words(text.mentions.said(span)))
     return any(
         link["start"] == span.start and not words - Counter(_words(link["entity"]["label"]))
         for link in text.links.values()

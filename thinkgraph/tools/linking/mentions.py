@@ -11,7 +11,7 @@ from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED
 from thinkgraph.tools.linking.names import normal_name
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
 
 MAX_CHARACTERS = 8000
 """How much of a text is looked at."""
@@ -35,35 +35,9 @@ _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
 _CONNECTORS = frozenset(
-    [
-        "of",
-        "the",
-        "and",
-        "de",
-        "da",
-        "do",
-        "dos",
-        "del",
-        "der",
-        "den",
-        "di",
-        "du",
-        "la",
-        "le",
-        "les",
-        "van",
-        "von",
-        "y",
-        "e",
-        "al",
-        "el",
-        "bin",
-        "ibn",
-        "for",
-        "in",
-        "on",
-    ]
+    "of the and de da do dos del der den di du la le les van von y e al el bin ibn for in on".split()  # noqa: SIM905
 )
+"""Small words within names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,55 +75,66 @@ class Mentions:
     quotes: list[tuple[int, int]]
     spans: list[Span] = field(default_factory=list)
 
+    def said(self, span: Span) -> str:
+        """The words of a span."""
+        return self.text[span.start : span.end]
+
     @property
     def has_capitals(self) -> bool:
         """Whether the writer uses capitals at all within sentences."""
         return any(word.upper and not word.opens for word in self.words)
 
 
+def free(place: Span | Word, taken: Iterable[Span]) -> bool:
+    """Whether a place overlaps no taken span."""
+    return all(place.end <= other.start or place.start >= other.end for other in taken)
+
+
 def analyse(text: str, budget: int) -> Mentions:
     """Words, quotations and at most `budget` candidate spans of the first 8,000 characters of `text`."""
     text = text[:MAX_CHARACTERS]
     quotes = [match.span(match.lastindex or 0) for match in _QUOTED.finditer(text) if len(match.group()) <= _MAX_QUOTE]
-    words = []
-    for match in _WORD.finditer(text):
-        start, end = match.span()
-        word = match.group()
-        words.append(
-            Word(
-                start=start,
-                end=end,
-                text=word,
-                upper=word[0].isupper(),
-                opens=bool(_SENTENCE_END.search(text[max(0, start - 40) : start])),
-                stop=normal_name(_POSSESSIVE.sub("", word)) in STOP_WORDS,
-                unspaced=bool(UNSPACED.match(word)),
-            )
+    words = [
+        Word(
+            start=match.start(),
+            end=match.end(),
+            text=match[0],
+            upper=match[0][0].isupper(),
+            opens=bool(_SENTENCE_END.search(text[max(0, match.start() - 40) : match.start()])),
+            stop=normal_name(_POSSESSIVE.sub("", match[0])) in STOP_WORDS,
+            unspaced=bool(UNSPACED.match(match[0])),
         )
+        for match in _WORD.finditer(text)
+    ]
     mentions = Mentions(text, words, quotes)
-    mentions.spans = _spans(mentions, budget)
+    spans: dict[tuple[int, int], Span] = {}
+    for span in _candidates(mentions):
+        if len(spans) >= budget:
+            break
+        if mentions.said(span).strip():
+            spans.setdefault((span.start, span.end), span)
+    mentions.spans = list(spans.values())
     return mentions
 
 
-def _spans(mentions: Mentions, budget: int) -> list[Span]:
+def _candidates(mentions: Mentions) -> Iterator[Span]:
+    """Quotations, a short text as a whole, and runs of words; some twice."""
     text, words = mentions.text, mentions.words
-    found: dict[tuple[int, int], Span] = {}
-
-    def add(start: int, end: int, count: int, *, quoted: bool = False, capitals: bool = False) -> None:
-        if start < end and len(found) < budget and not text[start:end].isspace():
-            found.setdefault((start, end), Span(start, end, count, quoted=quoted, capitals=capitals))
-
     for start, end in mentions.quotes:
         inside = text[start:end].rstrip(" .,;")
-        add(start, start + len(inside), inside.count(" ") + 1, quoted=True)
-        add(start, end, inside.count(" ") + 1, quoted=True)
+        yield Span(start, start + len(inside), inside.count(" ") + 1, quoted=True)
+        yield Span(start, end, inside.count(" ") + 1, quoted=True)
     bare = text.strip()
     if bare and len(bare) <= _MAX_QUOTE and len(words) <= 2 * MAX_WORDS:
         start = text.index(bare)
-        add(start, start + len(bare), max(len(words), 1), capitals=any(word.upper for word in words))
+        yield Span(start, start + len(bare), max(len(words), 1), capitals=any(word.upper for word in words))
     for first, last, start, end in _stretches_of_words(text, words):
-        add(start, end, last - first + 1, capitals=_capitals(words[first : last + 1]))
-    return [_with_quote(span, mentions.quotes) for span in found.values()]
+        # A capital that begins a sentence says nothing, unless all letters are capitals.
+        capitals = any(
+            word.upper and (not word.opens or (len(word.text) > 1 and word.text.isupper()))
+            for word in words[first : last + 1]
+        )
+        yield Span(start, end, last - first + 1, capitals=capitals)
 
 
 def _stretches_of_words(text: str, words: list[Word]) -> Iterator[tuple[int, int, int, int]]:
@@ -178,16 +163,6 @@ def _may_be_name(stretch: list[Word]) -> bool:
         # "Congo, Republic of the" and the like are inverted names; nothing else ends so.
         return last.text == "the" and any("," in word.text for word in stretch)
     return not first.stop or first.upper or normal_name(first.text) in {"the", "a", "an"}
-
-
-def _capitals(stretch: list[Word]) -> bool:
-    marked = [word for word in stretch if word.upper and (not word.opens or _acronym(word.text))]
-    # A sentence's first word followed by another capital is a name of two words ("United Kingdom …").
-    return bool(marked)
-
-
-def _acronym(text: str) -> bool:
-    return len(text) > 1 and text.isupper()
 
 
 def _variants(text: str, stretch: list[Word]) -> list[tuple[int, int]]:
@@ -219,15 +194,9 @@ def _unspaced(word: Word) -> list[tuple[int, int]]:
     ]
 
 
-def _with_quote(span: Span, quotes: list[tuple[int, int]]) -> Span:
-    if not span.quoted and any(start == span.start and end == span.end for start, end in quotes):
-        return Span(span.start, span.end, span.words, quoted=True, capitals=span.capitals)
-    return span
-
-
 def negligible(span: Span, mentions: Mentions) -> bool:
     """Whether a matched span is too short or too common to be a mention, as it is written."""
-    text = mentions.text[span.start : span.end]
+    text = mentions.said(span)
     if span.quoted or len(mentions.text.strip()) == len(text) or UNSPACED.match(text):
         return False
     name = normal_name(text)
@@ -243,38 +212,35 @@ def negligible(span: Span, mentions: Mentions) -> bool:
 
 def stretches(mentions: Mentions, taken: list[Span], limit: int) -> list[Span]:
     """Quoted and capitalised stretches, longest possible, that overlap no taken span; at most `limit`."""
-
-    def free(start: int, end: int) -> bool:
-        return all(end <= span.start or start >= span.end for span in taken)
-
-    out = [Span(start, end, 1, quoted=True) for start, end in mentions.quotes if free(start, end)]
-    group: list[Word] = []
-
-    def close() -> None:
+    quoted = [Span(start, end, 1, quoted=True) for start, end in mentions.quotes]
+    out = [span for span in quoted if free(span, taken)]
+    for group in _named_groups(mentions, taken):
         while group and not group[-1].upper and not group[-1].text.isdigit():
             group.pop()
         # A lone capital at the head of a sentence is grammar, unless there is hardly a sentence.
         if group and not (len(group) == 1 and group[0].opens and len(mentions.words) > MAX_WORDS // 2):
-            end = group[-1].end
-            if possessive := _POSSESSIVE.search(group[-1].text):
-                end -= len(possessive.group())
+            possessive = _POSSESSIVE.search(group[-1].text)
+            end = group[-1].end - (len(possessive[0]) if possessive else 0)
             span = Span(group[0].start, end, len(group), capitals=True)
-            if all(span.end <= other.start or span.start >= other.end for other in out):
+            if free(span, out):
                 out.append(span)
-        group.clear()
-
-    previous: Word | None = None
-    for word in mentions.words:
-        usable = free(word.start, word.end)
-        if previous is not None and not (usable and _JOINT.fullmatch(mentions.text, previous.end, word.start)):
-            close()
-        if usable and _continues_name(word, begun=bool(group)):
-            group.append(word)
-        else:
-            close()
-        previous = word
-    close()
     return out[:limit]
+
+
+def _named_groups(mentions: Mentions, taken: list[Span]) -> Iterator[list[Word]]:
+    """Runs of words outside the taken spans that begin with a capital and may be one name."""
+    group: list[Word] = []
+    for word in mentions.words:
+        if group and not _JOINT.fullmatch(mentions.text, group[-1].end, word.start):
+            yield group
+            group = []
+        if free(word, taken) and _continues_name(word, begun=bool(group)):
+            group.append(word)
+        elif group:
+            yield group
+            group = []
+    if group:
+        yield group
 
 
 def _continues_name(word: Word, *, begun: bool) -> bool:
@@ -285,9 +251,4 @@ def _continues_name(word: Word, *, begun: bool) -> bool:
 
 def left_over(mentions: Mentions, taken: list[Span], limit: int) -> list[Word]:
     """The content words outside the taken spans, in order; at most `limit`."""
-    out = [
-        word
-        for word in mentions.words
-        if not word.stop and all(word.end <= span.start or word.start >= span.end for span in taken)
-    ]
-    return out[:limit]
+    return [word for word in mentions.words if not word.stop and free(word, taken)][:limit]
