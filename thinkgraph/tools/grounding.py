@@ -8,6 +8,7 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 
 from thinkgraph.prompts.lines import parse_item
+from thinkgraph.tools.linking.lexical import PAIRED
 
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
@@ -15,37 +16,9 @@ _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
-_UNSPACED = re.compile(
-    r"[\u0e00-\u109f\u1780-\u17ff\u3040-\u30ff\u3400-\u9fff\uac00-\ud7af\uf900-\ufaff\U00020000-\U0003ffff]"
-)
-"""Scripts that put no space between words, or none before particles (Korean)."""
 _DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
 _SMALL = frozenset(
-    [
-        "a",
-        "an",
-        "and",
-        "are",
-        "as",
-        "at",
-        "be",
-        "by",
-        "for",
-        "from",
-        "in",
-        "is",
-        "it",
-        "its",
-        "of",
-        "on",
-        "or",
-        "that",
-        "the",
-        "to",
-        "was",
-        "were",
-        "with",
-    ]
+    "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
 )
 _ASKS_FOR = re.compile(r"\b(?:who|whom|whose|what|which|where|when|why|how)\b.*\?", re.IGNORECASE | re.DOTALL)
 _ASKS_WHETHER = re.compile(
@@ -141,7 +114,7 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
     lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
         return any(_numbers(answer) & _numbers(line) for line in lines)
-    if f" {wanted} " in shown or (_UNSPACED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
+    if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     words = [word for word in wanted.split() if word not in _SMALL]
     have = set(shown.split())

@@ -14,7 +14,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import entity_line, one_line, passage_line, path_line, relation_line
-from thinkgraph.state.knowledge import Direction, Entity, LinkMethod, PassageHit, Relation, Step
+from thinkgraph.state.knowledge import Direction, Entity, LinkMethod, Passage, PassageHit, Relation, Step, Triple
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import TextStore
 
@@ -73,18 +73,9 @@ class RelationsFound(TypedDict):
     """How many there are; more than listed where the limit cut."""
 
 
-class FoundTriple(TypedDict):
+class FoundTriple(Triple):
     """One statement of the graph."""
 
-    id: str
-    subject: str
-    relation: str
-    object: str
-    subject_label: str
-    relation_label: str
-    object_label: str
-    literal: bool
-    qualifiers: list[list[str]]
     line: str
 
 
@@ -97,14 +88,9 @@ class NeighboursFound(TypedDict):
     """How many there are; more than listed where the limit cut (a sample that is the same every time)."""
 
 
-class FoundPassage(TypedDict):
+class FoundPassage(Passage):
     """A passage with the store's own similarity, higher is nearer."""
 
-    id: str
-    title: str
-    section: str
-    text: str
-    entities: list[str]
     score: float
     line: str
 
@@ -206,14 +192,10 @@ def neighbours(
         "entity": _named(found),
         "triples": [
             {
-                "id": triple["id"],
-                "subject": triple["subject"],
-                "relation": triple["relation"],
-                "object": triple["object"],
+                **triple,
                 "subject_label": one_line(triple["subject_label"]),
                 "relation_label": one_line(triple["relation_label"]),
                 "object_label": one_line(triple["object_label"]),
-                "literal": triple["literal"],
                 "qualifiers": [[one_line(name), one_line(value)] for name, value in triple["qualifiers"]],
                 "line": path_line(here, [triple]),
             }
@@ -259,15 +241,11 @@ def _no_relation(entity: Entity, wanted: str, every: Sequence[Relation]) -> str:
 def _entities(knowledge: Knowledge, given: Sequence[str]) -> list[Entity]:
     """Each by its id, else by a name that is its own: one round trip, two where there are names."""
     wanted = [_said("entity", one) for one in given]
-    found = knowledge.graph.entities(wanted)
-    names = [name for name, entity in zip(wanted, found, strict=True) if entity is None]
-    matches = dict(zip(names, knowledge.graph.lookup(names, limit=_NAMESAKES), strict=True)) if names else {}
-    out = []
-    for name, entity in zip(wanted, found, strict=True):
-        if entity is not None:
-            out.append(entity)
-            continue
-        meant = {match["entity"]["id"]: match["entity"] for match in matches[name]}
+    found = dict(zip(wanted, knowledge.graph.entities(wanted), strict=True))
+    names = [name for name, entity in found.items() if entity is None]
+    named = knowledge.graph.lookup(names, limit=_NAMESAKES) if names else []
+    for name, matches in zip(names, named, strict=True):
+        meant = {match["entity"]["id"]: match["entity"] for match in matches}
         if not meant:
             raise KnowledgeError(
                 f"there is no entity '{one_line(name)}': find_entities finds those that a text may mean"
@@ -275,8 +253,8 @@ def _entities(knowledge: Knowledge, given: Sequence[str]) -> list[Entity]:
         if len(meant) > 1:
             told = "; ".join(f"{one_line(one['id'])} ({entity_line(one)})" for one in meant.values())
             raise KnowledgeError(f"'{one_line(name)}' is the name of several entities, give an id: {told}")
-        out += meant.values()
-    return out
+        (found[name],) = meant.values()
+    return [entity for name in wanted if (entity := found[name])]
 
 
 def _named(entity: Entity) -> NamedEntity:
@@ -291,16 +269,14 @@ def _passages(hits: Sequence[PassageHit]) -> PassagesFound:
     return {
         "passages": [
             {
-                "id": passage["id"],
+                **(passage := hit["passage"]),
                 "title": one_line(passage["title"]),
                 "section": one_line(passage["section"]),
                 "text": one_line(passage["text"]),
-                "entities": passage["entities"],
                 "score": float(hit["score"]),
                 "line": passage_line(passage["title"], passage["section"], passage["text"]),
             }
             for hit in hits
-            for passage in (hit["passage"],)
         ]
     }
 

@@ -1,9 +1,9 @@
 """What a run costs beside its model calls: texts encoded, texts generated, round trips to stores, counted where they happen.
 
 A driver sets `current_meter` around the work it wants to account for. Encoders add what they encode, graph-to-text what it
-writes. Whoever calls a
-store adds the round trip (`Deps.call`, the linker), never the store itself: stores of users count too, and once. A
-context variable reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread` and LangChain do).
+writes. Whoever calls a store adds the round trip (`Deps.call`, the linker), never the store itself: stores of users count
+too, and once. A context variable reaches threads only if the caller runs them in a copy of its context (`asyncio.to_thread`
+and LangChain do).
 """
 
 from __future__ import annotations
@@ -49,22 +49,21 @@ def counting(meter: Meter) -> Iterator[None]:
         current_meter.reset(token)
 
 
+def _count(**counts: int) -> None:
+    if meter := current_meter.get():
+        meter.add(**counts)
+
+
 def count_encoded(n: int) -> None:
     """Count `n` texts encoded."""
-    meter = current_meter.get()
-    if meter is not None:
-        meter.add(encoder_texts=n)
+    _count(encoder_texts=n)
 
 
 def count_generated(n: int) -> None:
     """Count `n` texts written by a graph-to-text model."""
-    meter = current_meter.get()
-    if meter is not None:
-        meter.add(generated_texts=n)
+    _count(generated_texts=n)
 
 
 def count_round_trip(n: int = 1) -> None:
     """Count `n` logical round trips to a store."""
-    meter = current_meter.get()
-    if meter is not None:
-        meter.add(store_round_trips=n)
+    _count(store_round_trips=n)

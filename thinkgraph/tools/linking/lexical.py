@@ -14,7 +14,8 @@ _HANGUL = "\uac00-\ud7af"
 _RUN = re.compile(rf"[{_UNSPACED}{_HANGUL}]+|(?:(?![{_UNSPACED}{_HANGUL}])[\w\u0300-\u036f])+(?:['\u2019](?:s|S)\b)?")
 UNSPACED = re.compile(rf"[{_UNSPACED}]")
 """One character of a script that puts no spaces between words."""
-_BIGRAMS = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+PAIRED = re.compile(rf"[{_UNSPACED}{_HANGUL}]")
+"""One character of a script whose words are compared by pairs of characters: as above, and Korean with its particles."""
 _POSSESSIVE = re.compile(r"['\u2019]s$")
 _VOWEL = re.compile("[aeiouy]")
 
@@ -42,7 +43,7 @@ def tokens(text: str) -> list[str]:
     out: list[str] = []
     for match in _RUN.finditer(normal_name(text)):
         run = match.group()
-        if not _BIGRAMS.match(run):
+        if not PAIRED.match(run):
             word = _POSSESSIVE.sub("", run).strip("_") if run[-1] == "s" else run.strip("_")
             if word:
                 out.append(stem(word))
