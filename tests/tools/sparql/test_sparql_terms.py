@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkgraph.tools.sparql.profiles import PROFILES
-from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, literal, strict_iri, string, valid_iri
+from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, iri, strict_iri, string, valid_iri
 
 EMPTY = pyoxigraph.Store()
 HOSTILE = [
@@ -112,8 +112,11 @@ def test_forms_of_ids(profile, id_, value):
 
 
 def test_literals():
-    assert literal("x", "http://www.w3.org/2001/XMLSchema#string") == '"x"'
-    assert literal("x", language="de") == '"x"@de'
-    assert literal("1", "http://www.w3.org/2001/XMLSchema#integer") == '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
+    def written(value, datatype="", language=""):
+        return RdfTerm(value, literal=True, datatype=datatype, language=language).term()
+
+    assert written("x", "http://www.w3.org/2001/XMLSchema#string") == '"x"'
+    assert written("x", language="de") == '"x"@de'
+    assert written("1", "http://www.w3.org/2001/XMLSchema#integer") == '"1"^^<http://www.w3.org/2001/XMLSchema#integer>'
     with pytest.raises(ValueError, match="no IRI"):
-        literal("x", "a> }")
+        written("x", "a> }")

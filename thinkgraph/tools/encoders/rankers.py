@@ -87,10 +87,8 @@ class CrossEncoderRanker:
             raise KnowledgeError(
                 f"{self._source} gives {values.shape[1]} scores per pair: a ranker needs a cross-encoder with one"
             )
-        by_text = {
-            text: round(1 / (1 + math.exp(-max(-50.0, min(50.0, value)))), 6)
-            for text, value in zip(distinct, values[:, 0].tolist(), strict=True)
-        }
+        scores = np.round(1 / (1 + np.exp(-np.clip(values[:, 0], -50, 50))), 6)
+        by_text: dict[str, float] = dict(zip(distinct, scores.tolist(), strict=True))
         return [by_text[text] for text in texts]
 
 

@@ -10,7 +10,7 @@ from thinkgraph.errors import StoreError
 from thinkgraph.tools.sparql.http import Bindings, RefusedError, SparqlClient
 from thinkgraph.tools.sparql.profiles import Profile
 from thinkgraph.tools.sparql.queries import TRIPLE_ORDER, filled_in
-from thinkgraph.tools.sparql.terms import RdfIds, RdfTerm, node_of
+from thinkgraph.tools.sparql.terms import LANG_STRING, STRING, RdfIds, RdfTerm, valid_iri
 
 T = TypeVar("T")
 
@@ -179,11 +179,20 @@ def item_in(row: Bindings, items: Sequence[T]) -> T:
 
 
 def node_in(row: Bindings, name: str) -> RdfTerm | None:
-    """The term of a variable; None if it is not bound, is a blank node, or is not a valid IRI."""
+    """The term of a variable; None if it is not bound, is a blank node or a triple term, or is not a valid IRI.
+
+    Raises:
+        StoreError: it is none of these.
+    """
     binding = row.get(name)
-    if binding is None:
+    if binding is None or binding.get("type") == "triple":
         return None
-    try:
-        return node_of(binding)
-    except (ValueError, AttributeError):
-        raise StoreError(f"the SPARQL endpoint sent something that is no RDF term for ?{name}") from None
+    kind, value = binding.get("type"), binding.get("value")
+    if kind not in {"uri", "literal", "typed-literal", "bnode"} or not isinstance(value, str):
+        raise StoreError(f"the SPARQL endpoint sent something that is no RDF term for ?{name}")
+    if kind in {"uri", "bnode"}:
+        return RdfTerm(value) if kind == "uri" and valid_iri(value) else None
+    datatype, language = binding.get("datatype") or "", binding.get("xml:lang") or ""
+    if language or datatype in (STRING, LANG_STRING):
+        datatype = ""
+    return RdfTerm(value, literal=True, datatype=datatype, language=language)

@@ -119,11 +119,6 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         self._finder.close()
 
     @property
-    def requests(self) -> int:
-        """HTTP requests sent so far."""
-        return self._client.requests
-
-    @property
     def notes(self) -> list[str]:
         """What this endpoint cannot do, in one line each."""
         found = self._finder.notes()
@@ -239,7 +234,8 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         for key in known:
             node = nodes[key]
             if node.literal:
-                label, kind, description = self._describer.literal_label(node), _local(node.datatype), ""
+                kind = node.datatype.rpartition("#")[2].rpartition("/")[2]
+                label, description = self._describer.literal_label(node), ""
             else:
                 label, kind, description = facts[node.value]
             found[key] = {"id": key, "label": label, "type": kind, "description": description, "literal": node.literal}
@@ -393,7 +389,3 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
 
 def _copied(triple: Triple) -> Triple:
     return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}
-
-
-def _local(datatype: str) -> str:
-    return datatype.rpartition("#")[2].rpartition("/")[2]

@@ -7,8 +7,8 @@ only if it is written exactly as the store writes it.
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 XSD = "http://www.w3.org/2001/XMLSchema#"
 STRING = f"{XSD}string"
@@ -31,7 +31,6 @@ _PLAIN = {"\\": "\\\\", '"': '\\"', "\n": "\\n", "\r": "\\r"}
 _SPARQL = {**_PLAIN, "\t": "\\t", "\b": "\\b", "\f": "\\f"}
 _UNESCAPED = {"\\\\": "\\", '\\"': '"', "\\n": "\n", "\\r": "\r"}
 _LONGEST_IRI = 4_000
-_TERMS = {"uri", "literal", "typed-literal", "bnode"}
 
 
 class Short(NamedTuple):
@@ -83,13 +82,6 @@ def string(text: str) -> str:
     return '"' + "".join(written) + '"'
 
 
-def literal(value: str, datatype: str = "", language: str = "") -> str:
-    """A literal as it stands in a query."""
-    if language:
-        return f"{string(value)}@{language}"
-    return string(value) if datatype in ("", STRING) else f"{string(value)}^^{iri(datatype)}"
-
-
 class RdfTerm(NamedTuple):
     """A literal or an IRI."""
 
@@ -100,36 +92,16 @@ class RdfTerm(NamedTuple):
 
     def term(self) -> str:
         """As it stands in a query."""
-        return literal(self.value, self.datatype, self.language) if self.literal else iri(self.value)
+        if not self.literal:
+            return iri(self.value)
+        if self.language:
+            return f"{string(self.value)}@{self.language}"
+        return string(self.value) if self.datatype in ("", STRING) else f"{string(self.value)}^^{iri(self.datatype)}"
 
     @property
     def strict(self) -> bool:
         """Whether every server accepts it."""
         return strict_iri(self.datatype or "x:x") if self.literal else strict_iri(self.value)
-
-
-def node_of(binding: Mapping[str, Any]) -> RdfTerm | None:
-    """The term in a binding of a SPARQL JSON answer; None for a blank node or a triple term.
-
-    Raises:
-        ValueError: it is not a binding.
-    """
-    kind, value = binding.get("type"), binding.get("value")
-    if kind == "triple":
-        return None
-    if kind not in _TERMS or not isinstance(value, str):
-        raise ValueError("a binding without type and value")
-    if kind == "uri" and valid_iri(value):
-        return RdfTerm(value)
-    if kind not in ("literal", "typed-literal"):
-        return None
-    datatype, language = binding.get("datatype") or "", binding.get("xml:lang") or ""
-    return RdfTerm(
-        value,
-        literal=True,
-        datatype="" if language or datatype in (STRING, LANG_STRING) else datatype,
-        language=language,
-    )
 
 
 class RdfIds:
@@ -157,7 +129,7 @@ class RdfIds:
             node = RdfTerm(value, literal=True, datatype=found[2] or "", language=found[3] or "")
             return node if self.node_id(node) == id_ else None
         text = _whole(id_, self._nodes)
-        return RdfTerm(text) if valid_iri(text) and _shortened(text, self._nodes) == id_ else None
+        return RdfTerm(text) if text else None
 
     def relation_name(self, text: str) -> str:
         """The name of a relation's IRI."""
@@ -165,8 +137,7 @@ class RdfIds:
 
     def relation(self, name: str) -> str | None:
         """The IRI of a relation's name; None for a text that is not one."""
-        text = _whole(name, self._relations)
-        return text if valid_iri(text) and _shortened(text, self._relations) == name else None
+        return _whole(name, self._relations)
 
 
 def _shortened(text: str, forms: Sequence[Short]) -> str:
@@ -176,8 +147,11 @@ def _shortened(text: str, forms: Sequence[Short]) -> str:
     return text
 
 
-def _whole(text: str, forms: Sequence[Short]) -> str:
+def _whole(text: str, forms: Sequence[Short]) -> str | None:
+    """The IRI that is written so; None for what is no IRI or would be written in another way."""
+    found = text
     for form in forms:
         if text.startswith(form.prefix) and form.rest.fullmatch(rest := text[len(form.prefix) :]):
-            return form.namespace + rest
-    return text
+            found = form.namespace + rest
+            break
+    return found if valid_iri(found) and _shortened(found, forms) == text else None
