@@ -146,14 +146,11 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         from thinkgraph.tools.vectorstores.index import EntityIndex
 
         store = self._part("index")
-        return cast(
-            "Linker",
-            StandardLinker(
-                self.graph,
-                # Without passages no model is needed for anything but this; then namesakes keep the graph's order.
-                embedder=self.embedder if self.text is not None else None,
-                entity_index=EntityIndex(store) if store is not None else None,
-            ),
+        return StandardLinker(
+            self.graph,
+            # Without passages no model is needed for anything but this; then namesakes keep the graph's order.
+            embedder=self.embedder if self.text is not None else None,
+            entity_index=EntityIndex(store) if store is not None else None,
         )
 
     @classmethod
@@ -181,12 +178,12 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         if text is None:
             return cls._open(spec, embedder, progress)
         with contextlib.ExitStack() as closing:
-            store = text
-            if isinstance(store, str):
-                from thinkgraph.tools.vectorstores.specs import open_text
+            if isinstance(text, str):
+                from thinkgraph.tools.vectorstores.chroma import open_text
 
-                store = open_text(store)
-                closing.callback(cast("Any", store).close)
+                store: TextStore = closing.enter_context(open_text(text))
+            else:
+                store = text
             found = cls._open(spec, embedder, progress)
             closing.callback(found.close)
             found.__dict__["fingerprint"] = _mixed(found.fingerprint, store.info()["fingerprint"])
@@ -236,7 +233,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
             if counts and store.info()["fingerprint"] != counts["fingerprint"]:
                 store.close()
                 raise KnowledgeError(f"{folder} was replaced while it was open; open the knowledge base again")
-            return cast("TextStore", store)
+            return store
 
         self._setup(
             manifest["name"],
@@ -281,5 +278,4 @@ def _mixed(*fingerprints: str) -> str:
 def _load_embedder(spec: str | None) -> Embedder:
     from thinkgraph.tools.encoders.embeddings import load_embedder
 
-    embedder: Embedder = load_embedder(spec)
-    return embedder
+    return load_embedder(spec)

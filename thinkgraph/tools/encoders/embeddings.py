@@ -44,15 +44,6 @@ _NOT_LOADED = (OSError, ValueError, RuntimeError, TypeError, KeyError, Attribute
 
 
 @runtime_checkable
-class ArrayEmbedder(Protocol):
-    """An embedder that can hand over its vectors without turning them into lists."""
-
-    def embed_array(self, texts: Sequence[str]) -> NDArray[np.float32]:
-        """Unit vectors, shape (len(texts), dimensions); (0, 0) or (0, dimensions) for no texts."""
-        ...
-
-
-@runtime_checkable
 class WindowedEmbedder(Protocol):
     """An embedder that knows how much text it reads at once."""
 
@@ -62,16 +53,17 @@ class WindowedEmbedder(Protocol):
 
 
 def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]:
-    """The vectors of `texts` as one float32 array, shape (len(texts), dimensions), whatever the embedder."""
-    if isinstance(embedder, ArrayEmbedder):
-        return embedder.embed_array(texts)
+    """The vectors of `texts` as one float32 array, shape (len(texts), dimensions). An embedder may have one ready."""
+    direct: Callable[[Sequence[str]], NDArray[np.float32]] | None = getattr(embedder, "embed_array", None)
+    if direct is not None:
+        return direct(texts)
     return np.asarray(embedder.embed(texts), np.float32).reshape(len(texts), -1 if texts else 0)
 
 
 class CachingEmbedder(ABC):
-    """What all our embedders share: lazy loading under a lock, a cache of recent vectors, unit length, counting.
+    """What all our embedders share: loading on first use, a cache of recent vectors, unit length, counting.
 
-    Subclasses implement `_load` and `_encode`. Both run under one lock, for encoders are not re-entrant.
+    Subclasses implement `_load` and `_encode`. Both run under one lock, because encoders are not re-entrant.
     """
 
     def __init__(self, name: str, *, cache_size: int = _CACHE_SIZE) -> None:
@@ -163,7 +155,7 @@ class BundledEmbedder(CachingEmbedder):
     def windows(self, text: str, prefix: str = "") -> list[str]:
         """`text` cut into overlapping stretches of at most 256 word pieces, the prefix included."""
         text = well_formed(text)
-        # No word piece is shorter than a character, so most passages need no tokeniser to be seen to fit.
+        # A word piece has at least one character, so a text of so few characters fits, and no tokeniser is loaded.
         if len(prefix) + len(text) <= WINDOW - 2:
             return [prefix + text]
         model = self._model()
@@ -244,7 +236,7 @@ class LangChainEmbedder(CachingEmbedder):
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         try:
             vectors = model.embed_documents(texts)
-        # As above: a dead server has a different type with every provider.
+        # As above: each provider has its own error for a server that is down.
         except Exception as error:
             raise KnowledgeError(f"the embeddings {self.name!r} failed: {one_line(error)}") from error
         return np.asarray(vectors, np.float32).reshape(len(texts), -1)

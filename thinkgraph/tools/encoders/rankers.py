@@ -34,7 +34,7 @@ class DenseRanker:
         self._embedder = embedder
 
     def score(self, query: str, texts: Sequence[str]) -> list[float]:
-        """One score per text, 0 to 1, rounded to six decimals so that batch order never shows.
+        """One score per text, 0 to 1, rounded to six decimals so that it does not depend on the batch.
 
         Raises:
             KnowledgeError: The encoder cannot be loaded or reached.

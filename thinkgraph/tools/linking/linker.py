@@ -24,8 +24,8 @@ if TYPE_CHECKING:
 _MAX_NAMES = 24_000
 """Names looked up in one call, all texts together: 8,000 characters of English give about 11,000."""
 _NAMESAKES = 10
-_STRETCHES = 8
-_WORDS = 24
+_STRETCHES, _WORDS = 8, 24
+"""Stretches, and words outside them, that are searched for in one text."""
 _GUESSES = 5
 """Candidates kept for one stretch from full text, spelling or meaning."""
 
@@ -33,11 +33,11 @@ _GUESSES = 5
 _EXACT, _ALIAS, _PLAIN, _FULLTEXT, _FUZZY = 0.9, 0.8, 0.7, 0.5, 0.3
 _MIN_SHARE, _MIN_LIKENESS, _MIN_COSINE = 0.5, 0.7, 0.3
 _MIN_FUZZY = 4
-"""Letters of the shortest word whose spelling is doubted."""
+"""Letters of the shortest stretch that may be misspelt."""
 
 
 class NearestEntities(Protocol):
-    """Finds entities by what they mean (`EntityIndex`, or a server's own index)."""
+    """Finds entities by meaning: `EntityIndex`, or a server's own index."""
 
     def nearest(self, texts: Sequence[str], *, limit: int = 10) -> list[list[tuple[Entity, float]]]:
         """The `limit` entities nearest to each text with their cosines, best first."""
@@ -200,7 +200,7 @@ class StandardLinker:
             for match in matches:
                 of_name, of_query = _shares(match["name"], query)
                 share = of_name if span is None else max(of_name, of_query)
-                # Beside names in capitals, lower-case words are common words: half a name is none ("language").
+                # Beside names in capitals, lower-case words are common words: they must be a whole name ("language" is not).
                 if share >= (1 if span is None and text.taken and text.mentions.has_capitals else _MIN_SHARE):
                     graded.append((share * 0.5 + (of_name + of_query) * 0.25, match))
             graded.sort(key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]))
@@ -223,7 +223,10 @@ class StandardLinker:
         found = self._graph.search(queries, limit=_NAMESAKES, fuzzy=True)
         for (text, span), query, matches in zip(asked, queries, found, strict=True):
             graded = sorted(
-                ((_likeness(query, match["name"]), match) for match in matches),
+                (
+                    (OSA.normalized_similarity(normal_name(query), normal_name(match["name"])), match)
+                    for match in matches
+                ),
                 key=lambda pair: (-pair[0], -pair[1]["score"], pair[1]["entity"]["id"]),
             )
             for likeness, match in graded[:_GUESSES]:
@@ -235,7 +238,7 @@ class StandardLinker:
             return
         asked: list[tuple[_Text, Span | None, str]] = []
         for text in work:
-            # An encoder is slow to load, so only what nothing else found is looked for here.
+            # An encoder is slow to load: only what no other step has found is looked for here.
             spans = [span for span in text.open if not _explained(text, span) and not _spelt_out(text, span)]
             asked += [(text, span, text.mentions.said(span)) for span in spans]
             if not text.open and not text.taken and text.rest and not _named(text):
@@ -261,12 +264,12 @@ def _name_score(text: _Text, span: Span, match: Match, rank: int, near: float) -
 
 
 def _later(rank: int) -> float:
-    """What a namesake loses for its place in the graph's order: little, however many there are (below 0.05)."""
+    """What a namesake loses for its place in the graph's order; below 0.05, however many there are."""
     return 0.0005 * rank / (1 + 0.01 * rank)
 
 
 def _explained(text: _Text, span: Span) -> bool:
-    """Whether full text found an entity whose name has all the words of the stretch, so that its spelling stands."""
+    """Whether full text found an entity whose name has all the words of the stretch: then it is not misspelt."""
     words = Counter(_words(text.mentions.said(span)))
     return any(
         link["start"] == span.start and not words - Counter(_words(link["entity"]["label"]))
@@ -280,7 +283,7 @@ def _spelt_out(text: _Text, span: Span) -> bool:
 
 
 def _named(text: _Text) -> bool:
-    """Whether some entity was found whose name stands in the text whole, or nearly so spelt."""
+    """Whether an entity was found whose whole name stands in the text, perhaps misspelt."""
     words = Counter(_words(text.mentions.text))
     return any(
         link["method"] == "fuzzy" or not Counter(_words(link["entity"]["label"])) - words
@@ -306,8 +309,3 @@ def _where(text: _Text, name: str) -> Span | None:
         if shared.intersection(tokens(word.text)):
             return Span(word.start, word.end, 1)
     return None
-
-
-def _likeness(mention: str, name: str) -> float:
-    """1 less the edits (a swap of neighbours is one) per character of the longer."""
-    return OSA.normalized_similarity(normal_name(mention), normal_name(name))

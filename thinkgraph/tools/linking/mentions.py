@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
 
 MAX_CHARACTERS = 8000
-"""How much of a text is looked at."""
+"""Characters of a text that are read."""
 MAX_WORDS = 8
 """Words of the longest mention."""
 
@@ -140,7 +140,7 @@ def _candidates(mentions: Mentions) -> Iterator[Span]:
 def _stretches_of_words(text: str, words: list[Word]) -> Iterator[tuple[int, int, int, int]]:
     """First and last word, start and end of every run of words that may be a name, and of its variants."""
     joined = [bool(_JOINT.fullmatch(text, left.end, right.start)) for left, right in pairwise(words)]
-    # Short ones first: where the budget ends, it is the long stretches of a long text that go.
+    # Short ones first, so that the budget of a long text cuts off the long ones.
     for count in range(1, MAX_WORDS + 1):
         for first in range(len(words) - count + 1):
             last = first + count - 1
@@ -155,7 +155,7 @@ def _stretches_of_words(text: str, words: list[Word]) -> Iterator[tuple[int, int
 
 
 def _may_be_name(stretch: list[Word]) -> bool:
-    """Leave out what begins or ends with a function word, unless that word is written as a name's part."""
+    """Whether a run of words neither begins nor ends with a function word, or with one that is written as part of a name."""
     first, last = stretch[0], stretch[-1]
     if len(stretch) == 1:
         return True
@@ -204,7 +204,7 @@ def negligible(span: Span, mentions: Mentions) -> bool:
         return True
     common = name in STOP_WORDS or not any(letter.isalnum() for letter in name)
     if len(name) <= 2 and name.isascii():  # noqa: PLR2004 - two letters
-        # Who writes no capitals writes "the us" and "uk".
+        # In a text without capitals these may be names: "the us", "uk".
         before = mentions.text[: span.start].rstrip().casefold()
         common = mentions.has_capitals or (common and not before.endswith((" the", "\nthe")) and before != "the")
     return common and not span.capitals

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Iterable, Mapping, Sequence
-from typing import NamedTuple
 
 from cachetools import TTLCache
 
@@ -17,14 +16,6 @@ from thinkgraph.tools.values import point_text, time_text
 _CACHED, _SECONDS = 50_000, 3_600.0
 _DESCRIPTION_LENGTH = 160
 _DATES = {f"{XSD}dateTime", f"{XSD}date"}
-
-
-class Description(NamedTuple):
-    """Label, class and description of an IRI."""
-
-    label: str
-    type: str
-    description: str
 
 
 class Describer:
@@ -42,7 +33,7 @@ class Describer:
         }
         self._ranks = {language: rank for rank, language in enumerate((*profile.languages, ""))}
 
-    def facts(self, iris: Iterable[str]) -> dict[str, Description]:
+    def facts(self, iris: Iterable[str]) -> dict[str, tuple[str, str, str]]:
         """Label, class and description of each IRI."""
         asked = list(dict.fromkeys(iris))
         texts = self._read(asked, full=True)
@@ -50,7 +41,7 @@ class Describer:
         labels = self.labels(kinds.values())
         own = self._with_any_labels({one: texts.get((one, "l"), "") for one in asked})
         return {
-            one: Description(
+            one: (
                 own[one] or key_label(one),
                 labels[kinds[one]] if one in kinds else "",
                 _one_line(texts.get((one, "d"), "")),

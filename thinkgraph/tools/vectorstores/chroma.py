@@ -13,9 +13,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.encoders.embeddings import embed_array, one_line
+from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, one_line
 from thinkgraph.tools.vectorstores.index import chroma_client, chroma_errors
-from thinkgraph.tools.vectorstores.specs import MetadataKeys
+from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -206,3 +206,15 @@ def _cosines(embeddings: Any, vector: NDArray[np.float32]) -> list[float]:
     lengths = np.linalg.norm(rows, axis=1) * np.linalg.norm(vector)
     scores = (rows @ vector) / np.maximum(lengths, np.finfo(np.float32).tiny)
     return [float(score) for score in np.round(scores.astype(np.float64), 6)]
+
+
+def open_text(spec: str) -> ChromaTextStore:
+    """The text store of a line; close it.
+
+    Raises:
+        KnowledgeError: the line has another form, or there is no such collection.
+    """
+    folder, options = parsed(spec)
+    keys = {f"{name}_key": options[name] for name in ("entity", "title", "section") if options.get(name)}
+    embedder = load_embedder(options["embedder"]) if options.get("embedder") else None
+    return ChromaTextStore(str(Path(folder).expanduser()), options["collection"], embedder=embedder, **keys)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import hashlib
-import threading
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -81,7 +80,6 @@ class LangChainTextStore:
         self._counts = counts or (UNKNOWN, UNKNOWN)
         self._version = version
         self._sign: float | None = None
-        self._lock = threading.Lock()
 
     def info(self) -> TextInfo:
         """Name, fingerprint and counts as they were given: a vector store tells neither how much it holds nor whether it
@@ -169,8 +167,7 @@ class LangChainTextStore:
         if not scores or scores[0] == scores[-1]:
             # One hit does not tell; nor do equal ones, and then the sign orders nothing yet.
             return 1.0
-        with self._lock:
-            self._sign = 1.0 if scores[0] > scores[-1] else -1.0
+        self._sign = 1.0 if scores[0] > scores[-1] else -1.0
         return self._sign
 
     def _passage(self, document: Document) -> Passage:

@@ -11,7 +11,6 @@ from thinkgraph.errors import KnowledgeError
 
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Passage
-    from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
 
 FORM = "chroma:FOLDER?collection=NAME&entity=KEY"
 _OPTIONS = ("collection", "entity", "title", "section", "embedder")
@@ -66,18 +65,3 @@ def absolute_text(spec: str) -> str:
     folder, _ = parsed(spec)
     _, _, rest = spec.partition(":")
     return f"chroma:{Path(folder).expanduser().absolute()}{rest[len(folder) :]}"
-
-
-def open_text(spec: str) -> ChromaTextStore:
-    """The text store of a line; close it.
-
-    Raises:
-        KnowledgeError: the line has another form, or there is no such collection.
-    """
-    from thinkgraph.tools.encoders.embeddings import load_embedder
-    from thinkgraph.tools.vectorstores.chroma import ChromaTextStore
-
-    folder, options = parsed(spec)
-    keys = {f"{name}_key": options[name] for name in ("entity", "title", "section") if options.get(name)}
-    embedder = load_embedder(options["embedder"]) if options.get("embedder") else None
-    return ChromaTextStore(str(Path(folder).expanduser()), options["collection"], embedder=embedder, **keys)
