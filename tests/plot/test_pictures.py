@@ -20,10 +20,9 @@ from plot.answers import answer_of, chains, community, passage, path, triple
 
 import thinkgraph as tg
 from thinkgraph.errors import UsageError
-from thinkgraph.plot.layout import LABEL_SIZE, lay_out, plain, width, wrap
-from thinkgraph.plot.picture import MOST_ANSWERS, MOST_ENDS, Picture, picture_of
+from thinkgraph.plot.picture import MOST_ANSWERS, MOST_ENDS, Node, picture_of
 from thinkgraph.plot.save import check_target, plot_answer
-from thinkgraph.plot.svg import page_of, svg_of
+from thinkgraph.plot.svg import HEAD, LINE, SMALL, lay_out, page_of, plain, svg_of, width, wrap
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.knowledge import Triple
 
@@ -66,11 +65,11 @@ def tree(answer: Answer) -> ET.Element:
     return parsed(svg_of(answer, picture_of(answer)))
 
 
-def placed(answer: Answer) -> Picture:
+def placed(answer: Answer) -> list[Node]:
     """The picture with everything in its place."""
-    picture = picture_of(answer)
-    lay_out(picture)
-    return picture
+    nodes = picture_of(answer)
+    lay_out(nodes)
+    return nodes
 
 
 def drawn(answer: Answer) -> Counter[str]:
@@ -97,46 +96,44 @@ def test_every_cited_triple_is_drawn_once(answer: Answer) -> None:
 
 
 def test_a_walk_runs_from_its_start_to_the_answer() -> None:
-    picture = placed(WALK)
-    x = {node.label: node.x for node in picture.nodes}
+    place = {node.text: node for node in placed(WALK)}
+    x = {text: node.x for text, node in place.items()}
     assert x["Baru"] < x["Panama"] < x["Panama City"] == x["Colombia"] == x["Costa Rica"] == x["4500000"]
     assert classes(WALK, "start") == ["Baru", "Panama"]
     assert classes(WALK, "answer") == ["Panama City"]
     assert classes(WALK, "literal") == ["4500000"]
     assert {"located in", "capital", "borders", "borders {length km=339}"} <= set(texts(WALK))
-    forward = {edge.label: edge.forward for edge in picture.edges}
-    assert forward["capital"]
-    assert not forward["borders"], "Costa Rica borders Panama: the arrow points back to Panama"
+    assert place["Panama City"].forward
+    assert not place["Costa Rica"].forward, "Costa Rica borders Panama: the arrow points back to Panama"
 
 
-def test_question_status_and_answer_stand_above() -> None:
-    assert {"Which?", "grounded", "Panama City"} <= set(texts(WALK))
+def test_question_answer_and_status_stand_above() -> None:
+    assert texts(WALK)[:3] == ["Which?", "Panama City", "grounded: the evidence holds the answer (tog2, offline)"]
 
 
-def test_chains_of_communities_are_boxes_in_rows_and_columns() -> None:
-    picture = placed(CHAINS)
-    frames = {box.title: box for box in picture.boxes if box.title}
-    assert list(frames) == ["chain 1 · header", "chain 1 · round 1", "chain 2 · header", "also cited"]
-    first, second, other = (frames[f"chain {name}"] for name in ("1 · header", "1 · round 1", "2 · header"))
+def test_chains_of_communities_run_from_their_start() -> None:
+    nodes = placed(CHAINS)
+    first, second, other = (node for node in nodes if node.kind == "community")
+    assert first.text == "chain 1 · header: Panama, Panama City, Mayer"
+    assert second.text == "chain 1 · round 1: Colombia, Bogota"
+    assert other.text == "chain 2 · header: Lava, Panama"
+    assert second.parent is first
+    assert first.parent is other.parent
+    assert first.parent
+    assert (first.parent.text, first.parent.start) == ("Baru", True)
     assert first.x + first.w < second.x
     assert first.y + first.h < other.y
-    for frame in frames.values():
-        inside = [node for node in picture.nodes if node.box is frame]
-        assert inside
-        assert all(frame.x <= p.x and p.x + p.w <= frame.x + frame.w for p in inside)
-        assert all(frame.y <= p.y and p.y + p.h <= frame.y + frame.h for p in inside)
-    # Panama is in both header communities, and drawn in each.
-    assert [node.label for node in picture.nodes].count("Panama") == 2
-    assert "Lava" in texts(CHAINS)
+    assert classes(CHAINS, "community") == [first.text, second.text, other.text]
 
 
 def test_a_community_that_nothing_cites_is_drawn_from_its_names() -> None:
     trace = chains(["Baru"], [community("a", 0, ["Panama", "David"], INSIDE, JOIN[:1])])
     answer = answer_of([], trace=trace, status="unknown")
     assert not drawn(answer)
-    assert {"Baru", "Panama", "David", "unknown", "chain 1 · header"} <= set(texts(answer))
+    assert {"Baru", "chain 1 · header: Panama, David"} <= set(texts(answer))
+    assert texts(answer)[2].startswith("unknown: ")
     many = chains(["Baru"], [community("a", 0, [f"n{n}" for n in range(40)], [], [])])
-    assert "… and 32 more" in texts(answer_of([], trace=many, status="unknown"))
+    assert "n6, n7 … and 32 more" in " ".join(texts(answer_of([], trace=many, status="unknown")))
 
 
 @pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.status == "grounded"))
@@ -173,11 +170,11 @@ def test_passages_are_notes_beside_their_node_and_lead_to_an_answer_that_only_th
         passage("p2", "Elsewhere", "…"),
     ]
     answer = answer_of(["18"], [path("Baru", PANAMA[:1])], PANAMA[:1], about)
-    picture = placed(answer)
-    place = {node.label[:9]: node for node in picture.nodes}
-    assert place["Panama"].x < place["Panama: …"].x < place["18"].x
-    links = [(edge.left, edge.right) for edge in picture.edges if edge.forward is None]
-    assert len(links) == 2
+    place = {node.text[:9]: node for node in placed(answer)}
+    assert place["18"].parent is place["Panama: …"]
+    assert place["Panama: …"].parent is place["Panama"]
+    assert place["Elsewhere"].parent is None
+    assert len([group for group in tree(answer).iter(f"{SVG}g") if group.get("class") == "link"]) == 2
     assert any("18" in text for text in classes(answer, "passage")), "the note shows where the answer stands"
     assert classes(answer, "answer") == ["18"]
     # Nothing but a passage is a picture too.
@@ -189,8 +186,13 @@ def test_loops_and_several_edges_between_two_nodes() -> None:
     edges = [triple("a", "eats", "a"), triple("a", "r1", "b"), triple("a", "r2", "b"), triple("b", "r3", "a")]
     answer = answer_of(["b"], [path("a", [edge]) for edge in edges[1:]], edges)
     assert drawn(answer) == Counter({edge["id"]: 1 for edge in edges})
-    heights = [edge.points[-1][1] for edge in placed(answer).edges if edge.right.label == "b"]
-    assert len(set(heights)) == 3
+    relations = {node.relation: (node.parent.text, node.text, node.forward) for node in placed(answer) if node.parent}
+    assert relations == {
+        "r1": ("a", "b", True),
+        "r2": ("a", "b", True),
+        "r3": ("b", "a", True),
+        "eats": ("a", "a", True),
+    }
     alone = answer_of(["a"], [path("a", edges[:1])], edges[:1])
     assert drawn(alone) == Counter({edges[0]["id"]: 1})
 
@@ -208,27 +210,23 @@ def overlaps(one: tuple[float, ...], other: tuple[float, ...]) -> bool:
 
 def check_geometry(answer: Answer) -> None:
     """No two nodes, and no two labels, lie on each other; no label on a node; edges run from left to right; all is inside."""
-    picture = placed(answer)
-    nodes = [(node.x, node.y, node.w, node.h) for node in picture.nodes]
+    nodes = picture_of(answer)
+    wide, high = lay_out(nodes)
+    rectangles = [(node.x, node.y, node.w, node.h) for node in nodes]
     labels = []
-    for edge in picture.edges:
-        (left, y), (right, end) = edge.points[-2:]
-        assert y == end
-        wide = width(edge.label, LABEL_SIZE)
-        assert right - left >= wide
-        if edge.label:
-            labels.append((right - wide - 15, y - LABEL_SIZE / 2, wide, LABEL_SIZE))
-        xs = [x for x, _ in edge.points]
-        assert xs == sorted(xs)
-    assert not [pair for pair in combinations(nodes, 2) if overlaps(*pair)]
+    for node in nodes:
+        if node.parent:
+            assert node.parent.x + node.parent.w <= node.bend < node.x
+        if node.relation:
+            room = width(node.relation, SMALL)
+            assert node.bend < node.x - HEAD - room
+            labels.append((node.x - HEAD - room, node.y + node.h / 2 - SMALL * LINE - 2, room, SMALL * LINE))
+    assert not [pair for pair in combinations(rectangles, 2) if overlaps(*pair)]
     assert not [pair for pair in combinations(labels, 2) if overlaps(*pair)]
-    assert not [(label, node) for label in labels for node in nodes if overlaps(label, node)]
-    frames = [(box.x, box.y, box.w, box.h) for box in picture.boxes if box.title]
-    assert not [pair for pair in combinations(frames, 2) if overlaps(*pair)]
-    for x, y, w, h in nodes:
-        assert 0 <= x <= x + w <= picture.w
-        assert 0 <= y <= y + h <= picture.h
-    assert all(0 <= y <= picture.h for edge in picture.edges for _, y in edge.points)
+    assert not [(label, node) for label in labels for node in rectangles if overlaps(label, node)]
+    for x, y, w, h in [*rectangles, *labels]:
+        assert 0 <= x <= x + w <= wide
+        assert 0 <= y <= y + h <= high
 
 
 def harmless(document: str) -> None:
@@ -289,7 +287,7 @@ def test_a_crowd_is_drawn_in_no_time() -> None:
     every = [triple(f"a{n % 40}", f"r{n % 7}", f"b{n}") for n in range(4000)]
     answer = answer_of(["b7"], [path(t["subject"], [t]) for t in every], every)
     assert sum(drawn(answer).values()) == 4000
-    assert len(picture_of(answer).nodes) < 2000
+    assert len(picture_of(answer)) < 2000
 
 
 class Tags(HTMLParser):

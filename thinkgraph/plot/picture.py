@@ -1,10 +1,13 @@
-"""What of an answer is drawn: nodes, edges and boxes, from the answer object alone, so that it works for every method."""
+"""What of an answer is drawn: its evidence as trees that grow to the right, from the answer object alone.
+
+Every cited triple is one edge. An entity that several triples reach from different sides is drawn once for each of them.
+"""
 
 from __future__ import annotations
 
-from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any, Literal
 
 from thinkgraph.prompts.lines import parse_item
@@ -16,104 +19,54 @@ MOST_ENDS = 6
 """Ends of one relation at one node that are drawn; more are folded into one node. Ends that are answers come first."""
 MOST_ANSWERS = 12
 """As MOST_ENDS, where the first of them is an answer."""
-MOST_NODES = 8
-"""Nodes of one community that are drawn although no cited triple touches them."""
+MOST_NAMES = 8
+"""Members of a community that are named."""
 _SEEN = 130
 """Characters of a passage that surely fit a note."""
 
-NodeKind = Literal["entity", "literal", "folded", "passage", "answer", "bend"]
 
+@dataclass(eq=False)
+class Node:
+    """A thing that is drawn, with the edge that leads to it from its parent on the left."""
 
-@dataclass(eq=False, kw_only=True)
-class Area:
-    """A rectangle that the layout places; x and y are its upper left corner."""
-
+    text: str
+    kind: Literal["entity", "literal", "folded", "passage", "community"]
+    parent: Node | None = None
+    tip: str = ""
+    """Shown where the mouse rests: the whole of what `text` abbreviates."""
+    start: bool = False
+    answer: bool = False
+    relation: str = ""
+    """Label of the edge."""
+    forward: bool = True
+    """Whether the edge's arrow points to this node."""
+    triples: Sequence[str] = ()
+    """Ids of the triples that the edge stands for; none for a line without arrow, which is no triple."""
+    said: str = ""
+    """Those triples in words."""
+    lines: Sequence[str] = ()
+    """The text as it is drawn; set by the layout, as is the place."""
+    column: int = 0
+    bend: float = 0.0
+    """Where the edge leaves its parent's column."""
     x: float = 0.0
     y: float = 0.0
     w: float = 0.0
     h: float = 0.0
-    more: str = ""
-    """Shown where the mouse rests: a community in prose, a passage's whole text, what was folded."""
 
 
-@dataclass(eq=False)
-class Box(Area):
-    """A community, the start, or what stands beside them."""
-
-    column: int = 0
-    """Its place in its chain; 0 for the start."""
-    chain: int = 0
-    """Number of its chain; 0 for what belongs to none and stands beside all."""
-    title: str = ""
-    """Empty: nothing is drawn around its nodes."""
-    cited: bool = True
-    """Whether the answer stands on something in it."""
-
-
-@dataclass(eq=False)
-class PictureNode(Area):
-    """A thing that is drawn."""
-
-    label: str
-    kind: NodeKind
-    box: Box
-    entity: str = ""
-    """Id of the entity or literal it stands for; one that is in several communities is drawn in each."""
-    start: bool = False
-    answer: bool = False
-    number: int = 0
-    """When it was reached."""
-    layer: int = 0
-    lines: Sequence[str] = ()
-
-
-@dataclass(eq=False)
-class PictureEdge:
-    """A line from the node on the left to the one on the right."""
-
-    left: PictureNode
-    right: PictureNode
-    label: str = ""
-    forward: bool | None = True
-    """Whether the arrow points to the right; None: a line without arrow, which is no triple."""
-    triples: Sequence[str] = ()
-    """Ids of the triples that it stands for: one, or those that were folded; none for a line that is no triple."""
-    more: str = ""
-    points: Sequence[tuple[float, float]] = ()
-    """Set by the layout: straight pieces and swings in turn; the last, straight piece carries the label."""
-
-
-@dataclass
-class Picture:
-    """Everything that is drawn below the heading."""
-
-    nodes: list[PictureNode] = field(default_factory=list)
-    edges: list[PictureEdge] = field(default_factory=list)
-    boxes: list[Box] = field(default_factory=list)
-    w: float = 0.0
-    h: float = 0.0
-
-
-def picture_of(answer: Answer) -> Picture:
-    """The chains of triples, or of communities, that led to an answer, its passages, and the answer itself.
-
-    The triples and passages are those that the answer cites; of communities that it does not cite only the nodes are known.
+def picture_of(answer: Answer) -> list[Node]:
+    """The triples and passages that an answer cites, the chains of communities that led to it, and the answer itself.
 
     Returns:
-        A picture without places; an empty one if there is nothing to draw.
+        The nodes without places, parents before their children; none if there is nothing to draw.
     """
     drawing = _Drawing(answer)
-    chains = [chain for chain in answer["trace"]["data"].get("chains", ()) if chain.get("communities")]
-    if chains:
-        drawing.chains(chains)
-    column = 1 + max((box.column for box in drawing.picture.boxes), default=-1)
-    rest = drawing.box(Box(column, len(chains) + 1, "also cited") if chains else Box())
-    drawing.paths(rest)
-    drawing.passages(rest)
+    drawing.chains()
+    drawing.paths()
+    drawing.passages()
     drawing.fold_ends()
-    picture = drawing.picture
-    picture.boxes = [box for box in picture.boxes if any(node.box is box for node in picture.nodes)]
-    return picture
+    return drawing.nodes
 
 
 class _Drawing:
@@ -124,154 +77,106 @@ class _Drawing:
         self.triples = {triple["id"]: triple for triple in answer["evidence"]["triples"]}
         self.literals = {triple["object"] for triple in self.triples.values() if triple["literal"]}
         self.wanted = {fold(text) for text in answer["answers"]}
-        self.picture = Picture()
-        self.known: dict[str, PictureNode] = {}
+        self.nodes: list[Node] = []
+        self.known: dict[str, Node] = {}
         """The first node of every entity."""
         self.drawn: set[str] = set()
         """Triples that have an edge."""
 
-    def box(self, box: Box) -> Box:
-        self.picture.boxes.append(box)
-        return box
-
-    def node(self, label: str, kind: NodeKind, box: Box, **more: Any) -> PictureNode:
-        made = PictureNode(label, kind, box, number=len(self.picture.nodes), **more)
-        self.picture.nodes.append(made)
-        return made
-
-    def entity(self, entity: str, label: str, box: Box) -> PictureNode:
-        kind: NodeKind = "literal" if entity in self.literals else "entity"
-        made = self.node(label, kind, box, entity=entity, answer=fold(label) in self.wanted)
+    def entity(self, entity: str, label: str, parent: Node | None = None, **edge: Any) -> Node:
+        kind: Literal["literal", "entity"] = "literal" if entity in self.literals else "entity"
+        made = Node(label, kind, parent, label, answer=fold(label) in self.wanted, **edge)
+        self.nodes.append(made)
         self.known.setdefault(entity, made)
         return made
 
-    def edge(self, triple: Triple, subject: PictureNode, end: PictureNode) -> None:
-        """A triple as an edge from the node that was reached first."""
+    def triple(self, triple: Triple) -> None:
+        """An edge from the end that is drawn already."""
+        if triple["id"] in self.drawn:
+            return
         self.drawn.add(triple["id"])
-        if subject is end:
-            end = self.entity(end.entity, end.label, end.box)
-        left, right = sorted((subject, end), key=lambda node: (node.box.column, node.number))
+        ends = [(triple["subject"], triple["subject_label"]), (triple["object"], triple["object_label"])]
+        forward = triple["subject"] in self.known or triple["object"] not in self.known
+        near, far = ends if forward else reversed(ends)
         qualifiers = "; ".join(f"{name.replace('_', ' ')}={value}" for name, value in triple["qualifiers"])
-        label = triple["relation_label"] + (f" {{{qualifiers}}}" if qualifiers else "")
-        said = f"{triple['subject_label']} — {label} → {triple['object_label']} ({triple['id']})"
-        self.picture.edges.append(PictureEdge(left, right, label, left is subject, [triple["id"]], said))
+        relation = triple["relation_label"] + (f" {{{qualifiers}}}" if qualifiers else "")
+        said = f"{triple['subject_label']} — {relation} → {triple['object_label']} ({triple['id']})"
+        parent = self.known.get(near[0]) or self.entity(*near)
+        self.entity(*far, parent, relation=relation, forward=forward, triples=[triple["id"]], said=said)
 
-    def paths(self, box: Box) -> None:
-        """The cited paths as they were walked, then every other triple that is not drawn yet."""
+    def chains(self) -> None:
+        """Chains of communities (FastToG, figure 6): a node for each, after the entities where they start."""
+        data = self.answer["trace"]["data"]
+        chains = [chain for chain in data.get("chains", ()) if chain.get("communities")]
+        for entity in data.get("start", ()) if chains else ():
+            self.entity(entity["id"], entity["label"]).start = True
+        start = self.nodes[0] if self.nodes else None
+        for number, chain in enumerate(chains, start=1):
+            last = start
+            for at, community in enumerate(chain["communities"]):
+                names = community["labels"]
+                shown = ", ".join(names[:MOST_NAMES])
+                more = f" … and {len(names) - MOST_NAMES} more" if len(names) > MOST_NAMES else ""
+                where = f"round {community['round']}" if at else "header"
+                tip = "\n".join(filter(None, (community.get("prose"), *names)))
+                last = Node(f"chain {number} · {where}: {shown}{more}", "community", last, tip)
+                self.nodes.append(last)
+
+    def paths(self) -> None:
+        """The cited paths as they were walked, then every other triple, those first that join what is drawn."""
         for path in self.answer["evidence"]["paths"]:
             walked = [self.triples[key] for key in path["triples"] if key in self.triples]
             shown = parse_item(0, path["text"])
             if walked and shown.hops and shown.hops[0] and not shown.community:
-                self.reach(walked[0], "subject" if shown.hops[0][0].outgoing else "object", box).start = True
-            self.walk(walked, box)
-        self.walk(self.triples.values(), box)
+                first, outgoing = walked[0], shown.hops[0][0].outgoing
+                start = first["subject"] if outgoing else first["object"]
+                label = first["subject_label"] if outgoing else first["object_label"]
+                (self.known.get(start) or self.entity(start, label)).start = True
+            for triple in walked:
+                self.triple(triple)
+        left = [triple for triple in self.triples.values() if triple["id"] not in self.drawn]
+        while left:
+            joined = (triple for triple in left if triple["subject"] in self.known or triple["object"] in self.known)
+            triple = next(joined, left[0])
+            self.triple(triple)
+            left.remove(triple)
 
-    def walk(self, triples: Iterable[Triple], box: Box) -> None:
-        for triple in triples:
-            if triple["id"] in self.drawn:
-                continue
-            if triple["object"] in self.known:
-                end = self.known[triple["object"]]
-                subject = self.reach(triple, "subject", box)
-            else:
-                subject = self.reach(triple, "subject", box)
-                end = self.reach(triple, "object", box)
-            self.edge(triple, subject, end)
-
-    def reach(self, triple: Triple, end: Literal["subject", "object"], box: Box) -> PictureNode:
-        label = triple["subject_label"] if end == "subject" else triple["object_label"]
-        return self.known.get(triple[end]) or self.entity(triple[end], label, box)
-
-    def chains(self, chains: Sequence[Mapping[str, Any]]) -> None:
-        """Chains of communities (FastToG, figure 6): a box for each, the cited triples inside and between them."""
-        start = self.box(Box())
-        for entity in self.answer["trace"]["data"].get("start", []):
-            self.entity(entity["id"], entity["label"], start).start = True
-        for number, chain in enumerate(chains, start=1):
-            before = [start]
-            for column, community in enumerate(chain["communities"], start=1):
-                what = "header" if column == 1 else f"round {community['round']}"
-                box = self.box(Box(column, number, f"chain {number} · {what}", more=community.get("prose") or ""))
-                self.community(box, community, before)
-                before.insert(0, box)
-
-    def community(self, box: Box, community: Mapping[str, Any], before: Sequence[Box]) -> None:
-        """One community; `before` are the boxes of its chain, the nearest first."""
-        cited = [self.triples[key] for key in (*community["triples"], *community["joining"]) if key in self.triples]
-        box.cited = bool(cited)
-        touched = {end for triple in cited for end in (triple["subject"], triple["object"])}
-        # Those that the answer stands on are drawn however many they are.
-        named = sorted(
-            zip(community["nodes"], community["labels"], strict=True), key=lambda pair: pair[0] not in touched
-        )
-        room = max(MOST_NODES, sum(node in touched for node, _ in named))
-        for node, label in named[:room]:
-            self.entity(node, label, box)
-        if rest := [label for _, label in named[room:]]:
-            self.node(f"… and {len(rest)} more", "folded", box, more="\n".join(rest))
-        nodes = [node for at in (box, *before) for node in self.picture.nodes if node.box is at]
-        where = {node.entity: node for node in reversed(nodes)}
-        linked = False
-        for triple in cited:
-            ends = where.get(triple["subject"]), where.get(triple["object"])
-            if triple["id"] not in self.drawn and ends[0] and ends[1]:
-                self.edge(triple, ends[0], ends[1])
-                linked = linked or ends[0].box is not ends[1].box
-        last = next((node for node in nodes if node.box is not box), None)
-        if not linked and last and nodes[0].box is box:
-            # What joins it is not cited: the chain is shown all the same.
-            self.picture.edges.append(PictureEdge(last, nodes[0], forward=None))
-
-    def passages(self, box: Box) -> None:
-        """The cited passages as notes, each beside the node it is about, and the answers that only they hold."""
-        by_label = {fold(node.label): node for node in reversed(self.picture.nodes)}
-        left = [
-            text for text in self.answer["answers"] if fold(text) not in by_label or not by_label[fold(text)].answer
-        ]
-        holders: defaultdict[str, list[PictureNode]] = defaultdict(list)
+    def passages(self) -> None:
+        """The cited passages as notes after the node they are about, and the answers that only they hold."""
+        about = {fold(node.text): node for node in reversed(self.nodes)}
+        seen = {fold(node.text) for node in self.nodes if node.answer}
+        left = [text for text in self.answer["answers"] if fold(text) and fold(text) not in seen]
         for passage in self.answer["evidence"]["passages"]:
             head = " / ".join(part for part in (passage["title"], passage["section"]) if part)
-            said = ": ".join(part for part in (head, _around(passage["text"], self.answer["answers"])) if part)
+            text = ": ".join(part for part in (head, _around(passage["text"], self.answer["answers"])) if part)
             whole = f"[{passage['id']}] {head}: {passage['text']}"
-            note = self.node(said, "passage", box, more=whole)
-            if about := by_label.get(fold(passage["title"])):
-                self.picture.edges.append(PictureEdge(about, note, forward=None))
+            note = Node(text, "passage", about.get(fold(passage["title"])), whole)
             held = f" {fold(passage['title'] + ' ' + passage['text'])} "
-            for text in left:
-                if fold(text) and f" {fold(text)} " in held:
-                    holders[text].append(note)
-        for text, notes in holders.items():
-            end = self.node(text, "answer", box, answer=True)
-            self.picture.edges += [PictureEdge(note, end, forward=None) for note in notes]
+            found = [Node(text, "entity", note, answer=True) for text in left if f" {fold(text)} " in held]
+            self.nodes += [note, *found]
 
     def fold_ends(self) -> None:
         """Long lists of ends become a few and "… and N more"."""
-        degree = Counter(node for edge in self.picture.edges for node in (edge.left, edge.right))
-        groups: defaultdict[tuple[PictureNode, str, bool | None], list[PictureEdge]] = defaultdict(list)
-        for edge in self.picture.edges:
-            if edge.triples and degree[edge.right] == 1 and not edge.right.start:
-                groups[edge.left, self.triples[edge.triples[0]]["relation"], edge.forward].append(edge)
-        gone: set[PictureNode | PictureEdge] = set()
+        parents = {node.parent for node in self.nodes}
+        groups: defaultdict[tuple[Node | None, str, bool], list[Node]] = defaultdict(list)
+        for node in self.nodes:
+            if node.triples and node not in parents:
+                groups[node.parent, self.triples[node.triples[0]]["relation"], node.forward].append(node)
+        gone: set[Node] = set()
         for group in groups.values():
-            ranked = sorted(group, key=lambda edge: not edge.right.answer)
-            room = MOST_ANSWERS if ranked[0].right.answer else MOST_ENDS
-            if len(group) > room:
-                first, *others = ranked[room - 1 :]
-                self._fold(first, others)
-                gone.update(others, (edge.right for edge in others))
-        self.picture.nodes = [node for node in self.picture.nodes if node not in gone]
-        self.picture.edges = [edge for edge in self.picture.edges if edge not in gone]
-
-    def _fold(self, first: PictureEdge, others: Sequence[PictureEdge]) -> None:
-        """Let one edge, and the node at its end, stand for others too."""
-        edges = [first, *others]
-        node = first.right
-        node.more = "\n".join(edge.right.label for edge in edges)
-        node.label, node.kind = f"… and {len(edges)} more", "folded"
-        node.answer = all(edge.right.answer for edge in edges)
-        first.label = self.triples[first.triples[0]]["relation_label"]
-        first.triples = [key for edge in edges for key in edge.triples]
-        first.more = "\n".join(edge.more for edge in edges)
+            ranked = sorted(group, key=lambda node: not node.answer)
+            room = MOST_ANSWERS if ranked[0].answer else MOST_ENDS
+            if len(group) <= room:
+                continue
+            first, *others = ends = ranked[room - 1 :]
+            first.tip = "\n".join(node.text for node in ends)
+            first.text, first.kind = f"… and {len(ends)} more", "folded"
+            first.answer = all(node.answer for node in ends)
+            first.relation = self.triples[first.triples[0]]["relation_label"]
+            first.said = "\n".join(node.said for node in ends)
+            first.triples = [key for node in ends for key in node.triples]
+            gone.update(others)
+        self.nodes = [node for node in self.nodes if node not in gone]
 
 
 def _around(text: str, answers: Sequence[str]) -> str:

@@ -41,7 +41,7 @@ def check_target(path: str | Path) -> Path:
 
 
 def plot_answer(answer: Answer, path: str | Path) -> Path:
-    """Draw the chains that led to an answer into a file; one that is there already is replaced.
+    """Draw what led to an answer into a file; one that is there already is replaced.
 
     Args:
         answer: what a method's graph returned under "answer", of any method.
@@ -51,22 +51,21 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
         The file.
 
     Raises:
-        UsageError: the file's name ends otherwise, its folder is missing or cannot be written, or the answer stands on
-            nothing that could be drawn.
+        UsageError: the file cannot be written (see `check_target`), or the answer stands on nothing that could be drawn.
     """
     from thinkgraph.plot.picture import picture_of
     from thinkgraph.plot.svg import page_of, svg_of
 
     file = check_target(path)
-    picture = picture_of(answer)
-    if not picture.nodes:
+    nodes = picture_of(answer)
+    if not nodes:
         raise UsageError(
             f"there is nothing to draw: the answer ({answer['status']}) cites no triple and no passage; {file} was not written"
         )
     draw = svg_of if file.suffix.lower() == ".svg" else page_of
     part = file.with_name(f".{secrets.token_hex(6)}.part")
     try:
-        part.write_text(draw(answer, picture), "utf-8")
+        part.write_text(draw(answer, nodes), "utf-8")
         part.replace(file)
     except OSError as error:
         part.unlink(missing_ok=True)

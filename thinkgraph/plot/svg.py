@@ -1,27 +1,45 @@
-"""A picture as SVG, and as an HTML page around it: no script, no reference to anything outside."""
+"""A picture as SVG, and as an HTML page around it: no script, no reference to anything outside.
+
+Columns run from left to right. A node stands in the middle of the height that its children take, so that no edge crosses
+another one, a node or a label.
+"""
 
 from __future__ import annotations
 
 import html
 import json
+import re
+import textwrap
+import unicodedata
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 
-from thinkgraph.plot.layout import BOLD, LABEL_SIZE, LINE, MARGIN, NODE_SIZE, PAD, lay_out, plain, width, wrap
-from thinkgraph.plot.picture import Area, Box, Picture, PictureEdge, PictureNode
+from thinkgraph.plot.picture import Node
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
+
+NODE_SIZE, SMALL = 13.0, 11.0
+"""Font sizes of nodes, and of edges' labels and notes."""
+LINE = 1.3
+"""Height of a line of text, in its size."""
+PAD, MARGIN = 9.0, 26.0
+HEAD = 15.0
+"""Room for an arrow's head beside a label."""
+_SPACE = 16.0
+"""Between two nodes of a column."""
+_SWING = 64.0
+"""Room in which edges swing from one height to another, between two columns."""
+_ILLEGAL = re.compile("[\ufffe\uffff]")
+"""What XML cannot hold; control characters are gone with `one_line`."""
 
 _FONT = "system-ui, 'Segoe UI', 'Helvetica Neue', 'Noto Sans', 'DejaVu Sans', Arial, sans-serif"
 _STYLE = f"""
-svg {{ font-family: {_FONT}; fill: #1f2937; }}
-.small, .box text {{ fill: #6b7280; }} .bold, .answer text, .start text {{ font-weight: 600; }}
-.node text {{ text-anchor: middle; }} .node rect {{ fill: #ffffff; stroke: #94a3b8; }}
-.literal, .folded {{ font-style: italic; }} .folded rect {{ stroke-dasharray: 4 3; }}
-.passage text {{ text-anchor: start; fill: #713f12; }} .passage rect {{ fill: #fefce8; stroke: #eab308; }}
+svg {{ font-family: {_FONT}; fill: #1f2937; }} .small {{ fill: #6b7280; }} .bold, .answer text, .start text {{ font-weight: 600; }}
+.node rect {{ fill: #ffffff; stroke: #94a3b8; }} .literal, .folded {{ font-style: italic; }}
+.passage rect {{ fill: #fefce8; stroke: #eab308; }} .community rect {{ fill: #f0f9ff; stroke-dasharray: 5 4; }}
 .start rect {{ fill: #dbeafe; stroke: #2563eb; }} .answer rect {{ fill: #bbf7d0; stroke: #16a34a; stroke-width: 2; }}
-.box rect {{ fill: #f0f9ff; stroke: #cbd5e1; }} .uncited rect {{ fill: #ffffff; stroke-dasharray: 5 4; }}
 .line {{ fill: none; stroke: #94a3b8; stroke-width: 1.4; }} .link .line {{ stroke-dasharray: 2 4; }} .head {{ fill: #64748b; }}
-.label text {{ text-anchor: middle; fill: #475569; }} .label rect {{ fill: #ffffff; fill-opacity: .9; }}
-.grounded {{ fill: #166534; }} .partial {{ fill: #854d0e; }} .memory {{ fill: #6b21a8; }} .unknown {{ fill: #374151; }}
+.label {{ text-anchor: end; fill: #475569; }}
 """
 _PAGE_STYLE = f"""
 body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 15px/1.5 {_FONT}; color: #1f2937; }}
@@ -29,32 +47,32 @@ body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 15px/1.5 {_F
 h2 {{ font-size: 1rem; margin: 1.6rem 0 .4rem; }}
 p {{ margin: .3rem 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }}
 """
-_LETTERS = 88
-"""In a line of the heading."""
 
 
-def svg_of(answer: Answer, picture: Picture) -> str:
-    """The picture as a whole SVG document with the question and the answer above it; sets the places in `picture`."""
-    lay_out(picture)
-    head, heading_width, below = _heading(answer)
-    wide, high = max(picture.w, heading_width), below + picture.h
-    # Labels come after all lines, so that no line runs through one.
-    parts = [
-        *(_box(box) for box in picture.boxes if box.title),
-        *(_line(edge) for edge in picture.edges),
-        *(_node(node) for node in picture.nodes),
-        *(_label(edge) for edge in picture.edges if edge.label),
-    ]
+def svg_of(answer: Answer, nodes: Sequence[Node]) -> str:
+    """A whole SVG document: question, answer and status, below them the picture. Sets the places of the nodes."""
+    wide, high = lay_out(nodes)
+    heading, top = [], MARGIN
+    for text, size, style in (
+        (answer["question"], 16.0, "bold"),
+        (answer["text"], NODE_SIZE, "bold"),
+        (f"{answer['status']}: {answer['reason']} ({answer['method']}, {answer['model']})", SMALL, "small"),
+    ):
+        lines = wrap(text, 88, 3)
+        heading.append(_text(lines, MARGIN, top, size, style))
+        wide = max(wide, 2 * MARGIN + max(width(line, size) for line in lines))
+        top += len(lines) * size * LINE + 5
+    parts = [*(_edge(node, node.parent) for node in nodes if node.parent), *map(_node, nodes)]
     return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{high:.0f}" '
-        f'viewBox="0 0 {wide:.0f} {high:.0f}" role="img">\n'
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{wide:.0f}" height="{top + high:.0f}" '
+        f'viewBox="0 0 {wide:.0f} {top + high:.0f}" role="img">\n'
         f"<title>{_escaped(answer['question'])}</title>\n<style>{_STYLE}</style>\n"
-        f'<rect width="100%" height="100%" fill="#ffffff"/>\n{head}\n'
-        f'<g transform="translate(0 {below:.1f})">\n' + "\n".join(parts) + "\n</g>\n</svg>\n"
+        '<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(heading) + "\n"
+        f'<g transform="translate(0 {top:.1f})">\n' + "\n".join(parts) + "\n</g>\n</svg>\n"
     )
 
 
-def page_of(answer: Answer, picture: Picture) -> str:
+def page_of(answer: Answer, nodes: Sequence[Node]) -> str:
     """A whole HTML page: picture, answer, paths, passages in full, trace.
 
     Nothing in it runs or is fetched: the policy in its head forbids both.
@@ -63,7 +81,7 @@ def page_of(answer: Answer, picture: Picture) -> str:
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
         f"<title>{_escaped(answer['question'])}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
-        f'<div class="picture">\n{svg_of(answer, picture)}</div>\n'
+        f'<div class="picture">\n{svg_of(answer, nodes)}</div>\n'
         + "\n".join(_sections(answer))
         + "\n</body>\n</html>\n"
     )
@@ -86,75 +104,71 @@ def _sections(answer: Answer) -> Iterator[str]:
             yield from (f"<p>{_escaped(line)}</p>" for line in lines)
 
 
-def _heading(answer: Answer) -> tuple[str, float, float]:
-    """Question, status with answer, and reason; how wide and how high they are."""
-    status = answer["status"]
-    indent = width(status, NODE_SIZE) + 16
-    parts, wide, y = [], 0.0, MARGIN
-    for text, size, left, style in (
-        (answer["question"], 16.0, MARGIN, "bold"),
-        (answer["text"], NODE_SIZE, MARGIN + indent, f"bold {status}"),
-        (f"{answer['reason']} ({answer['method']}, {answer['model']})", LABEL_SIZE, MARGIN, "small"),
-    ):
-        lines = wrap(text, _LETTERS, 3)
-        parts.append(_text(lines, left, y, size, style))
-        if left > MARGIN:
-            parts.append(_text([status], MARGIN, y, size, status))
-        wide = max(wide, *(left + width(line, size) * BOLD + MARGIN for line in lines))
-        y += len(lines) * size * LINE + 5
-    return "\n".join(parts), wide, y
+def lay_out(nodes: Sequence[Node]) -> tuple[float, float]:
+    """Set the places of nodes in pixels, parents first; gives the width and height of the picture."""
+    widest: defaultdict[int, float] = defaultdict(float)
+    labels: defaultdict[int, float] = defaultdict(float)
+    for node in nodes:
+        size, letters, most = _type(node)
+        node.lines = wrap(node.text, letters, most)
+        bold = 1.1 if node.start or node.answer else 1.0
+        node.w = bold * max(24.0, *(width(line, size) for line in node.lines)) + 2 * PAD
+        node.h = len(node.lines) * size * LINE + 2 * PAD - 4
+        node.relation = wrap(node.relation, 36, 1)[0]
+        node.column = node.parent.column + 1 if node.parent else 0
+        widest[node.column] = max(widest[node.column], node.w)
+        labels[node.column] = max(labels[node.column], width(node.relation, SMALL) + 2 * HEAD)
+    children: defaultdict[Node | None, float] = defaultdict(float)
+    height: dict[Node, float] = {}
+    for node in reversed(nodes):
+        height[node] = max(node.h + _SPACE, children[node])
+        children[node.parent] += height[node]
+    left: dict[int, float] = {}
+    right = {-1: MARGIN}
+    for column in range(len(widest)):
+        left[column] = right[column - 1] + (_SWING + labels[column] if column else 0.0)
+        right[column] = left[column] + widest[column]
+    free: dict[Node | None, float] = {None: MARGIN}
+    for node in nodes:
+        top = free[node.parent]
+        free[node.parent] = top + height[node]
+        free[node] = top + (height[node] - children[node]) / 2
+        node.x, node.y = left[node.column], top + (height[node] - node.h) / 2
+        node.bend = right[node.column - 1]
+    return right[len(widest) - 1] + MARGIN, free[None] + MARGIN
 
 
-def _box(box: Box) -> str:
-    return (
-        f'<g class="box{"" if box.cited else " uncited"}">{_tip(box.more)}{_rect(box, 10)}'
-        f"{_text([box.title], box.x + PAD, box.y + 4, LABEL_SIZE)}</g>"
+def _type(node: Node) -> tuple[float, int, int]:
+    """Size, letters in a line and lines of a node's text."""
+    return (SMALL, 44, 5) if node.kind in {"passage", "community"} else (NODE_SIZE, 26, 3)
+
+
+def _edge(node: Node, parent: Node) -> str:
+    x, y = parent.x + parent.w, parent.y + parent.h / 2
+    end, level = node.x, node.y + node.h / 2
+    straight, middle = node.bend + _SWING, node.bend + _SWING / 2
+    line = (
+        f'<path class="line" d="M{x:.1f} {y:.1f} H{node.bend:.1f} C{middle:.1f} {y:.1f} {middle:.1f} {level:.1f} '
+        f'{straight:.1f} {level:.1f} H{end:.1f}"/>'
     )
-
-
-def _line(edge: PictureEdge) -> str:
-    (x, y), *others = edge.points
-    path = [f"M{x:.1f} {y:.1f}"]
-    # Straight beside its node, then in turn a swing from one height to another and a straight piece.
-    for at, (x1, y1) in enumerate(others):
-        middle = (x + x1) / 2
-        swing = f"C{middle:.1f} {y:.1f} {middle:.1f} {y1:.1f} " if at % 2 else "L"
-        path.append(f"{swing}{x1:.1f} {y1:.1f}")
-        x, y = x1, y1
-    drawn = f'<path class="line" d="{" ".join(path)}"/>'
-    if edge.forward is None:
-        return f'<g class="link">{drawn}</g>'
-    (tip, y), back = (edge.points[-1], -8) if edge.forward else (edge.points[0], 8)
-    head = f'<path class="head" d="M{tip:.1f} {y:.1f} l{back} -4 v8 Z"/>'
+    if not node.triples:
+        return f'<g class="link">{line}</g>'
+    tip, back = (end, -8) if node.forward else (straight, 8)
+    head = f'<path class="head" d="M{tip:.1f} {level:.1f} l{back} -4 v8 Z"/>'
+    label = _text([node.relation], end - HEAD, level - SMALL * LINE - 2, SMALL, "label")
     # A JSON list, for an id may hold anything.
+    triples = _escaped(json.dumps(list(node.triples)))
+    return f'<g class="edge" data-triples="{triples}">{_tip(node.said)}{line}{head}{label}</g>'
+
+
+def _node(node: Node) -> str:
+    size, _, _ = _type(node)
+    style = ["node", node.kind, *["start"] * node.start, *["answer"] * node.answer]
     return (
-        f'<g class="edge" data-triples="{_escaped(json.dumps(list(edge.triples)))}">{_tip(edge.more)}{drawn}{head}</g>'
+        f'<g class="{" ".join(style)}">{_tip(node.tip)}<rect x="{node.x:.1f}" y="{node.y:.1f}" width="{node.w:.1f}" '
+        f'height="{node.h:.1f}" rx="{2 if node.kind == "passage" else 7}"/>'
+        f"{_text(node.lines, node.x + PAD, node.y + PAD - 2, size)}</g>"
     )
-
-
-def _label(edge: PictureEdge) -> str:
-    (left, y), (right, _) = edge.points[-2:]
-    wide = width(edge.label, LABEL_SIZE)
-    # Beside the node that the edge reaches, with room for an arrow's head.
-    middle = max(left + wide / 2, right - wide / 2 - 15)
-    return (
-        f'<g class="label">{_tip(edge.more)}<rect x="{middle - wide / 2 - 3:.1f}" y="{y - 8:.1f}" width="{wide + 6:.1f}" '
-        f'height="15" rx="4"/>{_text([edge.label], middle, y - LABEL_SIZE * LINE / 2, LABEL_SIZE)}</g>'
-    )
-
-
-def _node(node: PictureNode) -> str:
-    note = node.kind == "passage"
-    size = LABEL_SIZE if note else NODE_SIZE
-    style = ["node", node.kind, *(["start"] if node.start else []), *(["answer"] if node.answer else [])]
-    top = node.y + (node.h - len(node.lines) * size * LINE) / 2
-    text = _text(node.lines, node.x + (PAD if note else node.w / 2), top, size)
-    radius = node.h / 2 if node.kind == "literal" else 2 if note else 7
-    return f'<g class="{" ".join(style)}">{_tip(node.more or node.label)}{_rect(node, radius)}{text}</g>'
-
-
-def _rect(place: Area, radius: float) -> str:
-    return f'<rect x="{place.x:.1f}" y="{place.y:.1f}" width="{place.w:.1f}" height="{place.h:.1f}" rx="{radius:.1f}"/>'
 
 
 def _text(lines: Sequence[str], x: float, top: float, size: float, style: str = "") -> str:
@@ -173,3 +187,26 @@ def _tip(text: str) -> str:
 
 def _escaped(text: str) -> str:
     return html.escape(plain(text), quote=True)
+
+
+def plain(text: str) -> str:
+    """The text on one line without anything that steers a terminal, a browser or the direction of writing."""
+    return one_line(_ILLEGAL.sub("", text))
+
+
+def width(text: str, size: float) -> float:
+    """About how wide a text is at most in a common sans-serif font, in the unit of `size`."""
+    return size * sum(map(_advance, text))
+
+
+def _advance(character: str) -> float:
+    if unicodedata.category(character) in {"Mn", "Me", "Cf"}:
+        return 0.0
+    if unicodedata.east_asian_width(character) in {"W", "F"}:
+        return 1.0
+    return 0.78 if character.isupper() or character in "mw%@&—" else 0.36 if character in "iljft.,:;'|!() " else 0.64
+
+
+def wrap(text: str, letters: int, most: int) -> list[str]:
+    """A text in at most `most` lines of so many letters, broken at spaces where there are any; the last one is cut."""
+    return textwrap.wrap(plain(text), letters, max_lines=most, placeholder="…") or [""]
