@@ -7,21 +7,25 @@ import asyncio
 import sys
 import time
 import warnings
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import (
+    add_concurrency,
     add_kb,
     add_method,
     add_model,
     add_workers,
-    check_concurrency,
+    check_numbers,
     configured,
     model_name,
     open_models,
+    prices_of,
 )
-from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.cli.show import LineProgress, leaving_at_once
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.tools.addresses import redacted
@@ -29,9 +33,6 @@ from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
     from thinkgraph.eval.batch import Asker
-    from thinkgraph.eval.record import RecordFile
-
-_MAX_CONCURRENCY = 1024
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -46,9 +47,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_method(parser)
     add_model(parser)
     add_kb(parser)
-    parser.add_argument("--concurrency", type=int, default=8, metavar="C", help="questions at a time (default 8)")
+    add_concurrency(parser, 8)
     add_workers(parser)
-    parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
     parser.add_argument("--url", metavar="URL", help="ask a LangGraph server that serves these graphs instead")
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")
     parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
@@ -56,6 +56,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
+    from thinkgraph.eval.batch import finished, read_items, run_batch
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import find_method
     from thinkgraph.state.settings import resolve_settings
@@ -65,7 +66,7 @@ def run(args: argparse.Namespace) -> int:
         raise UsageError(f"there is no file {source}")
     if source.resolve() == out.resolve():
         raise UsageError("--out must be another file than the questions'")
-    check_concurrency(args, _MAX_CONCURRENCY)
+    check_numbers(args)
     if args.url is not None and not args.url.startswith(("http://", "https://")):
         raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
     if args.url and args.workers > 1:
@@ -84,83 +85,55 @@ def run(args: argparse.Namespace) -> int:
     }
     began = time.monotonic()
     kept = f"interrupted; what was answered is in {out}: the same command goes on from there"
-    with RecordFile(out, plan) as file, leaving_at_once(kept):
-        answered, failed, before = (
-            _on_server(args, file, source, settings) if args.url else _here(args, file, source, settings)
-        )
-    again = f", {before} answered before" if before else ""
+    with RecordFile(out, plan) as file, leaving_at_once(kept), LineProgress(sys.stderr) as progress:
+        done = finished(file)
+
+        async def work() -> tuple[int, int]:
+            async with _asker(args, settings) as ask:
+                return await run_batch(
+                    read_items(source),
+                    ask,
+                    file.keep,
+                    done=done,
+                    concurrency=max(args.concurrency, args.workers),
+                    progress=no_progress if args.quiet else progress,
+                )
+
+        answered, failed = asyncio.run(work())
+    again = f", {len(done)} answered before" if done else ""
     sys.stderr.write(f"{answered} answered, {failed} failed{again} in {time.monotonic() - began:.0f} s: {out}\n")
     return 1 if failed else 0
 
 
-def _on_server(
-    args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]
-) -> tuple[int, int, int]:
-    from thinkgraph.eval.batch import server_asker
-
-    # The SDK's client warns of every connection it makes again; what fails in the end stands beside the answers.
-    warnings.filterwarnings("ignore", "Request failed, attempting reconnect")
-
-    async def work() -> tuple[int, int, int]:
-        return await _ask_all(args, file, source, server_asker(args.url, args.assistant or args.method, settings))
-
-    return asyncio.run(work())
-
-
-def _here(args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]) -> tuple[int, int, int]:
-    from thinkgraph.eval.batch import local_asker
+@asynccontextmanager
+async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIterator[Asker]:
+    """What answers a question: a server, several processes, or a graph in this one."""
+    from thinkgraph.eval.batch import local_asker, server_asker
+    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.graphs.build import build
     from thinkgraph.tools.knowledge import Knowledge
 
-    if args.workers > 1:
-        return asyncio.run(_with_workers(args, file, source, settings))
-    with Knowledge.open(args.kb, text=args.text) as knowledge:
-        models = open_models(args, knowledge, args.rate)
-
-        async def work() -> tuple[int, int, int]:
-            async with local_asker(models, knowledge, {args.method: settings}, prompts=args.prompts) as ask:
-                return await _ask_all(args, file, source, partial(ask, args.method))
-
-        return asyncio.run(work())
-
-
-async def _with_workers(
-    args: argparse.Namespace, file: RecordFile, source: Path, settings: dict[str, Any]
-) -> tuple[int, int, int]:
-    from thinkgraph.eval.workers import Work, workers
-    from thinkgraph.models.prices import load_prices
-
-    work = Work(
-        kb=args.kb,
-        text=args.text,
-        methods={args.method: settings},
-        model=model_name(args.model if isinstance(args.model, str) else None),
-        prices=load_prices(args.prices) if args.prices else None,
-        prompts=args.prompts,
-        rate=args.rate,
-    )
-    async with workers(work, args.workers) as ask:
-        return await _ask_all(args, file, source, partial(ask, args.method))
-
-
-async def _ask_all(args: argparse.Namespace, file: RecordFile, source: Path, ask: Asker) -> tuple[int, int, int]:
-    from thinkgraph.eval.batch import finished, read_items, run_batch
-
-    done = finished(file)
-    answered, failed = await run_batch(
-        read_items(source),
-        ask,
-        file.keep,
-        done=done,
-        concurrency=max(args.concurrency, args.workers),
-        progress=no_progress if args.quiet else _progress,
-    )
-    return answered, failed, len(done)
-
-
-def _progress(stage: str, done: int, total: int | None) -> None:
-    del total
-    if sys.stderr.isatty():
-        sys.stderr.write(f"\r{done:,} {stage} ")
-        sys.stderr.flush()
-    elif done % 100 == 0:
-        sys.stderr.write(f"{done:,} {stage}\n")
+    if args.url:
+        # The SDK's client warns of every connection it makes again; what fails in the end stands beside the answers.
+        warnings.filterwarnings("ignore", "Request failed, attempting reconnect")
+        yield server_asker(args.url, args.assistant or args.method, settings)
+    elif args.workers > 1:
+        work = Work(
+            kb=args.kb,
+            text=args.text,
+            methods={args.method: settings},
+            model=model_name(args.model if isinstance(args.model, str) else None),
+            prices=prices_of(args.prices),
+            prompts=args.prompts,
+            rate=args.rate,
+        )
+        async with Workers(work, args.workers) as workers:
+            yield partial(workers.ask, args.method)
+    else:
+        with Knowledge.open(args.kb, text=args.text) as knowledge:
+            models = open_models(args, knowledge, args.rate)
+            graph = build(args.method, knowledge=knowledge, model=models, settings=settings, prompts=args.prompts)
+            try:
+                yield local_asker(graph)
+            finally:
+                await models.aclose()

@@ -6,9 +6,8 @@ import argparse
 import logging
 import sys
 
-from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models
+from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models, settings_by_method
 from thinkgraph.cli.show import leaving_at_once
-from thinkgraph.config import parse_settings
 from thinkgraph.graphs.registry import NAMES
 
 
@@ -34,16 +33,15 @@ def run(args: argparse.Namespace) -> int:
     check_installed()
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph mcp: %(levelname)s %(message)s")
 
-    from thinkgraph.integrations.mcp.tools import Tools, shared_out
+    from thinkgraph.integrations.mcp.tools import Tools
     from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    given = args.method
+    named = None if args.method is None else [name.strip() for name in args.method.split(",")]
     config = configured(args)
-    chosen = methods(given, config.get("method"))
-    flags = shared_out(chosen, parse_settings(args.set))
-    fixed = {name: {**config.settings(name), **flags[name]} for name in chosen}
+    chosen = list(dict.fromkeys(named or [config.get("method"), *NAMES]))
+    fixed = settings_by_method(args, config, chosen)
     PromptLibrary(args.prompts)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = open_models(args, knowledge)
@@ -52,10 +50,3 @@ def run(args: argparse.Namespace) -> int:
         with leaving_at_once("interrupted"):
             serve(Tools(knowledge, models, fixed, args.prompts))
     return 0
-
-
-def methods(given: str | None, default: str) -> list[str]:
-    """The methods of --method, the default first; without it all of them."""
-    if given is None:
-        return list(dict.fromkeys((default, *NAMES)))
-    return list(dict.fromkeys(name.strip() for name in given.split(",")))

@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.registry import NAMES
 
 if TYPE_CHECKING:
     from thinkgraph.config import Config
+    from thinkgraph.eval.datasets import Style
+    from thinkgraph.models.prices import Prices
     from thinkgraph.models.roles import Models
     from thinkgraph.tools.knowledge import Knowledge
 
 MAX_WORKERS = 64
+MAX_CONCURRENCY = 1024
 
 _CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model"
 
@@ -22,19 +25,46 @@ _CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model
 def add_model(parser: argparse._ActionsContainer, *, default: str = _CONFIGURED) -> None:
     """--model, --prices and --prompts; `default` says what holds where no model is given."""
     parser.add_argument("--model", metavar="M", help=f"provider:name (openai:… honours OPENAI_BASE_URL); {default}")
-    parser.add_argument(
-        "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
-    )
+    add_prices(parser)
     parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
 
 
-def add_bench_model(parser: argparse.ArgumentParser) -> None:
-    """--model, which may be a perfect chooser."""
+def add_prices(parser: argparse._ActionsContainer) -> None:
+    """--prices."""
+    parser.add_argument(
+        "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
+    )
+
+
+def add_bench(parser: argparse.ArgumentParser) -> None:
+    """Flags of commands that measure: what answers over what, how many questions, and how fast."""
+    add_kb(parser)
     parser.add_argument(
         "--model",
         metavar="M",
         help="provider:name, offline, perfect (it knows the gold path) or perfect:0.1 (and is wrong in 10%% of its "
         f"choices); {_CONFIGURED}",
+    )
+    parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
+    add_concurrency(parser, 1)
+    parser.add_argument(
+        "--gold-entities",
+        choices=("yes", "no"),
+        default="no",
+        help="start from the topic entities that the data gives instead of linking them (default no)",
+    )
+    parser.add_argument(
+        "--seed", type=int, default=0, metavar="S", help="of samples, wrong choices and intervals (default 0)"
+    )
+
+
+def add_concurrency(parser: argparse.ArgumentParser, default: int) -> None:
+    """--concurrency and --rate."""
+    parser.add_argument(
+        "--concurrency", type=int, default=default, metavar="C", help=f"questions at a time (default {default})"
+    )
+    parser.add_argument(
+        "--rate", type=float, metavar="R", help="at most R requests to models a second, over all questions"
     )
 
 
@@ -68,10 +98,10 @@ def add_method(parser: argparse.ArgumentParser) -> None:
     add_set(parser, "a setting of the method, for example width=5")
 
 
-def add_methods(parser: argparse.ArgumentParser, default: Sequence[str], *, shown: str = "") -> None:
-    """--methods and --set for several methods; `shown` describes the default."""
+def add_methods(parser: argparse.ArgumentParser, default: Sequence[str]) -> None:
+    """--methods and --set for several methods."""
     parser.add_argument(
-        "--methods", metavar="NAME[,NAME]", default=",".join(default), help=f"default {shown or ','.join(default)}"
+        "--methods", metavar="NAME[,NAME]", default=",".join(default), help=f"default {','.join(default)}"
     )
     add_set(parser, "a setting of all methods that have it (width=5), or of one (tog2.width=5)")
 
@@ -102,7 +132,7 @@ def add_output(parser: argparse.ArgumentParser) -> None:
 
 
 def configured(args: argparse.Namespace) -> Config:
-    """Fill in from environment and file what no flag gave (see thinkgraph.config); settings are left to `settings_of`.
+    """Fill in what no flag gave from the environment and the file (see thinkgraph.config), except settings.
 
     Raises:
         UsageError: the environment or the file is malformed.
@@ -146,15 +176,54 @@ def method_names(given: str) -> list[str]:
     return names
 
 
-def check_concurrency(args: argparse.Namespace, most: int) -> None:
-    """Refuse a --concurrency above `most` and a --workers above 64.
+def check_numbers(args: argparse.Namespace) -> None:
+    """Check --limit, --concurrency, --workers and --rate, where a command has them.
 
     Raises:
         UsageError: one of them is out of range.
     """
-    for name, limit in (("concurrency", most), ("workers", MAX_WORKERS)):
-        if not 1 <= getattr(args, name) <= limit:
-            raise UsageError(f"--{name} must be from 1 to {limit}")
+    if getattr(args, "limit", None) is not None and args.limit < 1:
+        raise UsageError("--limit must be at least 1")
+    for name, most in (("concurrency", MAX_CONCURRENCY), ("workers", MAX_WORKERS)):
+        if not 1 <= getattr(args, name, 1) <= most:
+            raise UsageError(f"--{name} must be from 1 to {most}")
+    if args.rate is not None and not 0 < args.rate < float("inf"):
+        raise UsageError("--rate must be a number of requests a second above 0")
+
+
+def settings_by_method(
+    args: argparse.Namespace, config: Config, methods: Sequence[str], *, style: Style = "question"
+) -> dict[str, dict[str, Any]]:
+    """The settings of several methods: the configuration's, then those of --set and --seed.
+
+    Raises:
+        UsageError: no such method, or a setting that none has.
+        SettingsError: a value out of range.
+    """
+    from thinkgraph.config import parse_settings
+    from thinkgraph.eval import bench_setup
+    from thinkgraph.graphs.registry import find_method
+    from thinkgraph.state.settings import resolve_settings
+
+    schemas = {name: find_method(name).settings for name in methods}
+    flags = bench_setup.settings_by_method(methods, parse_settings(args.set), style=style)
+    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
+    for name, schema in schemas.items():
+        if getattr(args, "seed", 0) and "seed" in schema.model_fields:
+            settings[name].setdefault("seed", args.seed)
+        resolve_settings(schema, settings[name])
+    return settings
+
+
+def prices_of(path: str | None) -> Prices | None:
+    """The price table of --prices.
+
+    Raises:
+        UsageError: it cannot be read or is malformed.
+    """
+    from thinkgraph.models.prices import load_prices
+
+    return load_prices(path) if path else None
 
 
 def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | None = None) -> Models:
@@ -165,8 +234,7 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     """
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.client import rate_limiter
-    from thinkgraph.models.prices import load_prices
     from thinkgraph.models.roles import Models
 
-    prices = load_prices(args.prices) if args.prices else None
-    return Models(args.model, offline=offline_model(knowledge), prices=prices, rate_limiter=rate_limiter(rate))
+    offline = offline_model(knowledge)
+    return Models(args.model, offline=offline, prices=prices_of(args.prices), rate_limiter=rate_limiter(rate))

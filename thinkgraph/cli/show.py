@@ -11,8 +11,10 @@ import signal
 import sys
 import textwrap
 import threading
+import time
 from collections.abc import Callable, Iterator, Sequence
 from types import FrameType
+from typing import TextIO
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, TraceLine
@@ -23,6 +25,8 @@ INTERRUPTED = 130
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters that JSON leaves as they are. They stand inside strings only."""
 
+_REDRAW_SECONDS = 0.2
+_LINE_SECONDS = 10.0
 _NAMES = 6
 """Most labels shown in one progress line."""
 
@@ -163,6 +167,48 @@ def render_answer(answer: Answer) -> str:
         f"answered  by {one_line(answer['model'])} with {answer['method']} in {_count(answer['rounds'], 'round')}"
     )
     return "\n".join(out)
+
+
+class LineProgress(contextlib.AbstractContextManager["LineProgress"]):
+    """Shows the advance of long work: one line that changes on a terminal, a line now and then elsewhere.
+
+    A `Progress` (thinkgraph/tools/progress.py).
+    """
+
+    def __init__(self, out: TextIO) -> None:
+        self._out = out
+        self._terminal = out.isatty()
+        self._stage = ""
+        # Where lines stay, as in a log, what is done within seconds is not worth one.
+        self._last = 0.0 if self._terminal else time.monotonic()
+        self._width = 0
+
+    def __call__(self, stage: str, done: int, total: int | None) -> None:
+        """Show `done` of `total`; calls that follow within a moment show nothing."""
+        now = time.monotonic()
+        finished = total is not None and done >= total
+        pause = _REDRAW_SECONDS if self._terminal else _LINE_SECONDS
+        at_once = self._terminal and (finished or stage != self._stage)
+        if not at_once and now - self._last < pause:
+            return
+        self._stage, self._last = stage, now
+        line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")
+        if self._terminal:
+            self._out.write(f"\r{line:<{self._width}}")
+            self._width = len(line)
+        else:
+            self._out.write(f"{line}\n")
+        self._out.flush()
+
+    def __exit__(self, *_error: object) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Clear the changing line."""
+        if self._terminal and self._width:
+            self._out.write("\r" + " " * self._width + "\r")
+            self._out.flush()
+            self._width = 0
 
 
 @contextlib.contextmanager

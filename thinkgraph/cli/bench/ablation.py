@@ -9,7 +9,8 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_bench_model, add_kb, configured, model_name
+from thinkgraph.cli.bench.command import make_folder
+from thinkgraph.cli.options import add_bench, add_set, check_numbers, configured, model_name
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
@@ -21,39 +22,20 @@ if TYPE_CHECKING:
     from thinkgraph.eval.reports.results import ReportRow
     from thinkgraph.tools.knowledge import Knowledge
 
-MAX_CONCURRENCY = 512
-
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ablation`."""
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one, for example tog2-table6 (see --list)")
     parser.add_argument("--list", action="store_true", help="name them all")
     parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
-    add_kb(parser)
-    add_bench_model(parser)
-    parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
-    parser.add_argument(
-        "--set",
-        action="append",
-        default=[],
-        metavar="NAME=VALUE",
-        help="a setting of all cells that have it and do not set it (preset=paper); may be repeated",
-    )
+    add_bench(parser)
+    add_set(parser, "a setting of all cells that have it and do not set it (preset=paper)")
     parser.add_argument(
         "--g2t", metavar="MODEL", help="graph-to-text model for the cells that need one, name or folder"
     )
     parser.add_argument(
         "--leave-out", action="append", default=[], metavar="ROW", help="leave out a row or a column; may be repeated"
     )
-    parser.add_argument("--concurrency", type=int, default=1, metavar="C", help="questions at a time (default 1)")
-    parser.add_argument("--rate", type=float, metavar="R", help="at most R requests to models a second")
-    parser.add_argument(
-        "--gold-entities",
-        choices=("yes", "no"),
-        default="no",
-        help="start from the topic entities that the data gives instead of linking them (default no)",
-    )
-    parser.add_argument("--seed", type=int, default=0, metavar="S", help="of samples and wrong choices (default 0)")
     parser.add_argument(
         "--out", metavar="DIR", help="keep the answers there, a file for each setting; the same command goes on"
     )
@@ -68,12 +50,14 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:
-        return _list()
+        names = ablations.ABLATIONS.items()
+        write_line("\n".join(f"{name:16} {table.source:20} {table.title}" for name, table in names))
+        return 0
     if not args.name:
         raise UsageError("which ablation? 'thinkgraph ablation --list' names them")
     configured(args)
     table = ablations.ablation(args.name)
-    _check(args)
+    check_numbers(args)
     dataset, questions = read_dataset(args.data)
     questions = bench_setup.spread(questions, args.limit)
     settings = {**({"task": dataset.style} if dataset.style != "question" else {}), **parse_settings(args.set)}
@@ -84,7 +68,7 @@ def run(args: argparse.Namespace) -> int:
         sys.stderr.write("the cells with graph-to-text are left out: they need --g2t MODEL\n")
     folder = Path(args.out).expanduser() if args.out else None
     if folder:
-        _make(folder)
+        make_folder(folder)
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
         rows, blank = _measured(args, cells, named(questions, knowledge.graph), knowledge, folder)
@@ -137,9 +121,8 @@ def _measured(
             concurrency=args.concurrency,
             rate_limiter=rate_limiter(args.rate),
         )
-        record = bench.plan_record(
-            plan, model=name, seed=args.seed, gold_entities=given, data=bench_setup.data_name(args.data)
-        )
+        data = bench_setup.data_name(args.data)
+        record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=given, data=data)
         with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
             done = bench.kept_results(file) if file else []
             try:
@@ -153,27 +136,3 @@ def _measured(
                 continue
         rows[key] = next(row for row in table(results, seed=args.seed) if row["type"] == "all")
     return rows, blank
-
-
-def _list() -> int:
-    from thinkgraph.eval.ablations import ABLATIONS
-
-    for name, table in ABLATIONS.items():
-        write_line(f"{name:16} {table.source:20} {table.title}")
-    return 0
-
-
-def _check(args: argparse.Namespace) -> None:
-    if args.limit is not None and args.limit < 1:
-        raise UsageError("--limit must be at least 1")
-    if not 1 <= args.concurrency <= MAX_CONCURRENCY:
-        raise UsageError(f"--concurrency must be from 1 to {MAX_CONCURRENCY}")
-    if args.rate is not None and not 0 < args.rate < float("inf"):
-        raise UsageError("--rate must be a number of requests a second above 0")
-
-
-def _make(folder: Path) -> None:
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None

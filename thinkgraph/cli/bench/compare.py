@@ -9,9 +9,16 @@ import sys
 import textwrap
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import add_kb, add_methods, add_model, configured, method_names, open_models
+from thinkgraph.cli.options import (
+    add_kb,
+    add_methods,
+    add_model,
+    configured,
+    method_names,
+    open_models,
+    settings_by_method,
+)
 from thinkgraph.cli.show import write_json, write_line
-from thinkgraph.config import parse_settings
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.prompts.lines import one_line
@@ -27,7 +34,7 @@ _PATHS = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `compare`."""
     parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
-    add_methods(parser, NAMES, shown=f"all of them ({', '.join(NAMES)})")
+    add_methods(parser, NAMES)
     add_model(parser)
     add_kb(parser)
     parser.add_argument("--json", action="store_true", help='print {"method": answer or {"error": …}} instead')
@@ -36,23 +43,15 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask every method."""
     from thinkgraph.cli.ask import read_question
-    from thinkgraph.eval.bench_setup import settings_by_method
-    from thinkgraph.graphs.registry import find_method
-    from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
     question = read_question(args.question)
     methods = method_names(args.methods)
-    chosen = {name: find_method(name) for name in methods}
-    config = configured(args)
-    flags = settings_by_method(methods, parse_settings(args.set))
-    settings = {name: {**config.settings(name), **flags[name]} for name in methods}
-    for name, found in chosen.items():
-        resolve_settings(found.settings, settings[name])
+    settings = settings_by_method(args, configured(args), methods)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = open_models(args, knowledge)
         sys.stderr.write(f"{len(methods)} methods with model {models.default} over {knowledge.name}\n")
-        answers = asyncio.run(_all(question, methods, settings, knowledge, models, args.prompts))
+        answers = asyncio.run(_all(question, settings, knowledge, models, args.prompts))
     if args.json:
         write_json({name: {"error": str(a)} if isinstance(a, ThinkGraphError) else a for name, a in answers.items()})
     else:
@@ -62,7 +61,6 @@ def run(args: argparse.Namespace) -> int:
 
 async def _all(
     question: str,
-    methods: list[str],
     settings: dict[str, dict[str, Any]],
     knowledge: Knowledge,
     models: Models,
@@ -80,10 +78,10 @@ async def _all(
         return answer
 
     try:
-        found = await asyncio.gather(*(one(name) for name in methods))
+        found = await asyncio.gather(*(one(name) for name in settings))
     finally:
         await models.aclose()
-    return dict(zip(methods, found, strict=True))
+    return dict(zip(settings, found, strict=True))
 
 
 def _table(answers: dict[str, Answer | ThinkGraphError]) -> str:

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_model, add_set, model_name
+from thinkgraph.cli.options import add_model, add_set, model_name, prices_of
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
@@ -165,7 +165,6 @@ def _guarded(work: Callable[[], DocumentsReport]) -> DocumentsReport:
 def _extractor(args: argparse.Namespace) -> ExtractionModel:
     from thinkgraph.ingest.documents.build import ExtractionModel
     from thinkgraph.ingest.documents.extraction import ExtractSettings
-    from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
 
     name = model_name(args.model)
@@ -174,7 +173,7 @@ def _extractor(args: argparse.Namespace) -> ExtractionModel:
         model=name,
         settings=resolve_settings(ExtractSettings, parse_settings(args.set)),
         prompts=args.prompts,
-        prices=load_prices(args.prices) if args.prices else None,
+        prices=prices_of(args.prices),
     )
 
 

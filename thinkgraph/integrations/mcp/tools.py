@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any, cast
 
@@ -142,19 +142,3 @@ def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
         if fault["type"] == "missing":
             raise UsageError(f"{name} needs '{place}'; known: {known}") from None
         raise UsageError(f"{name}: '{place}': {one_line(str(fault['msg']))} (given: {fault['input']!r:.80})") from None
-
-
-def shared_out(methods: Sequence[str], settings: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
-    """The fixed settings by method: `name` for every method that has it, `method.name` for one.
-
-    Raises:
-        UsageError: no such method, or a setting that none has.
-        SettingsError: a value out of range.
-    """
-    from thinkgraph.eval.bench_setup import settings_by_method
-
-    found = {name: find_method(name) for name in methods}
-    shared = settings_by_method(list(found), settings)
-    for name, chosen in found.items():
-        resolve_settings(chosen.settings, shared[name])
-    return shared
