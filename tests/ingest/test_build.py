@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 
 from thinkgraph.cli.kb import command as kb
+from thinkgraph.cli.show import LineProgress
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest import build as build_module
 from thinkgraph.ingest import passages as passages_module
@@ -474,7 +475,7 @@ def test_progress_on_a_terminal(capsys):
             pass
 
     out = Terminal()
-    progress = kb.LineProgress(out)
+    progress = LineProgress(out)
     for i in range(1000):
         progress("triples", i, None)
     progress("text", 5, 5)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -14,21 +14,13 @@ from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from thinkgraph.ingest.build import BuildReport
     from thinkgraph.ingest.documents.build import DocumentsReport, ExtractionModel
     from thinkgraph.tools.progress import Progress
 
 _INTERRUPTED = "interrupted; the same command goes on where it stopped"
-_ONLY_DOCUMENTS = (
-    "extract",
-    "model",
-    "prices",
-    "prompts",
-    "set",
-    "relations",
-    "entity_types",
-    "passage_size",
-    "encoding",
-)
+_ONLY_MODEL = ("model", "prices", "prompts", "set", "relations")
+_ONLY_DOCUMENTS = ("extract", *_ONLY_MODEL, "entity_types", "passage_size", "encoding")
 _NEVER_DOCUMENTS = ("triples", "passages", "aliases", "entities", "literal", "no_literals")
 
 
@@ -98,24 +90,21 @@ def check(args: argparse.Namespace) -> None:
         UsageError: flags of two ways of building a knowledge base.
     """
     if args.documents:
-        if wrong := next((name for name in _NEVER_DOCUMENTS if getattr(args, name)), None):
-            raise UsageError(
-                f"--{wrong.replace('_', '-')} and --documents do not go together: one graph is given, one is made"
-            )
-        if args.extract in {None, "cooccurrence"} and (
-            wrong := _given(args, "model", "prices", "prompts", "set", "relations")
-        ):
+        if wrong := _given(args, _NEVER_DOCUMENTS):
+            raise UsageError(f"--{wrong} and --documents do not go together: one graph is given, one is made")
+        if args.extract in {None, "cooccurrence"} and (wrong := _given(args, _ONLY_MODEL)):
             raise UsageError(f"--{wrong} is for extraction by a model: add --extract llm (or both)")
-    elif wrong := _given(args, *_ONLY_DOCUMENTS):
+    elif wrong := _given(args, _ONLY_DOCUMENTS):
         raise UsageError(f"--{wrong} is for documents: name them with --documents")
 
 
-def _given(args: argparse.Namespace, *names: str) -> str:
+def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
+    """The first of the flags that was given, as it is written; empty if none was."""
     return next((name.replace("_", "-") for name in names if getattr(args, name)), "")
 
 
-def build(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
-    """`kb build --documents`."""
+def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
+    """`kb build --documents`: its report, and what became of the documents."""
     from thinkgraph.ingest.documents.build import DocumentOptions, build_documents
 
     options = DocumentOptions(
@@ -126,8 +115,8 @@ def build(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
         **({"size": args.passage_size} if args.passage_size is not None else {}),
     )
     extractor = _extractor(args) if options.extract != "cooccurrence" else None
-    return _guarded(
-        lambda: build_documents(
+    with leaving_at_once(_INTERRUPTED):
+        report = build_documents(
             args.folder,
             args.documents,
             options=options,
@@ -138,28 +127,27 @@ def build(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
             replace=args.replace,
             progress=progress,
         )
-    )
+    return report.build, _summary(report)
 
 
-def update(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
+def update(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
     """`kb update`."""
     from thinkgraph.ingest.documents.build import update_documents
 
     # A model in the environment alone asks nothing: only one that is named now.
     extractor = _extractor(args) if args.model else None
-    return _guarded(lambda: update_documents(args.folder, args.documents, extractor=extractor, progress=progress))
+    with leaving_at_once(_INTERRUPTED):
+        report = update_documents(args.folder, args.documents, extractor=extractor, progress=progress)
+    return report.build, _summary(report)
 
 
-def remove(args: argparse.Namespace, progress: Progress) -> DocumentsReport:
+def remove(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
     """`kb remove`."""
     from thinkgraph.ingest.documents.build import remove_documents
 
-    return _guarded(lambda: remove_documents(args.folder, args.document, progress=progress))
-
-
-def _guarded(work: Callable[[], DocumentsReport]) -> DocumentsReport:
     with leaving_at_once(_INTERRUPTED):
-        return work()
+        report = remove_documents(args.folder, args.document, progress=progress)
+    return report.build, _summary(report)
 
 
 def _extractor(args: argparse.Namespace) -> ExtractionModel:
@@ -190,43 +178,36 @@ def _relations(path: Path) -> tuple[str, ...]:
     return found
 
 
-def summary(report: DocumentsReport) -> Iterator[str]:
+def _summary(report: DocumentsReport) -> list[str]:
     """What became of the documents, in lines."""
-    documents, changes = report.documents, report.changes
-    what = ", ".join(
-        f"{changes[kind]:,} {kind}" for kind in ("added", "changed", "removed", "unchanged") if changes.get(kind)
-    )
-    yield f"{_many(documents['documents'], 'document')} in {_many(report.counts['passages'], 'passage')} ({what})"
+    documents, counts = report.documents, report.counts
+    kinds = ("added", "changed", "removed", "unchanged")
+    what = ", ".join(f"{report.changes[kind]:,} {kind}" for kind in kinds if report.changes.get(kind))
+    lines = [f"{_many(documents['documents'], 'document')} in {_many(counts['passages'], 'passage')} ({what})"]
     if documents["copies"]:
-        yield f"{_many(documents['copies'], 'document')} left out: another one has the same words"
+        lines.append(f"{_many(documents['copies'], 'document')} left out: another one has the same words")
     if documents["failed"]:
-        yield (
-            f"{_many(documents['failed'], 'document')} failed; the same command tries again what failed "
-            "(kb info --documents lists it)"
-        )
-    merged = report.counts.get("merged names", 0)
-    yield f"{_many(merged, 'name')} taken for others (resolution.jsonl in the folder says which, and why)"
-    yield from _usage(report)
+        again = "the same command tries again what failed (kb info --documents lists it)"
+        lines.append(f"{_many(documents['failed'], 'document')} failed; {again}")
+    merged = _many(counts.get("merged names", 0), "name")
+    lines.append(f"{merged} taken for others (resolution.jsonl in the folder says which, and why)")
+    if (usage := report.usage) is None:
+        return lines
+    cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
+    replayed = f"; {usage.replayed:,} replies were there already" if usage.replayed else ""
+    tokens = f"{usage.input_tokens:,} tokens in, {usage.output_tokens:,} out"
+    lines.append(f"{usage.calls:,} model calls to {usage.model}, {tokens}{cost}{replayed}")
+    dropped = [
+        f"{n:,} {kind.partition(': ')[2]}"
+        for kind, n in sorted(counts.items())
+        if kind.startswith("statements dropped: ")
+    ]
+    left = f"; dropped: {', '.join(dropped)}" if dropped else ""
+    lines.append(f"{counts.get('statements', 0):,} statements{left}")
+    if usage.failed:
+        lines.append(f"{usage.failed:,} passages without a usable reply, the first: {usage.first_problem}")
+    return lines
 
 
 def _many(count: int, noun: str) -> str:
     return f"{count:,} {noun}{'s' * (count != 1)}"
-
-
-def _usage(report: DocumentsReport) -> Iterator[str]:
-    usage = report.usage
-    if usage is None:
-        return
-    cost = "" if usage.cost is None else f", ${usage.cost:.4f}"
-    replayed = f"; {usage.replayed:,} replies were there already" if usage.replayed else ""
-    yield (
-        f"{usage.calls:,} model calls to {usage.model}, {usage.input_tokens:,} tokens in, "
-        f"{usage.output_tokens:,} out{cost}{replayed}"
-    )
-    dropped = {
-        kind.partition(": ")[2]: n for kind, n in sorted(report.counts.items()) if kind.startswith("statements dropped")
-    }
-    left = f"; dropped: {', '.join(f'{n:,} {kind}' for kind, n in dropped.items())}" if dropped else ""
-    yield f"{report.counts.get('statements', 0):,} statements{left}"
-    if usage.failed:
-        yield f"{usage.failed:,} passages without a usable reply, the first: {usage.first_problem}"
