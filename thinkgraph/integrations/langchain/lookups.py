@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any, ClassVar, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
-from typing_extensions import override
 
 from thinkgraph.integrations.langchain.shared import quoted, shortened
 from thinkgraph.prompts.lines import passage_line
@@ -39,6 +38,8 @@ class Arguments(BaseModel):
 class LookUp(Arguments):
     """Arguments of a look-up, which they can make."""
 
+    name: ClassVar[str]
+    """The tool's, and that of its function in `tools.lookups`, which takes the same arguments."""
     reads_passages: ClassVar[bool] = False
 
     def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
@@ -49,12 +50,14 @@ class LookUp(Arguments):
             KnowledgeError: no such entity, or no such relation at it.
             StoreError: the store fails.
         """
-        raise NotImplementedError
+        found: Mapping[str, Any] = getattr(lookups, self.name)(knowledge, **self.model_dump())
+        return found
 
 
 class FindEntities(LookUp):
     """`find_entities`."""
 
+    name = "find_entities"
     about = (
         "Find the entities of the knowledge graph that a name or a whole text may mean. Start here: the other tools take the "
         "ids that this one gives. Namesakes are told apart by their descriptions."
@@ -62,26 +65,20 @@ class FindEntities(LookUp):
     text: str = Field(max_length=_LONGEST, description="A name, or a text that mentions entities.")
     limit: int = Field(10, ge=1, le=lookups.MAX_LIMIT, description="Most entities.")
 
-    @override
-    def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
-        return lookups.find_entities(knowledge, self.text, limit=self.limit)
-
 
 class RelationsOf(LookUp):
     """`relations_of`."""
 
+    name = "relations_of"
     about = "List the relations of an entity, in both directions, with the number of triples behind each."
     entity: str = _ENTITY
     limit: int = Field(100, ge=1, le=lookups.MAX_LIMIT, description="Most relations.")
-
-    @override
-    def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
-        return lookups.relations_of(knowledge, self.entity, limit=self.limit)
 
 
 class NeighboursOf(LookUp):
     """`neighbours`."""
 
+    name = "neighbours"
     about = (
         "List the triples of an entity: along one relation, or all that touch it; with the ids of what they lead to."
     )
@@ -94,14 +91,11 @@ class NeighboursOf(LookUp):
     )
     limit: int = Field(_SOME, ge=1, le=lookups.MAX_LIMIT, description="Most triples; of more, a fixed sample.")
 
-    @override
-    def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
-        return lookups.neighbours(knowledge, self.entity, self.relation, direction=self.direction, limit=self.limit)
-
 
 class PassagesOf(LookUp):
     """`passages_of`."""
 
+    name = "passages_of"
     about = "Find the passages about some entities that are nearest to a query."
     reads_passages = True
     entities: list[str] = Field(
@@ -110,30 +104,19 @@ class PassagesOf(LookUp):
     query: str = _QUERY
     limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT, description="Most passages.")
 
-    @override
-    def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
-        return lookups.passages_of(knowledge, self.entities, self.query, limit=self.limit)
-
 
 class SearchPassages(LookUp):
     """`search_passages`."""
 
+    name = "search_passages"
     about = "Find the passages of the whole knowledge base that are nearest to a query; for where no entity is known."
     reads_passages = True
     query: str = _QUERY
     limit: int = Field(_FEW, ge=1, le=lookups.MAX_LIMIT, description="Most passages.")
 
-    @override
-    def look_up(self, knowledge: Knowledge) -> Mapping[str, Any]:
-        return lookups.search_passages(knowledge, self.query, limit=self.limit)
-
 
 LOOK_UPS: Mapping[str, type[LookUp]] = {
-    "find_entities": FindEntities,
-    "relations_of": RelationsOf,
-    "neighbours": NeighboursOf,
-    "passages_of": PassagesOf,
-    "search_passages": SearchPassages,
+    kind.name: kind for kind in (FindEntities, RelationsOf, NeighboursOf, PassagesOf, SearchPassages)
 }
 """By name, in the order in which they are listed."""
 
@@ -144,9 +127,21 @@ def look_ups(knowledge: Knowledge) -> dict[str, type[LookUp]]:
 
 
 def shown(found: Mapping[str, Any]) -> str:
-    """What a look-up found, one item a line with the id that goes on from it: for a model or a person to read."""
+    """What a look-up found, for a model or a person to read: one item a line with the id that goes on from it.
+
+    At most MAX_TEXT characters; the last line says how many items were left out.
+    """
     lines = list(_lines(found))
-    return _bounded(lines, int(found.get("total", len(lines))) - len(lines))
+    kept: list[str] = []
+    room = MAX_TEXT
+    for line in lines:
+        room -= len(line) + 1
+        if room < -1:
+            break
+        kept.append(line)
+    if (left := int(found.get("total", len(lines))) - len(kept)) > 0:
+        kept.append(f"... and {left} more")
+    return "\n".join(kept) or "nothing found"
 
 
 def _lines(found: Mapping[str, Any]) -> Iterator[str]:
@@ -162,18 +157,3 @@ def _lines(found: Mapping[str, Any]) -> Iterator[str]:
         about = ", ".join(map(quoted, passage["entities"][:_ABOUT]))
         line = passage_line(passage["title"], passage["section"], shortened(passage["text"], MAX_PASSAGE))
         yield f"{line} | id {quoted(passage['id'])}" + (f" | about {about}" if about else "")
-
-
-def _bounded(lines: Iterable[str], more: int) -> str:
-    """One line for each find, no more than MAX_TEXT characters, and how many were left out."""
-    kept: list[str] = []
-    room = MAX_TEXT
-    every = list(lines)
-    for line in every:
-        if len(line) > room:
-            break
-        kept.append(line)
-        room -= len(line) + 1
-    if (left := len(every) - len(kept) + more) > 0:
-        kept.append(f"... and {left} more")
-    return "\n".join(kept) or "nothing found"

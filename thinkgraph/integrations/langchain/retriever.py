@@ -6,14 +6,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForRetrieverRun, CallbackManagerForRetrieverRun
+from langchain_core.callbacks import (
+    AsyncCallbackManagerForRetrieverRun,
+    BaseCallbackManager,
+    CallbackManagerForRetrieverRun,
+)
 from langchain_core.documents import Document
 from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.build import Graph, offline_model
-from thinkgraph.integrations.langchain.shared import graph_and_context, opened
+from thinkgraph.graphs.build import Graph, build, offline_model
+from thinkgraph.integrations.langchain.shared import opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import OFFLINE, Models
@@ -25,8 +29,7 @@ from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple
-
-_WANTED = ["answer", "evidence"]
+from thinkgraph.state.settings import explicit
 
 
 class ThinkGraphRetriever(BaseRetriever):
@@ -82,37 +85,40 @@ class ThinkGraphRetriever(BaseRetriever):
     def model_post_init(self, context: Any, /) -> None:
         """Open the knowledge and build the graph, so that what is wrong shows now."""
         super().model_post_init(context)
-        found = opened(self.knowledge)
-        self.knowledge = found
-        self._graph, self._context = graph_and_context(
-            self.method, found, self.model, self.settings, self.prompts, self.journal
+        self.knowledge = opened(self.knowledge)
+        self._graph = build(
+            self.method,
+            knowledge=self.knowledge,
+            model=self.model,
+            settings=self.settings,
+            prompts=self.prompts,
+            journal=self.journal,
         )
-        models = Models(OFFLINE, offline=offline_model(found))
-        self._deps = Deps(knowledge=found, models=models, prompts=PromptLibrary(), journal=None)
+        # A nested graph that is given no context takes its caller's: an agent's.
+        self._context = explicit(self.settings)
+        models = Models(OFFLINE, offline=offline_model(self.knowledge))
+        self._deps = Deps(knowledge=self.knowledge, models=models, prompts=PromptLibrary(), journal=None)
 
     def _get_relevant_documents(
         self, query: str, *, run_manager: CallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        most = self._most(k)
-        found = self._graph.invoke(
-            {"question": query},
-            {"callbacks": run_manager.get_child()},
-            context=self._context,
-            output_keys=_WANTED,
-        )
-        return Driver({}, self._deps).drive(self._documents(found, most))
+        most, asked = self._most(k), self._asked(query, run_manager.get_child())
+        return Driver({}, self._deps).drive(self._documents(self._graph.invoke(**asked), most))
 
     async def _aget_relevant_documents(
         self, query: str, *, run_manager: AsyncCallbackManagerForRetrieverRun, k: int | None = None
     ) -> list[Document]:
-        most = self._most(k)
-        found = await self._graph.ainvoke(
-            {"question": query},
-            {"callbacks": run_manager.get_child()},
-            context=self._context,
-            output_keys=_WANTED,
-        )
-        return await Driver({}, self._deps).adrive(self._documents(found, most))
+        most, asked = self._most(k), self._asked(query, run_manager.get_child())
+        return await Driver({}, self._deps).adrive(self._documents(await self._graph.ainvoke(**asked), most))
+
+    def _asked(self, query: str, callbacks: BaseCallbackManager) -> dict[str, Any]:
+        """The arguments of a call of the graph."""
+        return {
+            "input": {"question": query},
+            "config": {"callbacks": callbacks},
+            "context": self._context,
+            "output_keys": ["answer", "evidence"],
+        }
 
     def _most(self, k: object) -> int:
         """How many documents, checked before the run is paid for.

@@ -1,18 +1,12 @@
-"""What retriever and tool share: a graph of their own, and how an answer reads to whoever asked for it."""
+"""What the LangChain classes and the MCP server share: opened knowledge, and how an answer reads to whoever asked for it."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
 from pathlib import Path
-from typing import Any
 
-from thinkgraph.graphs.build import Graph, build
-from thinkgraph.models.journal import Journal
-from thinkgraph.models.roles import Models, ModelSpec
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.settings import RunSettings, explicit
 from thinkgraph.tools.knowledge import Knowledge
 
 MAX_CITED = 20
@@ -28,27 +22,6 @@ def opened(knowledge: Knowledge | str | Path) -> Knowledge:
         KnowledgeError: it cannot be opened.
     """
     return knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
-
-
-def graph_and_context(
-    method: str,
-    knowledge: Knowledge,
-    model: ModelSpec | Models,
-    settings: Mapping[str, Any] | RunSettings | None,
-    prompts: str | Path | None,
-    journal: Journal | None,
-) -> tuple[Graph, dict[str, Any]]:
-    """A method's graph, and the context that it is to be called with.
-
-    A nested graph is handed its caller's context where it is given none of its own, so these settings go along with every
-    call, and nothing of an agent's context reaches the run.
-
-    Raises:
-        UsageError: an unknown method, or a malformed model name.
-        SettingsError: unknown or out-of-range settings.
-    """
-    graph = build(method, knowledge=knowledge, model=model, settings=settings, prompts=prompts, journal=journal)
-    return graph, explicit(settings)
 
 
 def answer_text(answer: Answer) -> str:

@@ -23,10 +23,6 @@ DEFAULT = ".langgraph_api/thinkgraph.sqlite"
 async def sqlite() -> AsyncIterator[AsyncSqliteSaver]:
     """Checkpoints in the SQLite file that THINKGRAPH_CHECKPOINTS names."""
     path = Path(os.environ.get(VARIABLE) or DEFAULT)
-    await asyncio.to_thread(_make, path.parent)
+    await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
         yield saver
-
-
-def _make(folder: Path) -> None:
-    folder.mkdir(parents=True, exist_ok=True)

@@ -29,15 +29,11 @@ _NOT_OURS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id", "check
 """What clients put beside settings for LangGraph itself."""
 
 
-def _checked(method: str, context: object) -> None:
-    """Refuse wrong settings. The server would drop a name it does not know, and the run would go on without it."""
+def _served(method: str, context: object) -> Graph:
     if isinstance(context, Mapping):
+        # The server would drop a name that it does not know, and the run would go on without it.
         given = {name: value for name, value in context.items() if name not in _NOT_OURS and not name.startswith("_")}
         resolve_settings(find_method(method).settings, given)
-
-
-def _served(method: str, context: object) -> Graph:
-    _checked(method, context)
     # Runs that come at the same time share one opened knowledge base; a failed opening is tried again.
     with _lock:
         if method not in _built:
@@ -64,17 +60,13 @@ def _opened(method: str) -> Graph:
     )
 
 
-async def _graph(method: str, runtime: ServerRuntime[Any]) -> Graph:
-    # The server asks on its event loop, and also where it wants no more than schemas or a thread's state.
-    running = runtime.execution_runtime
-    if running is None:
-        return await asyncio.to_thread(_outline, method)
-    return await asyncio.to_thread(_served, method, running.context)
-
-
 def _factory(method: str) -> Callable[[ServerRuntime[Any]], Awaitable[Graph]]:
     async def serve(runtime: ServerRuntime[Any]) -> Graph:
-        return await _graph(method, runtime)
+        # The server asks on its event loop, and also where it wants no more than schemas or a thread's state.
+        running = runtime.execution_runtime
+        if running is None:
+            return await asyncio.to_thread(_outline, method)
+        return await asyncio.to_thread(_served, method, running.context)
 
     serve.__name__ = serve.__qualname__ = method
     serve.__doc__ = find_method(method).summary
