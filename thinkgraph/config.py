@@ -130,10 +130,8 @@ def load_config() -> Config:
 
 def shown(value: Value) -> str:
     """A value with its source, for people. Secrets of addresses are left out."""
-    said = value.value
-    if isinstance(said, Mapping):
-        said = ", ".join(f"{role}: {name}" for role, name in said.items())
-    return f"{redacted(str(said))} ({value.source})"
+    said = model_words(value.value) if isinstance(value.value, dict) else str(value.value)
+    return f"{redacted(said)} ({value.source})"
 
 
 def model_words(model: Model) -> str:
@@ -189,13 +187,18 @@ def _checked(name: str, value: object, source: str, folder: Path) -> Any:
         kinds = "a text or a table by role" if name == "model" else "a text"
         raise UsageError(f"{source}: '{name}' is {kinds}, not {value!r:.80}")
     try:
-        return _absolute(name, value.strip(), folder)
+        return absolute(name, value.strip(), folder)
     except (KnowledgeError, UsageError) as error:
         raise UsageError(f"{source}: '{name}': {error}") from None
 
 
-def _absolute(name: str, value: str, folder: Path) -> str:
-    """The value of a name; a relative path starts at `folder`."""
+def absolute(name: str, value: str, folder: Path = Path()) -> str:
+    """The value of a name for any working folder: a relative path in it starts at `folder`.
+
+    Raises:
+        UsageError: there is no such method.
+        KnowledgeError: the value names no texts.
+    """
 
     def path(text: str) -> str:
         return str((folder / Path(text).expanduser()).absolute())
@@ -212,7 +215,7 @@ def _absolute(name: str, value: str, folder: Path) -> str:
             return f"chroma:{path(place)}{value.partition(':')[2][len(place) :]}"
         case "model":
             return value
-        case "kb" if value == DEFAULTS["kb"] or "://" in value:
+        case "kb" if value == DEFAULTS["kb"] or "://" in value or not value.strip():
             return value
         case _:
             return path(value)

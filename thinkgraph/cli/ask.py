@@ -9,10 +9,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured
+from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured, prices_of
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
-from thinkgraph.config import model_words, parse_settings
+from thinkgraph.config import absolute, model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
@@ -58,11 +58,11 @@ def run(args: argparse.Namespace) -> int:
     options = RunOptions(
         method=args.method,
         model=args.model,
-        kb=kb_spec(args.kb),
-        text=text_spec(args.text),
+        kb=absolute("kb", args.kb),
+        text=None if args.text is None else absolute("text", args.text),
         settings=settings,
-        prompts=absolute(args.prompts),
-        prices=absolute(args.prices),
+        prompts=absolute("prompts", args.prompts) if args.prompts else None,
+        prices=absolute("prices", args.prices) if args.prices else None,
     )
     plot = plot_target(args.plot)
     _check_question(question, options)
@@ -84,37 +84,18 @@ def run(args: argparse.Namespace) -> int:
     return report(answer, as_json=args.json, plot=plot, say=say)
 
 
-def kb_spec(given: str) -> str:
-    """The spec of a knowledge base with an absolute path, so that `resume` works from any folder."""
-    return given if given == "world" or "://" in given or not given.strip() else str(absolute(given))
-
-
-def text_spec(given: str | None) -> str | None:
-    """The spec of a text store with an absolute path."""
-    from thinkgraph.tools.vectorstores.specs import absolute_text
-
-    return None if given is None else absolute_text(given)
-
-
-def absolute(path: str | None) -> str | None:
-    """An absolute path."""
-    return str(Path(path).expanduser().absolute()) if path else None
-
-
 def speaker(*, quiet: bool) -> Callable[[str], None]:
     """A function that prints a line on stderr, or with `quiet` does nothing. A closed stderr does not end the run."""
 
     def say(line: str) -> None:
+        if quiet:
+            return
         try:
             print(line, file=sys.stderr, flush=True)  # noqa: T201 - this is the terminal
         except OSError:
             sys.stderr = Path(os.devnull).open("w", encoding="utf-8")  # noqa: SIM115 - open until the process ends
 
-    return _nothing if quiet else say
-
-
-def _nothing(_: str) -> None:
-    pass
+    return say
 
 
 def announce(options: RunOptions, say: Callable[[str], None]) -> None:
@@ -139,7 +120,6 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     """Build the graph of a run over the store's checkpoints and journal."""
     from thinkgraph.graphs.build import build
     from thinkgraph.graphs.registry import find_method
-    from thinkgraph.models.prices import load_prices
     from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
@@ -151,7 +131,7 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],
-        prices=load_prices(options["prices"]) if options["prices"] else None,
+        prices=prices_of(options["prices"]),
         checkpointer=runs.checkpointer(),
         journal=runs.journal(),
     )

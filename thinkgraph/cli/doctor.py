@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
+import functools
 import importlib.metadata
 import sqlite3
 import sys
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING
 
 from thinkgraph.cli.options import add_kb, add_model, configured
 from thinkgraph.cli.show import counted, write_line
@@ -34,25 +36,31 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check everything; exit code 1 if something is wrong."""
+    from thinkgraph.tools.knowledge import Knowledge
+
     flags = {name: getattr(args, name) for name in ("kb", "text", "model", "prompts", "prices")}
     config = configured(args)
-    faults = 0
-    with _Base(args.kb, args.text) as base:
-        for title, check in (
-            ("python", _python),
-            ("configuration", lambda: _configuration(config, flags)),
-            ("packages", _packages),
-            ("sqlite", _sqlite),
-            ("runs", _runs),
-            ("knowledge", lambda: _knowledge(base)),
-            ("encoder", lambda: _encoder(base)),
-        ):
-            faults += _report(title, check)
-            if title == "knowledge":
-                for note in base.notes():
-                    _print(f"     {note}")
+    with contextlib.ExitStack() as closing:
+
+        @functools.cache
+        def knowledge() -> Knowledge:
+            """Opened when first needed; a failed opening is tried again."""
+            return closing.enter_context(Knowledge.open(args.kb, text=args.text))
+
+        faults = sum(
+            _failed(title, check)
+            for title, check in (
+                ("python", lambda: sys.version.split()[0]),
+                ("configuration", lambda: _configuration(config, flags)),
+                ("packages", lambda: ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)),
+                ("sqlite", _sqlite),
+                ("runs", _runs),
+                ("knowledge", lambda: _knowledge(knowledge)),
+                ("encoder", lambda: _encoder(knowledge())),
+            )
+        )
         if not args.no_calls:
-            faults += _calls(args, base)
+            faults += _calls(args, knowledge)
     _print("all is well" if not faults else f"{faults} of the checks failed")
     return 1 if faults else 0
 
@@ -62,22 +70,17 @@ def _print(text: str) -> None:
     sys.stdout.flush()
 
 
-def _report(title: str, check: Callable[[], str]) -> int:
+def _failed(title: str, check: Callable[[], str]) -> bool:
+    """Make a check and print what it found; further lines of it are notes."""
     try:
-        found = check()
+        found, *notes = check().split("\n")
     except (ThinkGraphError, OSError, sqlite3.Error, importlib.metadata.PackageNotFoundError) as error:
         _print(f"FAIL {title:<24} {one_line(str(error))}")
-        return 1
+        return True
     _print(f"ok   {title:<24} {one_line(found)}")
-    return 0
-
-
-def _python() -> str:
-    return sys.version.split()[0]
-
-
-def _packages() -> str:
-    return ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)
+    for note in notes:
+        _print(f"     {one_line(note)}")
+    return False
 
 
 def _configuration(config: Config, flags: dict[str, str | None]) -> str:
@@ -91,9 +94,8 @@ def _configuration(config: Config, flags: dict[str, str | None]) -> str:
 
 
 def _sqlite() -> str:
-    with sqlite3.connect(":memory:") as db:
+    with contextlib.closing(sqlite3.connect(":memory:")) as db:
         db.execute("CREATE VIRTUAL TABLE t USING fts5(x, tokenize='trigram')")
-    db.close()
     return f"{sqlite3.sqlite_version} with FTS5"
 
 
@@ -104,54 +106,28 @@ def _runs() -> str:
         return f"{len(runs.rows())} kept in {runs.folder}"
 
 
-class _Base:
-    """The knowledge base, opened when first needed; a failed opening is tried again."""
-
-    def __init__(self, spec: str, text: str | None) -> None:
-        self._spec = spec
-        self._text = text
-        self._opened: Knowledge | None = None
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        if self._opened is not None:
-            self._opened.close()
-
-    def open(self) -> Knowledge:
-        """The knowledge base. Raises KnowledgeError where it cannot be opened."""
-        from thinkgraph.tools.knowledge import Knowledge
-
-        if self._opened is None:
-            self._opened = Knowledge.open(self._spec, text=self._text)
-        return self._opened
-
-    def notes(self) -> list[str]:
-        """The indexes that would make a server faster, as `describe` lists them."""
-        describe = getattr(self._opened.graph, "describe", None) if self._opened else None
-        return [one_line(note) for note in describe(self.open().text)["missing"]] if callable(describe) else []
-
-
-def _knowledge(base: _Base) -> str:
+def _knowledge(opened: Callable[[], Knowledge]) -> str:
+    """What it holds; below, the indexes that would make a server faster."""
     began = time.monotonic()
-    knowledge = base.open()
+    knowledge = opened()
     info = knowledge.graph.info()
     passages = f"{counted(knowledge.text.info()['passages'])} passages" if knowledge.text else "no passages"
-    notes = "".join(f"; {note}" for note in getattr(knowledge.graph, "notes", ()))
+    notes = "".join(f"; {one_line(note)}" for note in getattr(knowledge.graph, "notes", ()))
     took = time.monotonic() - began
     counts = f"{counted(info['entities'])} entities, {counted(info['triples'])} triples, {passages}"
-    return f"{knowledge.name}: {counts} ({took:.1f} s){notes}"
+    found = [f"{one_line(knowledge.name)}: {counts} ({took:.1f} s){notes}"]
+    if describe := getattr(knowledge.graph, "describe", None):
+        found += map(one_line, describe(knowledge.text)["missing"])
+    return "\n".join(found)
 
 
-def _encoder(base: _Base) -> str:
-    embedder = base.open().embedder
+def _encoder(knowledge: Knowledge) -> str:
     began = time.monotonic()
-    vector = embedder.embed(["a short text"])[0]
-    return f"{embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
+    vector = knowledge.embedder.embed(["a short text"])[0]
+    return f"{knowledge.embedder.name}, {len(vector)} dimensions ({time.monotonic() - began:.1f} s to load)"
 
 
-def _calls(args: argparse.Namespace, base: _Base) -> int:
+def _calls(args: argparse.Namespace, knowledge: Callable[[], Knowledge]) -> int:
     """One small call of every role: the prompt's own worked example, read back by the role's parser."""
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.roles import Models
@@ -159,7 +135,7 @@ def _calls(args: argparse.Namespace, base: _Base) -> int:
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(args.model, offline=offline_model(base.open()))
+        models = Models(args.model, offline=offline_model(knowledge()))
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

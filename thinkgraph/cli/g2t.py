@@ -10,8 +10,7 @@ from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.kb.command import LineProgress
-from thinkgraph.cli.show import leaving_at_once, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write_line
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
 

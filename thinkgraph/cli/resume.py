@@ -3,28 +3,19 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.ask import (
-    absolute,
-    announce,
-    kb_spec,
-    open_graph,
-    plot_target,
-    report,
-    speaker,
-    text_spec,
-    waiting,
-    work,
-)
+from thinkgraph.cli.ask import announce, open_graph, plot_target, report, speaker, waiting, work
 from thinkgraph.cli.options import add_model, add_output, add_text
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
-from thinkgraph.config import model_words
+from thinkgraph.config import absolute, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
+
+_FINISHED = "this run is finished; its answer:"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -42,18 +33,22 @@ def run(args: argparse.Namespace) -> int:
     say = speaker(quiet=args.quiet)
     plot = plot_target(args.plot)
     with RunStore() as runs:
-        row = runs.known(args.thread)
+        runs.known(args.thread)
         with runs.lock(args.thread):
             row = runs.known(args.thread)
             options = _options(args, row)
-            if row["status"] != "running":
+            if row["status"] == "running":
+                answer = _go_on(runs, row, options, args)
+            else:
                 _refuse_answer(args)
                 answer = _kept(runs, args.thread)
-                say("this run is finished; its answer:")
-            else:
-                # Runs keep no passwords: --kb or the environment gives them again.
-                answer = _go_on(runs, row, options, args)
+                say(_FINISHED)
     return report(answer, as_json=args.json, plot=plot, say=say)
+
+
+def _refuse_answer(args: argparse.Namespace) -> None:
+    if args.answer is not None:
+        raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
 
 
 def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
@@ -66,11 +61,11 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     return RunOptions(
         method=old["method"],
         model=old["model"],
-        kb=noted(old["kb"]) if args.kb is None else kb_spec(args.kb),
-        text=old.get("text") if args.text is None else text_spec(args.text),
+        kb=noted(old["kb"]) if args.kb is None else absolute("kb", args.kb),
+        text=old.get("text") if args.text is None else absolute("text", args.text),
         settings=old["settings"],
-        prompts=absolute(args.prompts) or old["prompts"],
-        prices=absolute(args.prices) or old["prices"],
+        prompts=absolute("prompts", args.prompts) if args.prompts else old["prompts"],
+        prices=absolute("prices", args.prices) if args.prices else old["prices"],
     )
 
 
@@ -84,35 +79,28 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _refuse_answer(args: argparse.Namespace) -> None:
-    if args.answer is not None:
-        raise UsageError(f"run {args.thread} asks nothing: resume it without --answer")
-
-
 def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Namespace) -> Answer:
     from langgraph.types import Command
 
-    quiet = args.quiet
-    say = speaker(quiet=quiet)
+    say = speaker(quiet=args.quiet)
     thread = row["thread"]
     graph = open_graph(options, runs)
     announce(options, say)
     with runs.using():
         state = graph.get_state({"configurable": {"thread_id": thread}})
+    start: Any = None
     found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
     if found in {"", row["after"]}:
-        _refuse_answer(args)
         # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
-        return work(graph, {"question": row["question"]}, thread, runs, quiet=quiet)
-    answer: Answer | None = state.values.get("answer")
-    if state.next or answer is None:
-        questions = waiting(state)
-        if questions and args.answer is not None:
-            # Tasks side by side ask the same thing: one reply is for all of them.
-            return work(graph, Command(resume=dict.fromkeys(questions, args.answer)), thread, runs, quiet=quiet)
+        start = {"question": row["question"]}
+    elif not state.next and (answer := cast("Answer | None", state.values.get("answer"))):
+        # Killed between the answer and the note that it is there.
+        say(_FINISHED)
+        runs.finish(thread, answer["status"])
+        return answer
+    elif args.answer is not None and (questions := waiting(state)):
+        # Tasks side by side ask the same thing: one reply is for all of them.
+        start = Command(resume=dict.fromkeys(questions, args.answer))
+    if not isinstance(start, Command):
         _refuse_answer(args)
-        return work(graph, None, thread, runs, quiet=quiet)
-    # Killed between the answer and the note that it is there.
-    say("this run is finished; its answer:")
-    runs.finish(thread, answer["status"])
-    return answer
+    return work(graph, start, thread, runs, quiet=args.quiet)

@@ -13,7 +13,7 @@ import time
 import uuid
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any, Literal, cast
 
 from typing_extensions import TypedDict
 
@@ -116,7 +116,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
                     " options TEXT, after TEXT, created REAL, updated REAL)"
                 )
         except RunError:
-            self.close()
+            self._closing.close()
             raise
 
     @contextlib.contextmanager
@@ -136,10 +136,6 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         return self._closing.enter_context(contextlib.closing(db))
 
     def __exit__(self, *_error: object) -> None:
-        self.close()
-
-    def close(self) -> None:
-        """Close every file."""
         self._closing.close()
 
     def keep(self, opened: Any) -> Any:
@@ -163,7 +159,8 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """The journal of replies beside the checkpoints."""
         from thinkgraph.models.journal import SqliteJournal
 
-        return self._closing.enter_context(contextlib.closing(SqliteJournal(self.folder / "journal.sqlite")))
+        journal: SqliteJournal = self.keep(SqliteJournal(self.folder / "journal.sqlite"))
+        return journal
 
     @contextlib.contextmanager
     def lock(self, thread: str) -> Iterator[None]:
@@ -225,21 +222,11 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         return self._select("ORDER BY updated DESC", ())
 
     def _select(self, clause: str, values: tuple[Any, ...]) -> list[RunRow]:
-        columns = "thread, question, status, options, after, created, updated"
+        columns = list(RunRow.__annotations__)
         with self.using("runs.sqlite"):
-            found = self._db.execute(f"SELECT {columns} FROM run {clause}", values).fetchall()
-        return [
-            RunRow(
-                thread=row[0],
-                question=row[1],
-                status=row[2],
-                options=json.loads(row[3]),
-                after=row[4],
-                created=row[5],
-                updated=row[6],
-            )
-            for row in found
-        ]
+            found = self._db.execute(f"SELECT {', '.join(columns)} FROM run {clause}", values).fetchall()
+        rows = [cast("RunRow", dict(zip(columns, row, strict=True))) for row in found]
+        return [{**row, "options": json.loads(str(row["options"]))} for row in rows]
 
     def remove(self, thread: str) -> None:
         """Remove a run with its checkpoints and journal.
@@ -322,16 +309,21 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
 def _export(runs: RunStore, thread: str, out: str | None) -> None:
     row = runs.known(thread)
     saver = runs.checkpointer()
-    history: list[dict[str, Any]] = []
     with runs.using():
         steps = list(saver.list({"configurable": {"thread_id": thread}}))
-    for found in steps:
-        values = found.checkpoint["channel_values"]
-        kept = {key: value for key, value in values.items() if not key.startswith(("__", "branch:"))}
-        step = dict(found.metadata or {})
-        history.append(
-            {"id": found.checkpoint["id"], "at": found.checkpoint["ts"], "step": step.get("step"), "state": kept}
-        )
+    history = [
+        {
+            "id": found.checkpoint["id"],
+            "at": found.checkpoint["ts"],
+            "step": dict(found.metadata or {}).get("step"),
+            "state": {
+                key: value
+                for key, value in found.checkpoint["channel_values"].items()
+                if not key.startswith(("__", "branch:"))
+            },
+        }
+        for found in steps
+    ]
     body = {"run": row, "history": history}
     if out:
         Path(out).write_text(json.dumps(body, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")

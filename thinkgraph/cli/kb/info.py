@@ -34,6 +34,7 @@ def run(args: argparse.Namespace) -> int:
     """Print what the knowledge base holds."""
     from thinkgraph.tools.knowledge import Knowledge
 
+    facts: object
     if "://" in args.folder or args.text:
         with Knowledge.open(args.folder, text=args.text) as knowledge:
             facts, lines = _server(knowledge) if is_server(args.folder) and not args.text else _store(knowledge)
@@ -78,19 +79,20 @@ def _store(knowledge: Knowledge) -> tuple[dict[str, Any], list[str]]:
     """What the graph and the text store report of themselves."""
     graph = knowledge.graph.info()
     text = knowledge.text.info() if knowledge.text else None
+    notes = list(getattr(knowledge.graph, "notes", ()))
     facts = {
         "name": knowledge.name,
         "fingerprint": knowledge.fingerprint,
         "graph": graph,
         "text": text,
-        "notes": list(getattr(knowledge.graph, "notes", ())),
+        "notes": notes,
     }
     lines = [_row(key, facts[key]) for key in ("name", "fingerprint")]
     lines += [_row(kind, _counted(graph[kind])) for kind in ("triples", "entities", "literals", "relations")]
     lines.append(_row("passages", f"{_counted(text['passages'])} ({text['name']})" if text else "none"))
     if text:
         lines.append(_row("with text", _counted(text["entities"])))
-    return facts, lines + [_row("note", note) for note in facts["notes"]]
+    return facts, lines + [_row("note", note) for note in notes]
 
 
 def _documents(folder: Path) -> tuple[list[Any], list[str]]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 from urllib.parse import parse_qsl
 
@@ -58,10 +57,3 @@ def parsed(spec: str) -> tuple[str, dict[str, str]]:
     if not options.get("collection"):
         raise KnowledgeError(f"{spec!r} names no collection: write {FORM}")
     return folder, options
-
-
-def absolute_text(spec: str) -> str:
-    """The line with a folder that holds in any working folder."""
-    folder, _ = parsed(spec)
-    _, _, rest = spec.partition(":")
-    return f"chroma:{Path(folder).expanduser().absolute()}{rest[len(folder) :]}"
