@@ -34,12 +34,7 @@ from thinkgraph.tools.addresses import redacted
 FILE = "thinkgraph.toml"
 CONFIG = "THINKGRAPH_CONFIG"
 VARIABLES = {
-    "kb": "THINKGRAPH_KB",
-    "text": "THINKGRAPH_TEXT",
-    "model": "THINKGRAPH_MODEL",
-    "method": "THINKGRAPH_METHOD",
-    "prompts": "THINKGRAPH_PROMPTS",
-    "prices": "THINKGRAPH_PRICES",
+    **{name: f"THINKGRAPH_{name.upper()}" for name in ("kb", "text", "model", "method", "prompts", "prices")},
     "runs": "THINKGRAPH_HOME",
     "settings": "THINKGRAPH_SETTINGS",
 }

@@ -143,7 +143,7 @@ def test_bench_with_a_wrong_or_half_file(cli: Run, tmp_path: Path, kb: str, line
         (("--set", "other.width=1"), 2, "has a setting 'other.width'"),
         (("--set", "tog2.width=0"), 2, "setting 'width'"),
         (("--methods", "nope"), 2, "there is no method 'nope'"),
-        (("--methods", ","), 2, "--methods names no method"),
+        (("--methods", ","), 2, "argument --methods: ',' names no method"),
         (("--type", "9hop"), 2, "has no question of type 9hop"),
         (("--model", "perfect:2"), 2, "a number from 0 to 1"),
         (("--model", "nope"), 2, "must be named provider:name"),

@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import add_kb, add_method, add_model, add_output, configured, prices_of
+from thinkgraph.cli.options import KB, MODEL, OUTPUT, add_flags, configured, prices_of
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
 from thinkgraph.config import absolute, model_words, parse_settings
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ask`."""
     parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
-    add_method(parser)
-    add_model(parser)
-    add_kb(parser)
+    add_flags(parser, "method", "set", *MODEL, *KB)
     parser.add_argument(
         "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
     )
     parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
-    add_output(parser)
+    add_flags(parser, *OUTPUT)
 
 
 def read_question(text: str) -> str:
@@ -64,7 +62,7 @@ def run(args: argparse.Namespace) -> int:
         prompts=absolute("prompts", args.prompts) if args.prompts else None,
         prices=absolute("prices", args.prices) if args.prices else None,
     )
-    plot = plot_target(args.plot)
+    # First: what is wrong must not cost the opening of a knowledge base.
     _check_question(question, options)
     with RunStore() as runs:
         thread = new_thread() if args.thread is None else args.thread
@@ -81,7 +79,7 @@ def run(args: argparse.Namespace) -> int:
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
             runs.start(thread, question, options)
             answer = work(graph, {"question": question}, thread, runs, quiet=args.quiet)
-    return report(answer, as_json=args.json, plot=plot, say=say)
+    return report(answer, args, say)
 
 
 def speaker(*, quiet: bool) -> Callable[[str], None]:
@@ -119,12 +117,8 @@ def _check_question(question: str, options: RunOptions) -> None:
 def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     """Build the graph of a run over the store's checkpoints and journal."""
     from thinkgraph.graphs.build import build
-    from thinkgraph.graphs.registry import find_method
-    from thinkgraph.state.settings import resolve_settings
     from thinkgraph.tools.knowledge import Knowledge
 
-    # Flags first: a wrong one must not cost the opening of a knowledge base.
-    resolve_settings(find_method(options["method"]).settings, options["settings"])
     return build(
         options["method"],
         knowledge=runs.keep(Knowledge.open(options["kb"], text=options["text"])),
@@ -172,22 +166,15 @@ def waiting(state: Any) -> dict[str, UserQuestion]:
     return {found.id: found.value for task in state.tasks for found in task.interrupts}
 
 
-def plot_target(given: str | None) -> Path | None:
-    """The file of --plot, checked before the run makes a paid call."""
-    from thinkgraph.plot.save import check_target
-
-    return None if given is None else check_target(given)
-
-
-def report(answer: Answer, *, as_json: bool, plot: Path | None, say: Callable[[str], None]) -> int:
-    """Print the answer on stdout; with `plot`, draw it into that file. Returns the exit status."""
-    if as_json:
+def report(answer: Answer, args: argparse.Namespace, say: Callable[[str], None]) -> int:
+    """Print the answer on stdout and draw it, as --json and --plot say. Returns the exit status."""
+    if args.json:
         write_json(answer)
     else:
         write_line(render_answer(answer))
     sys.stdout.flush()
-    if plot is not None:
+    if args.plot is not None:
         from thinkgraph.plot.save import plot_answer
 
-        say(f"picture written to {plot_answer(answer, plot)}")
+        say(f"picture written to {plot_answer(answer, args.plot)}")
     return 0

@@ -13,18 +13,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import (
-    add_concurrency,
-    add_kb,
-    add_method,
-    add_model,
-    add_workers,
-    check_numbers,
-    configured,
-    model_name,
-    open_models,
-    prices_of,
-)
+from thinkgraph.cli.options import KB, MODEL, add_flags, check_numbers, configured, model_name, open_models, prices_of
 from thinkgraph.cli.show import LineProgress, leaving_at_once
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
@@ -44,14 +33,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="OUT",
         help="one JSON line per question, with the answer or the error; the same command goes on where it was",
     )
-    add_method(parser)
-    add_model(parser)
-    add_kb(parser)
-    add_concurrency(parser, 8)
-    add_workers(parser)
+    add_flags(parser, "method", "set", *MODEL, *KB, "workers", "rate", "quiet")
+    add_flags(parser, "concurrency", default=8)
     parser.add_argument("--url", metavar="URL", help="ask a LangGraph server that serves these graphs instead")
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
 
 
 def run(args: argparse.Namespace) -> int:

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_kb, add_model, configured
+from thinkgraph.cli.options import KB, MODEL, add_flags, configured
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
 from thinkgraph.errors import ModelError, ThinkGraphError
@@ -29,8 +29,7 @@ PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromad
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `doctor`."""
-    add_model(parser)
-    add_kb(parser)
+    add_flags(parser, *MODEL, *KB)
     parser.add_argument("--no-calls", action="store_true", help="make no model call")
 
 

@@ -71,35 +71,31 @@ def main(argv: Sequence[str] | None = None) -> int:
     """Run one command; returns its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     command = next((word for word in arguments if word in COMMANDS), None)
-    debug = bool(os.environ.get("THINKGRAPH_DEBUG"))
     try:
         parsed = _parser(command).parse_args(arguments)
-        return _run(parsed)
-    except ThinkGraphError as error:
-        if debug:
-            raise
-        return _fail(str(error), error.exit_code)
+        code = int(_module(parsed.command).run(parsed))
+        # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
+        sys.stdout.flush()
     except KeyboardInterrupt:
         return _fail("interrupted", INTERRUPTED)
     except BrokenPipeError:
         _give_up_stdout()
         return 1
-    except (OSError, sqlite3.Error) as error:
-        if debug:
-            raise
-        return _fail(f"{error.__class__.__name__}: {error}; check free space and permissions", 1)
     except Exception as error:
-        if debug:
+        if os.environ.get("THINKGRAPH_DEBUG"):
             raise
-        name = error.__class__.__name__
-        return _fail(f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR)
-
-
-def _run(parsed: argparse.Namespace) -> int:
-    code = int(_module(parsed.command).run(parsed))
-    # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
-    sys.stdout.flush()
+        return _fail(*_explained(error))
     return code
+
+
+def _explained(error: Exception) -> tuple[str, int]:
+    """The line of an error, and its exit code."""
+    if isinstance(error, ThinkGraphError):
+        return str(error), error.exit_code
+    name = error.__class__.__name__
+    if isinstance(error, OSError | sqlite3.Error):
+        return f"{name}: {error}; check free space and permissions", 1
+    return f"internal error ({name}: {error}); set THINKGRAPH_DEBUG=1 for the traceback", INTERNAL_ERROR
 
 
 def _open_streams() -> bool:

@@ -6,7 +6,7 @@ import argparse
 import logging
 import sys
 
-from thinkgraph.cli.options import add_kb, add_model, add_set, configured, open_models, settings_by_method
+from thinkgraph.cli.options import KB, MODEL, add_flags, configured, method_names, open_models, settings_by_method
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.graphs.registry import NAMES
 
@@ -16,14 +16,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--method",
         metavar="NAME[,NAME]",
+        type=method_names,
         help=f"methods to serve, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
     )
-    add_set(
+    add_flags(
         parser,
-        "a setting that clients cannot change (ceilings: only lower), of all methods that have it or of one (tog2.width=5)",
+        "set",
+        help="a setting that clients cannot change (ceilings: only lower), of all methods that have it or of one "
+        "(tog2.width=5); may be repeated",
     )
-    add_model(parser)
-    add_kb(parser)
+    add_flags(parser, *MODEL, *KB)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,10 +40,9 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    named = None if args.method is None else [name.strip() for name in args.method.split(",")]
+    named = args.method
     config = configured(args)
-    chosen = list(dict.fromkeys(named or [config.get("method"), *NAMES]))
-    fixed = settings_by_method(args, config, chosen)
+    fixed = settings_by_method(args, config, named or list(dict.fromkeys((config.get("method"), *NAMES))))
     PromptLibrary(args.prompts)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = open_models(args, knowledge)

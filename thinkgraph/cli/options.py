@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.graphs.registry import NAMES
+from thinkgraph.plot.save import check_target
 
 if TYPE_CHECKING:
     from thinkgraph.config import Config
@@ -19,116 +20,89 @@ if TYPE_CHECKING:
 MAX_WORKERS = 64
 MAX_CONCURRENCY = 1024
 
+
+def method_names(given: str) -> list[str]:
+    """The names in a list with commas, each once."""
+    names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    if not names:
+        raise argparse.ArgumentTypeError(f"'{given}' names no method")
+    return names
+
+
 _CONFIGURED = "default THINKGRAPH_MODEL, thinkgraph.toml, else the offline model"
-
-
-def add_model(parser: argparse._ActionsContainer, *, default: str = _CONFIGURED) -> None:
-    """--model, --prices and --prompts; `default` says what holds where no model is given."""
-    parser.add_argument("--model", metavar="M", help=f"provider:name (openai:… honours OPENAI_BASE_URL); {default}")
-    add_prices(parser)
-    parser.add_argument("--prompts", metavar="DIR", help="folder whose files override built-in prompts")
-
-
-def add_prices(parser: argparse._ActionsContainer) -> None:
-    """--prices."""
-    parser.add_argument(
-        "--prices", metavar="FILE", help="YAML price table, model: [input, output] in dollars per million tokens"
-    )
-
-
-def add_bench(parser: argparse.ArgumentParser) -> None:
-    """Flags of commands that measure: what answers over what, how many questions, and how fast."""
-    add_kb(parser)
-    parser.add_argument(
-        "--model",
-        metavar="M",
-        help="provider:name, offline, perfect (it knows the gold path) or perfect:0.1 (and is wrong in 10%% of its "
-        f"choices); {_CONFIGURED}",
-    )
-    parser.add_argument("--limit", type=int, metavar="N", help="only N questions, spread over the file")
-    add_concurrency(parser, 1)
-    parser.add_argument(
-        "--gold-entities",
-        choices=("yes", "no"),
-        default="no",
-        help="start from the topic entities that the data gives instead of linking them (default no)",
-    )
-    parser.add_argument(
-        "--seed", type=int, default=0, metavar="S", help="of samples, wrong choices and intervals (default 0)"
-    )
-
-
-def add_concurrency(parser: argparse.ArgumentParser, default: int) -> None:
-    """--concurrency and --rate."""
-    parser.add_argument(
-        "--concurrency", type=int, default=default, metavar="C", help=f"questions at a time (default {default})"
-    )
-    parser.add_argument(
-        "--rate", type=float, metavar="R", help="at most R requests to models a second, over all questions"
-    )
-
-
-def add_kb(parser: argparse.ArgumentParser) -> None:
-    """--kb and --text."""
-    parser.add_argument(
-        "--kb",
-        metavar="K",
-        help="'world' (bundled), the folder of a knowledge base, or an address (neo4j://user@host/database, "
+_FLAGS: dict[str, dict[str, Any]] = {
+    "kb": {
+        "metavar": "K",
+        "help": "'world' (bundled), the folder of a knowledge base, or an address (neo4j://user@host/database, "
         "sparql+https://host/path?profile=…); default THINKGRAPH_KB, thinkgraph.toml, else world",
-    )
-    add_text(parser)
+    },
+    "text": {
+        "metavar": "T",
+        "help": "passages about its entities from elsewhere: chroma:FOLDER?collection=NAME&entity=METADATA_KEY",
+    },
+    "model": {"metavar": "M", "help": f"provider:name (openai:… honours OPENAI_BASE_URL); {_CONFIGURED}"},
+    "prices": {
+        "metavar": "FILE",
+        "help": "YAML price table, model: [input, output] in dollars per million tokens",
+    },
+    "prompts": {"metavar": "DIR", "help": "folder whose files override built-in prompts"},
+    "method": {
+        "metavar": "NAME",
+        "help": f"one of: {', '.join(NAMES)} ; default THINKGRAPH_METHOD, thinkgraph.toml, else tog2",
+    },
+    "methods": {"metavar": "NAME[,NAME]", "type": method_names, "help": "default %(default)s"},
+    "set": {
+        "action": "append",
+        "default": [],
+        "metavar": "NAME=VALUE",
+        "help": "a setting of the method, for example width=5; may be repeated",
+    },
+    "limit": {"type": int, "metavar": "N", "help": "only N questions, spread over the file"},
+    "concurrency": {
+        "type": int,
+        "default": 1,
+        "metavar": "C",
+        "help": "questions at a time (default %(default)s)",
+    },
+    "workers": {
+        "type": int,
+        "default": 1,
+        "metavar": "N",
+        "help": "processes that share the questions, --concurrency (at least one each) and --rate (default 1: this one)",
+    },
+    "rate": {"type": float, "metavar": "R", "help": "at most R requests to models a second, over all questions"},
+    "gold-entities": {
+        "choices": ("yes", "no"),
+        "default": "no",
+        "help": "start from the topic entities that the data gives instead of linking them (default no)",
+    },
+    "seed": {
+        "type": int,
+        "default": 0,
+        "metavar": "S",
+        "help": "of samples, wrong choices and intervals (default 0)",
+    },
+    "plot": {"metavar": "FILE", "type": check_target, "help": "draw what led to the answer, as .svg or .html"},
+    "json": {"action": "store_true", "help": "print the whole answer as one JSON object"},
+    "quiet": {"action": "store_true", "help": "no progress on stderr"},
+}
+KB = ("kb", "text")
+MODEL = ("model", "prices", "prompts")
+MEASURING = (*KB, "limit", "concurrency", "rate", "gold-entities", "seed")
+OUTPUT = ("plot", "json", "quiet")
+OF_SEVERAL = "a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated"
+"""Help of --set for several methods."""
+MEASURED_MODEL = (
+    "provider:name, offline, perfect (it knows the gold path) or perfect:0.1 (and is wrong in 10%% of its choices); "
+    f"{_CONFIGURED}"
+)
+"""Help of --model where it may be a perfect chooser."""
 
 
-def add_text(parser: argparse.ArgumentParser) -> None:
-    """--text."""
-    parser.add_argument(
-        "--text",
-        metavar="T",
-        help="passages about its entities from elsewhere: chroma:FOLDER?collection=NAME&entity=METADATA_KEY",
-    )
-
-
-def add_method(parser: argparse.ArgumentParser) -> None:
-    """--method and --set."""
-    parser.add_argument(
-        "--method",
-        metavar="NAME",
-        help=f"one of: {', '.join(NAMES)} ; default THINKGRAPH_METHOD, thinkgraph.toml, else tog2",
-    )
-    add_set(parser, "a setting of the method, for example width=5")
-
-
-def add_methods(parser: argparse.ArgumentParser, default: Sequence[str]) -> None:
-    """--methods and --set for several methods."""
-    parser.add_argument(
-        "--methods", metavar="NAME[,NAME]", default=",".join(default), help=f"default {','.join(default)}"
-    )
-    add_set(parser, "a setting of all methods that have it (width=5), or of one (tog2.width=5)")
-
-
-def add_set(parser: argparse._ActionsContainer, description: str) -> None:
-    """--set."""
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help=f"{description}; may be repeated"
-    )
-
-
-def add_workers(parser: argparse.ArgumentParser) -> None:
-    """--workers."""
-    parser.add_argument(
-        "--workers",
-        type=int,
-        default=1,
-        metavar="N",
-        help="processes that share the questions, --concurrency (at least one each) and --rate (default 1: this one)",
-    )
-
-
-def add_output(parser: argparse.ArgumentParser) -> None:
-    """--plot, --json and --quiet."""
-    parser.add_argument("--plot", metavar="FILE", help="draw what led to the answer, as .svg or .html")
-    parser.add_argument("--json", action="store_true", help="print the whole answer as one JSON object")
-    parser.add_argument("--quiet", action="store_true", help="no progress on stderr")
+def add_flags(parser: argparse._ActionsContainer, *names: str, **changes: Any) -> None:
+    """Declare flags that several commands share; `changes` are other arguments of `add_argument` than theirs."""
+    for name in names:
+        parser.add_argument(f"--{name}", **{**_FLAGS[name], **changes})
 
 
 def configured(args: argparse.Namespace) -> Config:
@@ -162,18 +136,6 @@ def model_name(given: str | None) -> str:
     if not isinstance(model, str):
         raise UsageError("models by role are configured; this command takes one: --model NAME")
     return model
-
-
-def method_names(given: str) -> list[str]:
-    """The names of --methods.
-
-    Raises:
-        UsageError: there is none.
-    """
-    names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
-    if not names:
-        raise UsageError("--methods names no method")
-    return names
 
 
 def check_numbers(args: argparse.Namespace) -> None:

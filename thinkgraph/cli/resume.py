@@ -5,8 +5,8 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.ask import announce, open_graph, plot_target, report, speaker, waiting, work
-from thinkgraph.cli.options import add_model, add_output, add_text
+from thinkgraph.cli.ask import announce, open_graph, report, speaker, waiting, work
+from thinkgraph.cli.options import OUTPUT, add_flags
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
 from thinkgraph.config import absolute, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
@@ -21,17 +21,16 @@ _FINISHED = "this run is finished; its answer:"
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `resume`."""
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
-    add_model(parser, default="default the one that the run was started with; another is refused")
+    add_flags(parser, "model", help="default the one that the run was started with; another is refused")
+    add_flags(parser, "prices", "prompts", "text")
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
-    add_text(parser)
     parser.add_argument("--answer", metavar="VALUE", help="the reply to what the run asks (ask_user)")
-    add_output(parser)
+    add_flags(parser, *OUTPUT)
 
 
 def run(args: argparse.Namespace) -> int:
     """Resume one run; a finished one just shows its answer again."""
     say = speaker(quiet=args.quiet)
-    plot = plot_target(args.plot)
     with RunStore() as runs:
         runs.known(args.thread)
         with runs.lock(args.thread):
@@ -43,7 +42,7 @@ def run(args: argparse.Namespace) -> int:
                 _refuse_answer(args)
                 answer = _kept(runs, args.thread)
                 say(_FINISHED)
-    return report(answer, as_json=args.json, plot=plot, say=say)
+    return report(answer, args, say)
 
 
 def _refuse_answer(args: argparse.Namespace) -> None:

@@ -102,22 +102,16 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """
         self.folder = folder or state_folder()
         self._closing = contextlib.ExitStack()
-        try:
+        with self.using("locks"):
             (self.folder / "locks").mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise RunError(
-                f"cannot keep runs in {self.folder}: {error}; set THINKGRAPH_HOME to a folder that can be written"
-            ) from None
-        try:
-            with self.using("runs.sqlite"):
-                self._db = self._connect("runs.sqlite")
-                self._db.execute(
-                    "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
-                    " options TEXT, after TEXT, created REAL, updated REAL)"
-                )
-        except RunError:
-            self._closing.close()
-            raise
+        with self.using("runs.sqlite"), contextlib.ExitStack() as undo:
+            undo.callback(self._closing.close)
+            self._db = self._connect("runs.sqlite")
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
+                " options TEXT, after TEXT, created REAL, updated REAL)"
+            )
+            undo.pop_all()
 
     @contextlib.contextmanager
     def using(self, name: str = "checkpoints.sqlite") -> Iterator[None]:
@@ -128,7 +122,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
                 advice = "it is damaged: move it away, or set THINKGRAPH_HOME to another folder"
             else:
-                advice = "check free space and permissions, or set THINKGRAPH_HOME to another folder"
+                advice = "check free space and permissions, or set THINKGRAPH_HOME to a folder that can be written"
             raise RunError(f"cannot use {self.folder / name} ({error}): {advice}") from None
 
     def _connect(self, name: str, *, isolation_level: Literal["DEFERRED"] | None = None) -> sqlite3.Connection:

@@ -37,8 +37,9 @@ def _labels(entries: list[Scored]) -> str:
     return shown + (f", and {more} more" if more > 0 else "") if entries else "nothing"
 
 
-def _count(number: int, one: str, many: str = "") -> str:
-    return f"{number} {one if number == 1 else many or one + 's'}"
+def many(number: int, one: str, more: str = "") -> str:
+    """A number of things, with their noun."""
+    return f"{number:,} {one if number == 1 else more or one + 's'}"
 
 
 def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per kind of event
@@ -56,9 +57,9 @@ def progress_line(event: Event) -> str | None:  # noqa: PLR0911 - one line per k
         )
     if event["type"] == "retrieved":
         best = one_line(event["best"][0])[:70] if event["best"] else "nothing"
-        passages = f"{_count(event['passages'], 'passage')} and " if event["passages"] or event["ranked"] else ""
-        entities = _count(event["entities"], "entity", "entities")
-        read = f"{passages}{_count(event['triples'], 'triple')} of {entities}"
+        passages = f"{many(event['passages'], 'passage')} and " if event["passages"] or event["ranked"] else ""
+        entities = many(event["entities"], "entity", "entities")
+        read = f"{passages}{many(event['triples'], 'triple')} of {entities}"
         return f"round {event['round']}    read {read}; {'best' if event['ranked'] else 'first'}: {best}"
     if event["type"] == "reasoned":
         if event["sufficient"]:
@@ -157,15 +158,13 @@ def render_answer(answer: Answer) -> str:
         out += [f"          {text}" for text in outline(trace["lines"], width - 10)]
     cost = f", ${total['cost']:.4f}" if total["cost"] else ""
     # Absent from answers that an older release kept.
-    written = f", {_count(count, 'text')} generated" if (count := usage.get("generated_texts", 0)) else ""
+    written = f", {many(count, 'text')} generated" if (count := usage.get("generated_texts", 0)) else ""
     out.append(
-        f"usage     {_count(total['calls'], 'model call')}, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
-        f"{_count(usage['store_round_trips'], 'store round trip')}, {_count(usage['encoder_texts'], 'text')} encoded{written}, "
+        f"usage     {many(total['calls'], 'model call')}, {total['input_tokens']} + {total['output_tokens']} tokens{cost}, "
+        f"{many(usage['store_round_trips'], 'store round trip')}, {many(usage['encoder_texts'], 'text')} encoded{written}, "
         f"{usage['seconds']:.1f} s"
     )
-    out.append(
-        f"answered  by {one_line(answer['model'])} with {answer['method']} in {_count(answer['rounds'], 'round')}"
-    )
+    out.append(f"answered  by {one_line(answer['model'])} with {answer['method']} in {many(answer['rounds'], 'round')}")
     return "\n".join(out)
 
 

@@ -229,13 +229,14 @@ async def test_passages_have_their_tools() -> None:
     models = Models(FakeModel(case.replies), offline=offline_model(base))
     tools = Tools(base, models, {"tog2": {"ranker": "bm25", **case.settings}})
     assert tools.names == list(ARGUMENTS)
-    found = await tools.call("passages_of", {"entities": ["Panama"], "query": "voting"})
-    assert found.text.startswith("text | Panama | Voting")
-    assert 'id "p1"' in found.text
-    assert (await tools.call("search_passages", {"query": "ranges", "limit": 2})).data["passages"]
-    answer = await tools.call("ask", {"question": case.question})
-    assert answer.text.startswith("18\n")
-    assert '(passage "p1") Panama / Voting:' in answer.text
-    assert answer.data["answers"] == case.answers
+    text, _ = await tools.call("passages_of", {"entities": ["Panama"], "query": "voting"})
+    assert text.startswith("text | Panama | Voting")
+    assert 'id "p1"' in text
+    _, found = await tools.call("search_passages", {"query": "ranges", "limit": 2})
+    assert found["passages"]
+    text, answer = await tools.call("ask", {"question": case.question})
+    assert text.startswith("18\n")
+    assert '(passage "p1") Panama / Voting:' in text
+    assert answer["answers"] == case.answers
     with pytest.raises(UsageError, match="ask_user"):
         await tools.call("ask", {"question": case.question, "settings": {"ask_user": "budget", "max_calls": 1}})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from thinkgraph.cli.bench.command import make_folder
-from thinkgraph.cli.options import add_bench, add_set, check_numbers, configured, model_name
+from thinkgraph.cli.options import MEASURED_MODEL, MEASURING, add_flags, check_numbers, configured, model_name
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
@@ -28,8 +28,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("name", nargs="?", metavar="NAME", help="which one, for example tog2-table6 (see --list)")
     parser.add_argument("--list", action="store_true", help="name them all")
     parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
-    add_bench(parser)
-    add_set(parser, "a setting of all cells that have it and do not set it (preset=paper)")
+    add_flags(parser, "model", help=MEASURED_MODEL)
+    add_flags(parser, *MEASURING)
+    add_flags(
+        parser, "set", help="a setting of all cells that have it and do not set it (preset=paper); may be repeated"
+    )
     parser.add_argument(
         "--g2t", metavar="MODEL", help="graph-to-text model for the cells that need one, name or folder"
     )
@@ -39,7 +42,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--out", metavar="DIR", help="keep the answers there, a file for each setting; the same command goes on"
     )
-    parser.add_argument("--json", action="store_true", help="print the cells as JSON instead of the table")
+    add_flags(parser, "json", help="print the cells as JSON instead of the table")
 
 
 def run(args: argparse.Namespace) -> int:

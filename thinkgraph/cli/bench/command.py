@@ -9,13 +9,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import (
-    add_bench,
-    add_methods,
-    add_prices,
-    add_workers,
+    MEASURED_MODEL,
+    MEASURING,
+    OF_SEVERAL,
+    add_flags,
     check_numbers,
     configured,
-    method_names,
     model_name,
     prices_of,
     settings_by_method,
@@ -38,10 +37,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="'world', a JSONL file of questions, or NAME:FILE for a published benchmark (metaqa:qa_dev.txt); "
         "--data list names them all and says where to get each",
     )
-    add_methods(parser, ["tog2"])
-    add_bench(parser)
-    add_workers(parser)
-    add_prices(parser)
+    add_flags(parser, "methods", default="tog2")
+    add_flags(parser, "set", help=OF_SEVERAL)
+    add_flags(parser, "model", help=MEASURED_MODEL)
+    add_flags(parser, *MEASURING, "workers", "prices")
     parser.add_argument("--type", action="append", metavar="TYPE", help="only questions of this type; may be repeated")
     parser.add_argument(
         "--out",
@@ -51,7 +50,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="DIR", help="results, report.md, report.html and plots; goes on as --out does"
     )
-    parser.add_argument("--json", action="store_true", help='print {"rows": [...]} instead of the table')
+    add_flags(parser, "json", help='print {"rows": [...]} instead of the table')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -70,7 +69,7 @@ def run(args: argparse.Namespace) -> int:
     if args.out and args.report:
         raise UsageError("--report keeps the results in its folder: leave --out out")
     dataset, questions = read_dataset(args.data)
-    settings = settings_by_method(args, configured(args), method_names(args.methods), style=dataset.style)
+    settings = settings_by_method(args, configured(args), args.methods, style=dataset.style)
     questions = bench_setup.spread(_of_type(questions, args), args.limit)
     name = model_name(args.model)
     gold = args.gold_entities == "yes"

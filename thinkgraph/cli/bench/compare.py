@@ -10,11 +10,11 @@ import textwrap
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import (
-    add_kb,
-    add_methods,
-    add_model,
+    KB,
+    MODEL,
+    OF_SEVERAL,
+    add_flags,
     configured,
-    method_names,
     open_models,
     settings_by_method,
 )
@@ -34,10 +34,10 @@ _PATHS = 3
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `compare`."""
     parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
-    add_methods(parser, NAMES)
-    add_model(parser)
-    add_kb(parser)
-    parser.add_argument("--json", action="store_true", help='print {"method": answer or {"error": …}} instead')
+    add_flags(parser, "methods", default=",".join(NAMES))
+    add_flags(parser, "set", help=OF_SEVERAL)
+    add_flags(parser, *MODEL, *KB)
+    add_flags(parser, "json", help='print {"method": answer or {"error": …}} instead')
 
 
 def run(args: argparse.Namespace) -> int:
@@ -46,11 +46,10 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.tools.knowledge import Knowledge
 
     question = read_question(args.question)
-    methods = method_names(args.methods)
-    settings = settings_by_method(args, configured(args), methods)
+    settings = settings_by_method(args, configured(args), args.methods)
     with Knowledge.open(args.kb, text=args.text) as knowledge:
         models = open_models(args, knowledge)
-        sys.stderr.write(f"{len(methods)} methods with model {models.default} over {knowledge.name}\n")
+        sys.stderr.write(f"{len(settings)} methods with model {models.default} over {knowledge.name}\n")
         answers = asyncio.run(_all(question, settings, knowledge, models, args.prompts))
     if args.json:
         write_json({name: {"error": str(a)} if isinstance(a, ThinkGraphError) else a for name, a in answers.items()})

@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import add_model, add_set, model_name, prices_of
-from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of
+from thinkgraph.cli.show import leaving_at_once, many
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
@@ -79,8 +79,12 @@ def _add_documents(group: argparse._ActionsContainer) -> None:
 
 
 def _add_model(group: argparse._ActionsContainer) -> None:
-    add_model(group)
-    add_set(group, "a setting of the extraction: concurrency, max_calls, max_cost, max_tokens …")
+    add_flags(group, *MODEL)
+    add_flags(
+        group,
+        "set",
+        help="a setting of the extraction: concurrency, max_calls, max_cost, max_tokens …; may be repeated",
+    )
 
 
 def check(args: argparse.Namespace) -> None:
@@ -183,13 +187,13 @@ def _summary(report: DocumentsReport) -> list[str]:
     documents, counts = report.documents, report.counts
     kinds = ("added", "changed", "removed", "unchanged")
     what = ", ".join(f"{report.changes[kind]:,} {kind}" for kind in kinds if report.changes.get(kind))
-    lines = [f"{_many(documents['documents'], 'document')} in {_many(counts['passages'], 'passage')} ({what})"]
+    lines = [f"{many(documents['documents'], 'document')} in {many(counts['passages'], 'passage')} ({what})"]
     if documents["copies"]:
-        lines.append(f"{_many(documents['copies'], 'document')} left out: another one has the same words")
+        lines.append(f"{many(documents['copies'], 'document')} left out: another one has the same words")
     if documents["failed"]:
         again = "the same command tries again what failed (kb info --documents lists it)"
-        lines.append(f"{_many(documents['failed'], 'document')} failed; {again}")
-    merged = _many(counts.get("merged names", 0), "name")
+        lines.append(f"{many(documents['failed'], 'document')} failed; {again}")
+    merged = many(counts.get("merged names", 0), "name")
     lines.append(f"{merged} taken for others (resolution.jsonl in the folder says which, and why)")
     if (usage := report.usage) is None:
         return lines
@@ -207,7 +211,3 @@ def _summary(report: DocumentsReport) -> list[str]:
     if usage.failed:
         lines.append(f"{usage.failed:,} passages without a usable reply, the first: {usage.first_problem}")
     return lines
-
-
-def _many(count: int, noun: str) -> str:
-    return f"{count:,} {noun}{'s' * (count != 1)}"

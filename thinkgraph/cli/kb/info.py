@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import add_text
+from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, write_json, write_line
 from thinkgraph.errors import UsageError
 from thinkgraph.prompts.lines import one_line
@@ -25,9 +25,9 @@ def add_arguments(commands: Any) -> None:
     """Declare `kb info`."""
     info = commands.add_parser("info", help="show what a knowledge base holds")
     info.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, "world", or an address')
-    add_text(info)
+    add_flags(info, "text")
     info.add_argument("--documents", action="store_true", help="list the documents it was built from")
-    info.add_argument("--json", action="store_true", help="print JSON")
+    add_flags(info, "json", help="print JSON")
 
 
 def run(args: argparse.Namespace) -> int:

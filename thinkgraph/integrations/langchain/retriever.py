@@ -28,7 +28,6 @@ from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.settings import explicit
 
 
@@ -146,7 +145,7 @@ class ThinkGraphRetriever(BaseRetriever):
 
 
 def _of(item: EvidenceItem, texts: Texts, answer: Answer) -> Iterator[Document]:
-    """The documents behind one evidence item, the first being what it stands for."""
+    """The documents behind one evidence item, first what it stands for."""
     said = {"score": item["score"], "answer": answer["text"], "status": answer["status"]}
     path = item["path"]["triples"] if "path" in item else []
     if item["kind"] == "chunk":
@@ -178,28 +177,27 @@ def _of(item: EvidenceItem, texts: Texts, answer: Answer) -> Iterator[Document]:
     line = evidence_line(item, texts)
     own = list(dict.fromkeys([*item.get("tails", ()), *item.get("triples", ()), *path]))
     for place, key in enumerate(own):
-        triple = texts.triples.get(key)
-        if triple is not None:
-            led = [*path, key] if key in item.get("tails", ()) else own
-            yield _sentence(triple, {**said, "cited": key in held, "path": line, "triples": led, "_place": place})
+        if (triple := texts.triples.get(key)) is None:
+            continue
+        yield Document(
+            triple_sentence(triple),
+            id=key,
+            metadata={
+                "kind": "triple",
+                "id": key,
+                **said,
+                "cited": key in held,
+                "path": line,
+                "triples": [*path, key] if key in item.get("tails", ()) else own,
+                "_place": place,
+                "subject": triple["subject"],
+                "relation": triple["relation"],
+                "object": triple["object"],
+                "qualifiers": triple["qualifiers"],
+            },
+        )
 
 
 def _walked(item: EvidenceItem, path: Sequence[str], texts: Texts) -> str:
     hops = [texts.triples[key] for key in path if key in texts.triples]
     return path_line(item["path"]["start"], hops) if hops and len(hops) == len(path) else ""
-
-
-def _sentence(triple: Triple, metadata: Mapping[str, Any]) -> Document:
-    return Document(
-        triple_sentence(triple),
-        id=triple["id"],
-        metadata={
-            "kind": "triple",
-            "id": triple["id"],
-            **metadata,
-            "subject": triple["subject"],
-            "relation": triple["relation"],
-            "object": triple["object"],
-            "qualifiers": triple["qualifiers"],
-        },
-    )

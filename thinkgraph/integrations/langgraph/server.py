@@ -29,6 +29,12 @@ _NOT_OURS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id", "check
 """What clients put beside settings for LangGraph itself."""
 
 
+@cache
+def _knowledge(kb: str, text: str | None) -> Knowledge:
+    """Opened once for all methods."""
+    return Knowledge.open(kb, text=text)
+
+
 def _served(method: str, context: object) -> Graph:
     if isinstance(context, Mapping):
         # The server would drop a name that it does not know, and the run would go on without it.
@@ -37,27 +43,17 @@ def _served(method: str, context: object) -> Graph:
     # Runs that come at the same time share one opened knowledge base; a failed opening is tried again.
     with _lock:
         if method not in _built:
-            _built[method] = _opened(method)
+            config = load_config()
+            prices = config.get("prices")
+            _built[method] = build(
+                method,
+                knowledge=_knowledge(config.get("kb"), config.get("text")),
+                model=config.get("model"),
+                settings=config.settings(method),
+                prompts=config.get("prompts"),
+                prices=load_prices(prices) if prices else None,
+            )
         return _built[method]
-
-
-@cache
-def _knowledge(kb: str, text: str | None) -> Knowledge:
-    """Opened once for all methods."""
-    return Knowledge.open(kb, text=text)
-
-
-def _opened(method: str) -> Graph:
-    config = load_config()
-    prices = config.get("prices")
-    return build(
-        method,
-        knowledge=_knowledge(config.get("kb"), config.get("text")),
-        model=config.get("model"),
-        settings=config.settings(method),
-        prompts=config.get("prompts"),
-        prices=load_prices(prices) if prices else None,
-    )
 
 
 def _factory(method: str) -> Callable[[ServerRuntime[Any]], Awaitable[Graph]]:

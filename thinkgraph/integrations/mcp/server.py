@@ -127,7 +127,7 @@ _INSTRUCTIONS = (
 async def _called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
     """A tool's result as the protocol writes it; a failure is one line that the client's model can read."""
     try:
-        result = await tools.call(name, arguments)
+        text, data = await tools.call(name, arguments)
     except ThinkGraphError as error:
         words = redacted(one_line(str(error)))
         log.warning("%s: %s", name, words)
@@ -136,7 +136,7 @@ async def _called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> dict
         # The client learns the kind, the log the rest: one failed call must not end the others.
         log.exception("%s failed", name)
         return _failed(f"internal error ({error.__class__.__name__}); the server's log has the traceback")
-    return {"content": [{"type": "text", "text": result.text}], "structuredContent": result.data}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data}
 
 
 def _failed(words: str) -> dict[str, Any]:

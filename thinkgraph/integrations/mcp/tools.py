@@ -41,14 +41,6 @@ ARGUMENTS: dict[str, type[Arguments]] = {"ask": AskArguments, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
 
-@dataclass(frozen=True)
-class ToolResult:
-    """What a tool gives: a text for the client's model, and the same as JSON."""
-
-    text: str
-    data: dict[str, Any]
-
-
 @dataclass
 class Tools:
     """The tools over one knowledge base. Calls may run side by side, on one event loop."""
@@ -74,8 +66,8 @@ class Tools:
             schema["properties"]["method"] |= {"enum": [*self.fixed, None], "default": next(iter(self.fixed))}
         return schema
 
-    async def call(self, name: str, given: Mapping[str, Any]) -> ToolResult:
-        """Call a tool.
+    async def call(self, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+        """Call a tool; gives a text for the client's model, and the same as JSON.
 
         Raises:
             UsageError: no such tool, or wrong arguments.
@@ -86,14 +78,11 @@ class Tools:
         arguments = _checked(name, given)
         if isinstance(arguments, LookUp):
             # Stores block; and threads end with the calls, not with the client's patience.
-            return await asyncio.to_thread(self._look_up, arguments)
+            found = await asyncio.to_thread(arguments.look_up, self.knowledge)
+            return shown(found), dict(found)
         return await self._ask(cast("AskArguments", arguments))
 
-    def _look_up(self, arguments: LookUp) -> ToolResult:
-        found = arguments.look_up(self.knowledge)
-        return ToolResult(shown(found), dict(found))
-
-    async def _ask(self, arguments: AskArguments) -> ToolResult:
+    async def _ask(self, arguments: AskArguments) -> tuple[str, dict[str, Any]]:
         method = arguments.method or next(iter(self.fixed))
         if method not in self.fixed:
             raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
@@ -102,7 +91,7 @@ class Tools:
         state = await graph.ainvoke({"question": arguments.question}, context=settings)
         if (answer := cast("Answer | None", state.get("answer"))) is None:
             raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
-        return ToolResult(answer_text(answer), dict(answer))
+        return answer_text(answer), dict(answer)
 
     def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
         """The client's settings, within what the server was started with."""
@@ -137,8 +126,6 @@ def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
         fault = error.errors()[0]
         place = one_line(".".join(str(part) for part in fault["loc"]))
         known = ", ".join(ARGUMENTS[name].model_fields)
-        if fault["type"] == "extra_forbidden":
-            raise UsageError(f"{name} takes no '{place}'; known: {known}") from None
-        if fault["type"] == "missing":
-            raise UsageError(f"{name} needs '{place}'; known: {known}") from None
+        if wrong := {"extra_forbidden": "takes no", "missing": "needs"}.get(fault["type"]):
+            raise UsageError(f"{name} {wrong} '{place}'; known: {known}") from None
         raise UsageError(f"{name}: '{place}': {one_line(str(fault['msg']))} (given: {fault['input']!r:.80})") from None
