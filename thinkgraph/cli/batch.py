@@ -94,8 +94,7 @@ def run(args: argparse.Namespace) -> int:
 async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIterator[Asker]:
     """What answers a question: a server, several processes, or a graph in this one."""
     from thinkgraph.eval.batch import local_asker, server_asker
-    from thinkgraph.eval.workers import Work, Workers
-    from thinkgraph.graphs.build import build
+    from thinkgraph.eval.workers import Work, workers
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.url:
@@ -112,13 +111,10 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
             prompts=args.prompts,
             rate=args.rate,
         )
-        async with Workers(work, args.workers) as workers:
-            yield partial(workers.ask, args.method)
+        async with workers(work, args.workers) as ask:
+            yield partial(ask, args.method)
     else:
         with Knowledge.open(args.kb, text=args.text) as knowledge:
             models = open_models(args, knowledge, args.rate)
-            graph = build(args.method, knowledge=knowledge, model=models, settings=settings, prompts=args.prompts)
-            try:
-                yield local_asker(graph)
-            finally:
-                await models.aclose()
+            async with local_asker(models, knowledge, {args.method: settings}, prompts=args.prompts) as ask:
+                yield partial(ask, args.method)

@@ -12,9 +12,9 @@ from thinkgraph.plot.save import check_target
 
 if TYPE_CHECKING:
     from thinkgraph.config import Config
-    from thinkgraph.eval.datasets import Style
     from thinkgraph.models.prices import Prices
     from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.tasks import Task
     from thinkgraph.tools.knowledge import Knowledge
 
 MAX_WORKERS = 64
@@ -154,7 +154,7 @@ def check_numbers(args: argparse.Namespace) -> None:
 
 
 def settings_by_method(
-    args: argparse.Namespace, config: Config, methods: Sequence[str], *, style: Style = "question"
+    args: argparse.Namespace, config: Config, methods: Sequence[str], *, style: Task = "question"
 ) -> dict[str, dict[str, Any]]:
     """The settings of several methods: the configuration's, then those of --set and --seed.
 
@@ -197,6 +197,7 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.tasks import Task
 
     offline = offline_model(knowledge)
     return Models(args.model, offline=offline, prices=prices_of(args.prices), rate_limiter=rate_limiter(rate))

@@ -23,9 +23,11 @@ from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
+    from contextlib import AbstractAsyncContextManager
+
+    from thinkgraph.eval.batch import Ask
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
-    from thinkgraph.eval.workers import Workers
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -109,10 +111,10 @@ def run(args: argparse.Namespace) -> int:
 
 def _workers(
     args: argparse.Namespace, settings: dict[str, dict[str, Any]], model: str, questions: list[Question]
-) -> Workers:
+) -> AbstractAsyncContextManager[Ask]:
     """The processes that share the questions; perfect choosers and gold entities need the questions themselves."""
     from thinkgraph.eval.bench_setup import PERFECT
-    from thinkgraph.eval.workers import Work, Workers
+    from thinkgraph.eval.workers import Work, workers
 
     gold = args.gold_entities == "yes"
     work = Work(
@@ -126,7 +128,7 @@ def _workers(
         gold_entities=gold,
         questions=questions if model.startswith(PERFECT) or gold else (),
     )
-    return Workers(work, args.workers)
+    return workers(work, args.workers)
 
 
 def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | None, args: argparse.Namespace) -> None:
