@@ -12,16 +12,14 @@ times the time on 100 nodes.
 
 from __future__ import annotations
 
+import math
 import random
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
-
-    Matrix = NDArray[np.float64]
+from collections import Counter
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import pairwise
+from typing import Literal
 
 DetectorName = Literal["louvain", "girvan_newman", "hierarchical", "spectral", "random"]
 Cells = list[list[int]]
@@ -37,11 +35,11 @@ class Links:
 
     near: Sequence[Sequence[int]]
     """For every node its neighbours, ascending."""
-    edges: int = field(init=False)
-    """m: how many edges there are."""
 
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "edges", sum(map(len, self.near)) // 2)
+    @cached_property
+    def edges(self) -> int:
+        """m: how many edges there are."""
+        return sum(map(len, self.near)) // 2
 
     def __len__(self) -> int:
         return len(self.near)
@@ -85,7 +83,7 @@ def modularity(links: Links, cell: Sequence[int]) -> float:
     return inside - total**2 / (2 * links.edges)
 
 
-def components(near: Sequence[Sequence[int]], nodes: Sequence[int]) -> Cells:
+def components(near: Sequence[Collection[int]], nodes: Sequence[int]) -> Cells:
     """The connected components of the graph that `nodes` induce, by their first node."""
     left = dict.fromkeys(nodes)
     found: Cells = []
@@ -105,78 +103,53 @@ def components(near: Sequence[Sequence[int]], nodes: Sequence[int]) -> Cells:
 # --- Louvain --------------------------------------------------------------------------------------------------------
 
 
-@dataclass
-class _Level:
-    """One level of Louvain: units (nodes, later whole communities) with weighted links."""
-
-    weights: list[dict[int, float]]
-    """For every unit its neighbours with the number of edges between them; itself left out."""
-    degrees: list[float]
-    sizes: list[int]
-
-
 def louvain(links: Links, most: int, seed: int) -> Cells:
     """Blondel et al. 2008; a move into a community that would then be too large is refused."""
     rng = random.Random(seed)  # noqa: S311 - reproducible, not secret
-    if not links.edges:
-        return [[node] for node in range(len(links))]
     cells = [[node] for node in range(len(links))]
-    level = _Level(
-        [dict.fromkeys(near, 1.0) for near in links.near], [float(len(near)) for near in links.near], [1] * len(links)
-    )
-    while True:
-        home = _moved(level, 2.0 * links.edges, most, rng)
+    while links.edges:
+        home = _moved(links, cells, most, rng)
         groups: dict[int, list[int]] = {}
-        for unit, at in enumerate(home):
-            groups.setdefault(at, []).append(unit)
+        for cell, at in zip(cells, home, strict=True):
+            groups.setdefault(at, []).extend(cell)
         if len(groups) == len(cells):
-            return cells
-        cells = [[node for unit in units for node in cells[unit]] for units in groups.values()]
-        level = _joined(level, list(groups.values()))
+            break
+        cells = list(groups.values())
+    return cells
 
 
-def _moved(level: _Level, twice: float, most: int, rng: random.Random) -> list[int]:
-    """Move units to the neighbouring community of the best gain until none moves; `twice` is 2m."""
-    home = list(range(len(level.sizes)))
-    total, size = list(level.degrees), list(level.sizes)
+def _moved(links: Links, cells: Cells, most: int, rng: random.Random) -> list[int]:
+    """Move cells to the neighbouring community of the best gain until none moves; gives the community of each."""
+    of = {node: at for at, cell in enumerate(cells) for node in cell}
+    # For every cell its neighbours with the number of edges between them; itself left out.
+    weights = [
+        Counter(of[o] for node in cell for o in links.near[node] if of[o] != at) for at, cell in enumerate(cells)
+    ]
+    degrees = [sum(len(links.near[node]) for node in cell) for cell in cells]
+    home = list(range(len(cells)))
+    total, size = list(degrees), list(map(len, cells))
     order = list(home)
     rng.shuffle(order)
     moving = True
     while moving:
         moving = False
         for unit in order:
-            at, degree = home[unit], level.degrees[unit]
-            inside: dict[int, float] = {at: 0.0}
-            for other, weight in level.weights[unit].items():
-                inside[home[other]] = inside.get(home[other], 0.0) + weight
+            at, degree = home[unit], degrees[unit]
+            inside = {at: 0}
+            for other, weight in weights[unit].items():
+                inside[home[other]] = inside.get(home[other], 0) + weight
             total[at] -= degree
-            size[at] -= level.sizes[unit]
-            best, gain = at, inside[at] - total[at] * degree / twice
+            size[at] -= len(cells[unit])
+            best, gain = at, -math.inf
             for place, weight in inside.items():
-                better = weight - total[place] * degree / twice
-                if better > gain + _CLOSE and size[place] + level.sizes[unit] <= most:
+                better = weight - total[place] * degree / (2 * links.edges)
+                if better > gain + _CLOSE and size[place] + len(cells[unit]) <= most:
                     best, gain = place, better
             total[best] += degree
-            size[best] += level.sizes[unit]
+            size[best] += len(cells[unit])
             moving = moving or best != at
             home[unit] = best
     return home
-
-
-def _joined(level: _Level, groups: Cells) -> _Level:
-    """Every group becomes one unit."""
-    home = {unit: at for at, units in enumerate(groups) for unit in units}
-    weights: list[dict[int, float]] = [{} for _ in groups]
-    for unit, near in enumerate(level.weights):
-        for other, weight in near.items():
-            if home[other] != home[unit]:
-                mine = weights[home[unit]]
-                mine[home[other]] = mine.get(home[other], 0.0) + weight
-    return _Level(
-        weights,
-        [sum(level.degrees[unit] for unit in units) for units in groups],
-        [sum(level.sizes[unit] for unit in units) for units in groups],
-    )
 
 
 # --- Girvan–Newman --------------------------------------------------------------------------------------------------
@@ -193,7 +166,7 @@ def girvan_newman(links: Links, most: int, seed: int) -> Cells:
         cell, (_, one, other) = pieces.pop(place)
         near[one].discard(other)
         near[other].discard(one)
-        parts = components([sorted(found) for found in near], cell)
+        parts = components(near, cell)
         pieces += [(part, _busiest(near, part)) for part in parts]
     return [cell for cell, _ in pieces]
 
@@ -209,56 +182,29 @@ def _busiest(near: Sequence[set[int]], cell: Sequence[int]) -> tuple[float, int,
 
 
 def betweenness(near: Sequence[set[int]], cell: Sequence[int]) -> dict[tuple[int, int], float]:
-    """Edge betweenness within one component (Brandes), every pair of nodes counted once.
-
-    All sources walk at once, as matrices. Nodes of one edge are folded into the other end, which then stands for several
-    nodes: around a hub they are nearly all there is.
-    """
+    """Edge betweenness within one component (Brandes), every pair of nodes counted once; all sources walk at once."""
     import numpy as np
 
-    leaves = {node: next(iter(near[node])) for node in cell if len(near[node]) == 1}
-    for node, anchor in list(leaves.items()):
-        if anchor in leaves:  # two nodes and nothing else
-            leaves.pop(max(node, anchor), None)
-    core = [node for node in cell if node not in leaves]
-    place = {node: at for at, node in enumerate(core)}
-    found = {(min(leaf, at), max(leaf, at)): float(len(cell) - 1) for leaf, at in leaves.items()}
-    if len(core) < 2:  # noqa: PLR2004 - an edge has two ends
-        return found
-    links = np.zeros((len(core), len(core)))
-    for node in core:
-        links[place[node], [place[other] for other in near[node] if other in place]] = 1.0
-    weight = np.ones(len(core))
-    for anchor in leaves.values():
-        weight[place[anchor]] += 1.0
-    flow = _flow(links, weight)
-    ones, others = np.nonzero(np.triu(links))
-    values = (flow[ones, others] + flow[others, ones]) / 2
-    for one, other, value in zip(ones.tolist(), others.tolist(), values.tolist(), strict=True):
-        found[core[one], core[other]] = value
-    return found
-
-
-def _flow(links: Matrix, weight: Matrix) -> Matrix:
-    """For every directed edge the shortest paths that use it, weighted by both their ends; `weight`: nodes per node."""
-    import numpy as np
-
-    levels = [np.eye(len(links))]
-    reached = np.eye(len(links), dtype=bool)
-    while True:
-        ways = (levels[-1] @ links) * ~reached
-        if not ways.any():
-            break
+    place = {node: at for at, node in enumerate(cell)}
+    links = np.zeros((len(cell), len(cell)))
+    for node in cell:
+        links[place[node], [place[other] for other in near[node]]] = 1.0
+    # For every source the shortest paths to the nodes of each depth.
+    levels = [np.eye(len(cell))]
+    reached = levels[0] > 0
+    while (ways := (levels[-1] @ links) * ~reached).any():
         reached |= ways > 0
         levels.append(ways)
     flow = np.zeros_like(links)
     owed = np.zeros_like(links)
-    for depth in range(len(levels) - 1, 0, -1):
-        ways = levels[depth]
-        share = np.divide(weight + owed, ways, out=np.zeros_like(ways), where=ways > 0)
-        flow += (weight[:, None] * levels[depth - 1]).T @ share
-        owed = levels[depth - 1] * (share @ links)
-    return flow * links
+    for before, ways in reversed([*pairwise(levels)]):
+        share = np.divide(1.0 + owed, ways, out=np.zeros_like(ways), where=ways > 0)
+        flow += before.T @ share
+        owed = before * (share @ links)
+    flow = (flow + flow.T) * links / 2
+    ones, others = np.nonzero(np.triu(links))
+    edges = zip(ones.tolist(), others.tolist(), flow[ones, others].tolist(), strict=True)
+    return {(cell[one], cell[other]): value for one, other, value in edges}
 
 
 # --- agglomerative --------------------------------------------------------------------------------------------------
