@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import NamedTuple
 
@@ -39,15 +38,14 @@ class TextPair(NamedTuple):
     """Several people's wordings; empty where a file has none."""
 
 
-@dataclass(frozen=True)
-class Split:
+class Split(NamedTuple):
     """Pairs to learn from and pairs to choose the best checkpoint by; no triples stand in both."""
 
     train: Sequence[TextPair]
     validation: Sequence[TextPair]
 
 
-def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -> list[TextPair]:
+def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -> list[TextPair]:
     """Every pair of the files, in order; pairs of the same triples are joined, malformed lines go to `rejects`.
 
     Args:
@@ -60,8 +58,7 @@ def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -
         UsageError: no line of the files can be used.
     """
     found: dict[str, tuple[tuple[Triple, ...], dict[str, None]]] = {}
-    named = list(files)
-    for path in named:
+    for path in files:
         sample_of(path)
         for number, row in read_objects(path, rejects):
             try:
@@ -73,9 +70,9 @@ def read_pairs(files: Iterable[Path], rejects: Rejects, *, texts: bool = True) -
             _, known = found.setdefault(community_line(triples), (triples, {}))
             known.update(dict.fromkeys(wordings))
     if not found:
-        first = next(iter(rejects.kept), None)
-        why = f" ({first['file']}, line {first['line']}: {first['reason']})" if first else ""
-        raise UsageError(f"{', '.join(map(str, named))}: no line can be used{why}")
+        first = rejects.kept[0]
+        why = f"{first['file']}, line {first['line']}: {first['reason']}"
+        raise UsageError(f"{', '.join(map(str, files))}: no line can be used ({why})")
     return [TextPair(line, triples, tuple(known)) for line, (triples, known) in found.items()]
 
 
@@ -96,23 +93,21 @@ def _triple(row: object) -> Triple:
         isinstance(pair, list) and [*map(type, pair)] == [str] * 2 for pair in pairs
     ):
         raise ValueError('field "triples": qualifiers must be pairs [name, value]')
-    return make_triple(
-        *map(well_formed, (subject, relation, end)), qualifiers=[[*map(well_formed, pair)] for pair in pairs]
-    )
+    parts = map(well_formed, (subject, relation, end))
+    return make_triple(*parts, qualifiers=[[*map(well_formed, pair)] for pair in pairs])
 
 
 def make_triple(subject: str, relation: str, obj: str, *, qualifiers: Sequence[Sequence[str]] = ()) -> Triple:
     """A triple outside any store, its labels read from its names."""
-    name, relation = subject.strip(), relation.strip()
+    subject, relation = subject.strip(), relation.strip()
     value, datatype = literal_of(obj.strip())
     pairs = [list(pair) for pair in qualifiers]
-    parts = [name, relation, value, *(part for pair in pairs for part in pair)]
     return Triple(
-        id=hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest(),
-        subject=name,
+        id=_hash(subject, relation, value, *(part for pair in pairs for part in pair)),
+        subject=subject,
         relation=relation,
         object=value,
-        subject_label=key_label(name),
+        subject_label=key_label(subject),
         relation_label=relation_label(relation),
         object_label=key_label(value),
         literal=datatype is not None or value_kind(value) is not None,
@@ -125,10 +120,10 @@ def _texts(row: Mapping[str, object]) -> list[str]:
     texts = given if isinstance(given, list) else [given]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError('field "texts" must be a list of texts')
-    clean = [" ".join(well_formed(str(text)).split()) for text in texts]
-    if not any(clean):
+    clean = [*filter(None, (" ".join(well_formed(str(text)).split()) for text in texts))]
+    if not clean:
         raise ValueError('there is no text: give "text" or "texts"')
-    return [text for text in clean if text]
+    return clean
 
 
 def spread(pairs: Sequence[TextPair], limit: int | None) -> Sequence[TextPair]:
@@ -146,18 +141,21 @@ def split(pairs: Sequence[TextPair], share: float, seed: int) -> Split:
         share: 0 (none) to 1; more than 0 gives at least one, and leaves at least one.
         seed: another seed sets others aside.
     """
-    count = min(max(round(share * len(pairs)), share > 0), len(pairs) - 1)
-    chosen = sorted(range(len(pairs)), key=lambda at: hashlib.blake2b(f"{seed}\x1f{pairs[at].line}".encode()).digest())
+    count = min(max(round(share * len(pairs)), int(share > 0)), len(pairs) - 1)
+    chosen = sorted(
+        (pair.line for pair in pairs), key=lambda line: hashlib.blake2b(f"{seed}\x1f{line}".encode()).digest()
+    )
     aside = set(chosen[:count])
     return Split(
-        [pair for at, pair in enumerate(pairs) if at not in aside],
-        [pair for at, pair in enumerate(pairs) if at in aside],
+        [pair for pair in pairs if pair.line not in aside],
+        [pair for pair in pairs if pair.line in aside],
     )
 
 
 def digest(pairs: Iterable[TextPair]) -> str:
     """A hash of pairs and their order."""
-    found = hashlib.blake2b(digest_size=8)
-    for pair in pairs:
-        found.update("\x1e".join([pair.line, *pair.texts, "\x1d"]).encode())
-    return found.hexdigest()
+    return _hash(*(part for pair in pairs for part in (pair.line, *pair.texts, "")))
+
+
+def _hash(*parts: str) -> str:
+    return hashlib.blake2b("\x1f".join(parts).encode(), digest_size=8).hexdigest()

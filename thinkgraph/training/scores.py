@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from importlib.util import find_spec
+from itertools import zip_longest
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -14,8 +15,6 @@ from thinkgraph.tools.communities.g2t_check import check
 from thinkgraph.tools.linking.lexical import UNSPACED
 from thinkgraph.tools.linking.names import words
 from thinkgraph.training.pairs import TextPair
-
-MISSING = "training graph-to-text needs {0}: run `pip install 'thinkgraph[g2t]'` (or `pip install {0}`)"
 
 
 class TextScores(TypedDict):
@@ -35,7 +34,7 @@ class TextScores(TypedDict):
     relative_coverage: float
     """The one divided by the other: 1 means that the model leaves out no more than people do."""
     true_to_triples: float
-    """Share of the texts in which the check of tools/communities/g2t_check.py finds no fault."""
+    """Share of the texts in which `check` finds no fault."""
 
 
 class _FoldedWords:
@@ -52,21 +51,19 @@ def require_packages() -> None:
     Raises:
         UsageError: naming the package and how to install it.
     """
-    for package in ("accelerate", "rouge_score", "sacrebleu"):
-        if find_spec(package) is None:
-            raise UsageError(MISSING.format(package.replace("_", "-")))
+    for package in ("accelerate", "rouge-score", "sacrebleu"):
+        if find_spec(package.replace("-", "_")) is None:
+            raise UsageError(
+                f"training graph-to-text needs {package}: run `pip install 'thinkgraph[g2t]'` (or `pip install {package}`)"
+            )
 
 
-def rouge1() -> Callable[[Sequence[str], str], float]:
-    """A function (references, text) that gives ROUGE-1's F-measure against the best reference, 0 to 1."""
+def rouge1(pairs: Sequence[tuple[Sequence[str], str]]) -> float:
+    """The mean of ROUGE-1's F-measure over (references, text), 0 to 1; the best reference of a text counts."""
     from rouge_score.rouge_scorer import RougeScorer
 
     scorer: Any = RougeScorer(["rouge1"], tokenizer=_FoldedWords())
-
-    def score(references: Sequence[str], text: str) -> float:
-        return float(scorer.score_multi(references, text)["rouge1"].fmeasure)
-
-    return score
+    return sum(float(scorer.score_multi(*pair)["rouge1"].fmeasure) for pair in pairs) / len(pairs)
 
 
 def coverage(text: str, triples: Sequence[Triple]) -> int:
@@ -82,29 +79,22 @@ def coverage(text: str, triples: Sequence[Triple]) -> int:
 
 
 def score_texts(pairs: Sequence[TextPair], texts: Sequence[str]) -> TextScores:
-    """Compare one text per pair with the pair's references and triples.
-
-    Raises:
-        UsageError: a package for the figures is missing.
-    """
-    require_packages()
+    """Compare one text per pair with the pair's references and triples; see `require_packages`."""
     import sacrebleu
 
-    best = rouge1()
+    made = list(zip(pairs, texts, strict=True))
     triples = sum(len(pair.triples) for pair in pairs)
-    covered = sum(coverage(text, pair.triples) for pair, text in zip(pairs, texts, strict=True))
+    covered = sum(coverage(text, pair.triples) for pair, text in made)
     people = sum(sum(coverage(text, pair.triples) for text in pair.texts) / len(pair.texts) for pair in pairs)
-    most = max(len(pair.texts) for pair in pairs)
     # None stands where a pair has fewer references than another.
-    references: Any = [[pair.texts[at] if at < len(pair.texts) else None for pair in pairs] for at in range(most)]
+    references: Any = [*zip_longest(*(pair.texts for pair in pairs))]
     return TextScores(
         texts=len(pairs),
-        rouge1=100 * sum(best(pair.texts, text) for pair, text in zip(pairs, texts, strict=True)) / len(pairs),
+        rouge1=100 * rouge1([(pair.texts, text) for pair, text in made]),
         bleu=float(sacrebleu.corpus_bleu(texts, references).score),
         chrf=float(sacrebleu.corpus_chrf(texts, references).score),
         coverage=covered / triples,
         reference_coverage=people / triples,
         relative_coverage=covered / people if people else 0.0,
-        true_to_triples=sum(not check(text, p.triples).faults for p, text in zip(pairs, texts, strict=True))
-        / len(pairs),
+        true_to_triples=sum(not check(text, pair.triples).faults for pair, text in made) / len(pairs),
     )

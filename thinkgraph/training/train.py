@@ -1,7 +1,7 @@
 """Trains graph-to-text: fine-tunes a checkpoint on pairs of triples and texts (FastToG, appendix B1).
 
 transformers' `Seq2SeqTrainer` trains, evaluates and saves. It works in `.NAME.building` beside the result's folder; the same
-command goes on from the last whole checkpoint there, and the best one is moved into place at the end.
+command goes on from the last whole checkpoint there.
 """
 
 from __future__ import annotations
@@ -9,10 +9,8 @@ from __future__ import annotations
 import json
 import math
 import pickle
-import random
 import shutil
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any, cast
@@ -29,15 +27,12 @@ from thinkgraph.training.scores import TextScores, require_packages, score_texts
 
 REPORT = "g2t.json"
 """The file that tells a folder trained here from any other."""
-
-FORMAT = 2
+KIND = FolderKind("a trained checkpoint", lambda folder: (folder / REPORT).is_file(), working="training", precious=True)
 SIZES: Mapping[str, tuple[int, int, int, int]] = {"tiny": (128, 2, 4, 1500), "small": (256, 4, 8, 8000)}
 """Models made from scratch, of 1.1 and about 9 million parameters: width, layers, heads, vocabulary."""
 
 _GRAMMAR = "<{}"
 """Characters of T2T lines that some tokenisers lack (T5's): without them the arrows of both directions read alike."""
-_STATE = "trainer_state.json"
-"""What the trainer writes last into a checkpoint."""
 
 
 @dataclass(frozen=True)
@@ -58,10 +53,8 @@ class TrainSettings:
     dropout: float | None = None
     """None: the checkpoint's own, or 0.1 from scratch."""
     seed: int = 0
-    evaluate_every: int = 1
-    """Epochs between two evaluations on the validation pairs; the last epoch is always evaluated."""
     save_every: int = field(default=200, compare=False)
-    """Steps between two checkpoints; changes nothing in what comes out."""
+    """Steps between two checkpoints within an epoch; changes nothing in what comes out."""
 
 
 class EpochRow(TypedDict):
@@ -70,15 +63,15 @@ class EpochRow(TypedDict):
     epoch: int
     training_loss: float
     validation_loss: float | None
-    """None where there are no validation pairs, or they were not evaluated."""
+    """None where there are no validation pairs."""
     scores: TextScores | None
 
 
 class TrainReport(TypedDict):
     """What a training came to; kept in the folder as g2t.json."""
 
-    format: int
     key: str
+    """Tells settings and data from others."""
     settings: dict[str, Any]
     parameters: int
     texts: int
@@ -90,21 +83,6 @@ class TrainReport(TypedDict):
     epochs: list[EpochRow]
     best: int
     """The epoch whose weights were kept."""
-
-
-def is_trained(folder: Path) -> bool:
-    """Whether a folder was made by a training."""
-    return (folder / REPORT).is_file()
-
-
-KIND = FolderKind("a trained checkpoint", is_trained, working="training", precious=True)
-
-
-def refuse_out(out: Path, *, replace: bool) -> None:
-    """Raise `KnowledgeError` if there is something at `out` that no training put there."""
-    if not is_trained(out):
-        # Whether a finished training is this one shows when the data have been read.
-        refuse_target(out.expanduser().resolve(), replace=replace, kind=KIND)
 
 
 def train(
@@ -140,31 +118,31 @@ def train(
     if (known := _finished(out, key)) is not None:
         return known
     try:
+        refuse_target(out, replace=replace, kind=KIND)
         with BuildFolder(out, key, replace=replace, kind=KIND) as place:
-            done = place.stage("trained")
-            if done is None:
-                with _callers_random_numbers(), quiet_libraries():
-                    report, best = _run(pairs, settings, place, progress, each)
-                done = {"report": {**report, "key": key}, "best": best}
-                place.finished("trained", done)
-            _put_in_place(place.work, done["report"], done["best"])
+            report: TrainReport | None = place.stage("trained")
+            if report is None:
+                report = _run(pairs, settings, place, progress, each)
+                report["key"] = key
+                place.finished("trained", report)
+            _tidy(place.work, report)
             place.commit()
     except OSError as error:
         raise KnowledgeError(
             f"cannot write {out}: {error.strerror or error}; mend that and run the same command again to go on"
         ) from error
-    return cast("TrainReport", done["report"])
+    return report
 
 
 def _key(pairs: Split, settings: TrainSettings) -> str:
-    given = asdict(settings)
+    """Settings and data as one text; `save_every` is no part of it."""
+    given = {**asdict(settings), "data": [digest(pairs.train), digest(pairs.validation)]}
     del given["save_every"]
     if settings.base:
-        source = Path(writer(settings.base).source)
+        source = writer(settings.base).source
         # Another checkpoint in the same folder is another start.
-        given["base"] = f"{source}@{folder_hash(source)}" if source.is_dir() else str(source)
-    data = [digest(pairs.train), digest(pairs.validation)]
-    return json.dumps({"format": FORMAT, **given, "data": data}, sort_keys=True)
+        given["base"] = f"{source}@{folder_hash(Path(source))}" if Path(source).is_dir() else source
+    return json.dumps(given, sort_keys=True)
 
 
 def _finished(out: Path, key: str) -> TrainReport | None:
@@ -175,32 +153,14 @@ def _finished(out: Path, key: str) -> TrainReport | None:
     return cast("TrainReport", report) if isinstance(report, dict) and report.get("key") == key else None
 
 
-@contextmanager
-def _callers_random_numbers() -> Iterator[None]:
-    """Put back the states of the random number generators, which the trainer seeds."""
-    import numpy as np
-    import torch
-
-    python, numbers = random.getstate(), np.random.get_state()  # noqa: NPY002 - the generator that the trainer seeds
-    try:
-        with torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_available() else []):
-            yield
-    finally:
-        random.setstate(python)
-        np.random.set_state(numbers)  # noqa: NPY002
-
-
-def _put_in_place(work: Path, report: TrainReport, best: str) -> None:
-    """Leave nothing but the best checkpoint and the report; may be cut off and repeated."""
-    for file in (work / best).glob("*"):
-        if file.suffix not in {".pt", ".pth"} and file.name not in {_STATE, "training_args.bin"}:
-            file.replace(work / file.name)
-    for folder in work.glob("checkpoint-*"):
-        shutil.rmtree(folder)
+def _tidy(work: Path, report: TrainReport) -> None:
+    """Leave nothing but the best weights and the report."""
     (work / REPORT).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
     for weights in work.glob("*.safetensors"):
         # Written for the owner alone; a checkpoint may be shared like any file.
         weights.chmod((work / REPORT).stat().st_mode)
+    for checkpoint in work.glob("checkpoint-*"):
+        shutil.rmtree(checkpoint)
 
 
 def _run(
@@ -209,49 +169,46 @@ def _run(
     place: BuildFolder,
     progress: Progress,
     each: Callable[[EpochRow], None],
-) -> tuple[TrainReport, str]:
-    """Train to the end, from the start or from the last checkpoint; gives the report and the best checkpoint's name."""
+) -> TrainReport:
+    """Train to the end, from the start or from the last checkpoint, and leave the best weights in the folder."""
+    import torch
     import transformers
-    from safetensors import SafetensorError
 
     # Half of its classes have no types that a checker could follow.
     library: Any = transformers
-    library.set_seed(settings.seed)
-    model, tokenizer = _start(settings, pairs.train)
-    examples, too_long = _encode(model, tokenizer, [(pair, text) for pair in pairs.train for text in pair.texts])
-    if not examples:
-        raise ModelError(
-            f"none of the {too_long} texts can be learnt: they, or their triples, have more tokens than the model takes"
+    # The trainer seeds torch's generators; the caller's stay as they were.
+    with torch.random.fork_rng(), quiet_libraries():
+        library.set_seed(settings.seed)
+        if settings.base:
+            model, tokenizer = from_checkpoint(writer(settings.base).source, settings.dropout)
+        else:
+            said = (text for pair in pairs.train for text in (pair.line, *pair.texts))
+            model, tokenizer = from_scratch(settings.scratch, said, settings.dropout)
+        examples, too_long = _encode(model, tokenizer, [(pair, text) for pair in pairs.train for text in pair.texts])
+        if not examples:
+            raise ModelError(
+                f"none of the {too_long} texts can be learnt: they, or their triples, have more tokens than the model takes"
+            )
+        validation, _ = _encode(model, tokenizer, [(pair, pair.texts[0]) for pair in pairs.validation])
+        longest = max((len(example["input_ids"]) for _, example in validation), default=0)
+        trainer = library.Seq2SeqTrainer(
+            model=model,
+            args=_arguments(settings, place.work, len(examples), room_for(longest, model.config) if validation else 0),
+            train_dataset=[example for _, example in examples],
+            eval_dataset=[example for _, example in validation] or None,
+            data_collator=library.DataCollatorForSeq2Seq(tokenizer, model=model),
+            processing_class=tokenizer,
+            compute_metrics=lambda made: score_texts(
+                [pair for pair, _ in validation], _decode(tokenizer, made.predictions)
+            ),
+            callbacks=[_watch(place, progress, each)],
         )
-    validation, _ = _encode(model, tokenizer, [(pair, pair.texts[0]) for pair in pairs.validation])
-    longest = max((len(example["input_ids"]) for _, example in validation), default=0)
-    watch = _watch(place, progress, each, settings.evaluate_every if validation else 0)
-    trainer = library.Seq2SeqTrainer(
-        model=model,
-        args=_arguments(settings, place.work, len(examples), room_for(longest, model.config)),
-        train_dataset=[example for _, example in examples],
-        eval_dataset=[example for _, example in validation] or None,
-        data_collator=library.DataCollatorForSeq2Seq(tokenizer, model=model),
-        processing_class=tokenizer,
-        compute_metrics=lambda made: score_texts(
-            [pair for pair, _ in validation], _decode(tokenizer, made.predictions)
-        ),
-        callbacks=[watch],
-    )
-    trainer.remove_callback(library.PrinterCallback)
-    last = _last_checkpoint(place.work)
-    try:
-        trainer.train(resume_from_checkpoint=last)
-    except ThinkGraphError:
-        raise
-    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, SafetensorError) as error:
-        if last and not watch.learning:
-            raise ModelError(f"{last} is damaged ({one_line(error)}); start anew with --replace") from error
-        raise ModelError(f"training failed: {one_line(error)}; a smaller --batch needs less memory") from error
-    state, steps = trainer.state, _steps(trainer.state)
-    best = state.best_global_step or state.max_steps
-    report = TrainReport(
-        format=FORMAT,
+        trainer.remove_callback(library.PrinterCallback)
+        _train(trainer, _last_checkpoint(place.work))
+        model.save_pretrained(place.work)
+        tokenizer.save_pretrained(place.work)
+    state = trainer.state
+    return TrainReport(
         key="",
         settings=asdict(settings),
         parameters=model.num_parameters(),
@@ -259,9 +216,21 @@ def _run(
         validation=len(validation),
         too_long=too_long,
         epochs=_rows(state),
-        best=best // steps,
+        best=(state.best_global_step or state.max_steps) // _steps(state),
     )
-    return report, f"checkpoint-{best}"
+
+
+def _train(trainer: Any, last: str | None) -> None:
+    from safetensors import SafetensorError
+
+    try:
+        trainer.train(resume_from_checkpoint=last)
+    except ThinkGraphError:
+        raise
+    except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, SafetensorError) as error:
+        if last and trainer.state.global_step <= int(last.rpartition("-")[2]):
+            raise ModelError(f"{last} is damaged ({one_line(error)}); start anew with --replace") from error
+        raise ModelError(f"training failed: {one_line(error)}; a smaller --batch needs less memory") from error
 
 
 def _encode(
@@ -287,6 +256,7 @@ def _decode(tokenizer: Any, predictions: Any) -> list[str]:
 
 
 def _arguments(settings: TrainSettings, work: Path, texts: int, room: int) -> Any:
+    """`room`: most tokens of a text in the validation; 0 without one."""
     import torch
     from transformers import Seq2SeqTrainingArguments
 
@@ -298,52 +268,44 @@ def _arguments(settings: TrainSettings, work: Path, texts: int, room: int) -> An
         per_device_train_batch_size=settings.batch,
         per_device_eval_batch_size=settings.batch,
         seed=settings.seed,
-        # A loss is logged where a checkpoint is saved: a resumed training forgets what was not logged.
-        logging_steps=settings.save_every,
+        logging_strategy="epoch",
+        logging_nan_inf_filter=False,
+        eval_strategy="epoch" if room else "no",
+        save_strategy="epoch",
         save_steps=settings.save_every,
         save_total_limit=1,
-        logging_nan_inf_filter=False,
+        load_best_model_at_end=room > 0,
         metric_for_best_model="rouge1",
         greater_is_better=True,
         predict_with_generate=True,
-        generation_max_length=room,
+        generation_max_length=room or None,
         dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         report_to="none",
     )
 
 
-def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], None], evaluate_every: int) -> Any:
-    """A callback that evaluates and saves at the end of epochs, and tells how far the training is."""
+def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], None]) -> Any:
+    """A callback that saves within epochs too, and tells how far the training is."""
     from transformers import TrainerCallback
 
     class Watch(TrainerCallback):
-        learning = False
-        """Whether a step was done: what fails earlier fails because of the checkpoint."""
-        evaluated = 0
+        validated = 0
 
         @override
         def on_step_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.learning = True
+            self.validated = 0
             steps = _steps(state)
             epoch, step = divmod(state.global_step - 1, steps)
             progress(f"epoch {epoch + 1} of {args.num_train_epochs}", step + 1, steps)
-            # The last step of an epoch is saved after the evaluation.
-            control.should_save = control.should_save and step + 1 < steps
-
-        @override
-        def on_epoch_end(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.evaluated = 0
-            epoch = state.global_step // _steps(state)
-            control.should_log = control.should_save = True
-            control.should_evaluate = evaluate_every > 0 and (
-                epoch % evaluate_every == 0 or epoch == args.num_train_epochs
-            )
+            # The last step of an epoch is saved after the evaluation. A resumed training forgets a loss that was not logged.
+            due = state.global_step % args.save_steps == 0 and step + 1 < steps
+            control.should_log = control.should_save = due
 
         @override
         def on_prediction_step(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            self.evaluated += 1
-            progress("validation", self.evaluated, len(kwargs["eval_dataloader"]))
+            self.validated += 1
+            progress("validation", self.validated, len(kwargs["eval_dataloader"]))
 
         @override
         def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
@@ -389,20 +351,18 @@ def _rows(state: Any) -> list[EpochRow]:
 
 def _last_checkpoint(work: Path) -> str | None:
     """The last checkpoint that was written whole; what a kill left half written is removed."""
-    whole: dict[int, Path] = {}
-    for folder in work.glob("checkpoint-*"):
+    from transformers import TrainerState, trainer_utils
+
+    untyped: Any = trainer_utils
+    while last := untyped.get_last_checkpoint(str(work)):
         try:
-            whole[json.loads((folder / _STATE).read_text("utf-8"))["global_step"]] = folder
+            # It is written last.
+            TrainerState.load_from_json(f"{last}/trainer_state.json")
         except (OSError, ValueError):
-            shutil.rmtree(folder)
-    return str(whole[max(whole)]) if whole else None
-
-
-def _start(settings: TrainSettings, pairs: Sequence[TextPair]) -> tuple[Any, Any]:
-    if settings.base:
-        return from_checkpoint(writer(settings.base).source, settings.dropout)
-    texts = (text for pair in pairs for text in (pair.line, *pair.texts))
-    return from_scratch(settings.scratch, texts, settings.dropout)
+            shutil.rmtree(last)
+        else:
+            return str(last)
+    return None
 
 
 def from_checkpoint(source: str, dropout: float | None) -> tuple[Any, Any]:
@@ -411,8 +371,7 @@ def from_checkpoint(source: str, dropout: float | None) -> tuple[Any, Any]:
     Raises:
         ModelError: it cannot be loaded.
     """
-    loaded = load_checkpoint(source, dropout)
-    model, tokenizer = loaded.model, loaded.tokenizer
+    model, tokenizer = load_checkpoint(source, dropout)
     unknown = tokenizer.unk_token_id
     tokenizer.add_tokens(
         [mark for mark in _GRAMMAR if unknown in tokenizer(f"a {mark} b", add_special_tokens=False)["input_ids"]]
@@ -428,29 +387,28 @@ def from_scratch(size: str, texts: Iterable[str], dropout: float | None) -> tupl
 
     Bytes, so that a name in any alphabet can be read and written again.
     """
-    with quiet_libraries():
-        import transformers
-        from tokenizers import ByteLevelBPETokenizer, Tokenizer
-        from tokenizers.processors import TemplateProcessing
+    import transformers
+    from tokenizers import ByteLevelBPETokenizer, Tokenizer
+    from tokenizers.processors import TemplateProcessing
 
-        library: Any = transformers
-        width, layers, heads, vocabulary = SIZES[size]
-        learnt = ByteLevelBPETokenizer(add_prefix_space=True)
-        special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
-        learnt.train_from_iterator(texts, vocabulary, show_progress=False, special_tokens=list(special.values()))
-        learnt.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
-        tokenizer = library.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(learnt.to_str()), **special)
-        ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
-        config = library.T5Config(
-            vocab_size=len(tokenizer),
-            d_model=width,
-            d_kv=width // heads,
-            d_ff=4 * width,
-            num_layers=layers,
-            num_heads=heads,
-            dropout_rate=0.1 if dropout is None else dropout,
-            **ids,
-        )
-        model = library.T5ForConditionalGeneration(config)
-        model.generation_config = library.GenerationConfig(**ids)
+    library: Any = transformers
+    width, layers, heads, vocabulary = SIZES[size]
+    learnt = ByteLevelBPETokenizer(add_prefix_space=True)
+    special = {"pad_token": "<pad>", "eos_token": "</s>", "unk_token": "<unk>"}
+    learnt.train_from_iterator(texts, vocabulary, show_progress=False, special_tokens=list(special.values()))
+    learnt.post_processor = TemplateProcessing(single="$A </s>", special_tokens=[("</s>", 1)])
+    tokenizer = library.PreTrainedTokenizerFast(tokenizer_object=Tokenizer.from_str(learnt.to_str()), **special)
+    ids = {"pad_token_id": 0, "eos_token_id": 1, "decoder_start_token_id": 0}
+    config = library.T5Config(
+        vocab_size=len(tokenizer),
+        d_model=width,
+        d_kv=width // heads,
+        d_ff=4 * width,
+        num_layers=layers,
+        num_heads=heads,
+        dropout_rate=0.1 if dropout is None else dropout,
+        **ids,
+    )
+    model = library.T5ForConditionalGeneration(config)
+    model.generation_config = library.GenerationConfig(**ids)
     return model, tokenizer

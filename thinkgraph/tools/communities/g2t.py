@@ -7,8 +7,7 @@ Importing this module loads no library; a checkpoint is loaded by the first comm
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from fnmatch import fnmatch
+from collections.abc import Iterable, Iterator, Sequence
 from functools import lru_cache, partial
 from pathlib import Path
 from threading import RLock
@@ -31,9 +30,6 @@ _BATCH_TOKENS = 4096
 _BATCH_TEXTS = 32
 _CACHED_TEXTS = 4096
 _TRAIN = "train one with `thinkgraph g2t train`"
-_WEIGHTS = (".safetensors", ".bin")
-_TOKENISERS = ("tokenizer*", "*.model", "*.spm", "vocab*")
-"""Files of a tokeniser, at least one of which stands beside the weights."""
 
 
 class Written(NamedTuple):
@@ -44,13 +40,6 @@ class Written(NamedTuple):
     """Empty, or why there is no text, or no whole one."""
 
 
-class Checkpoint(NamedTuple):
-    """A loaded model and its tokeniser."""
-
-    model: Any
-    tokenizer: Any
-
-
 class GraphToText:
     """One checkpoint, shared by all runs of a process; safe to use from several threads, which take turns."""
 
@@ -59,17 +48,16 @@ class GraphToText:
         self.source = source
         self._lock = RLock()
         self._cache: LRUCache[str, Written] = LRUCache(_CACHED_TEXTS)
-        self._loaded: Checkpoint | None = None
+        self._loaded: tuple[Any, Any] | None = None
 
-    def load(self) -> Checkpoint:
-        """The checkpoint, loaded on first use.
+    def load(self) -> tuple[Any, Any]:
+        """Model and tokeniser, loaded on first use.
 
         Raises:
-            ModelError: there is none, it cannot be read, is no sequence-to-sequence model or lacks its tokeniser.
+            ModelError: there is no checkpoint, it cannot be read, is no sequence-to-sequence model or lacks its tokeniser.
         """
         with self._lock:
-            if self._loaded is None:
-                self._loaded = load_checkpoint(self.source)
+            self._loaded = self._loaded or load_checkpoint(self.source)
             return self._loaded
 
     def write(self, communities: Sequence[Sequence[Triple]]) -> list[Prose]:
@@ -81,8 +69,7 @@ class GraphToText:
         Raises:
             ModelError: the checkpoint cannot be loaded or fails.
         """
-        lines = [community_line(triples) for triples in communities]
-        written = self.texts(lines)
+        written = self.texts([community_line(triples) for triples in communities])
         return [_checked(*pair) for pair in zip(written, communities, strict=True)]
 
     def texts(self, lines: Sequence[str]) -> list[Written]:
@@ -91,14 +78,14 @@ class GraphToText:
         Raises:
             ModelError: as `write`.
         """
+        lines = [well_formed(line) for line in lines]
         with self._lock:
             loaded = self.load()
-            wanted = {line: well_formed(line) for line in lines if line}
-            found = {line: self._cache[line] for line in wanted.values() if line in self._cache}
-            fresh = [line for line in dict.fromkeys(wanted.values()) if line not in found]
+            found = {line: self._cache[line] for line in lines if line in self._cache}
+            fresh = dict.fromkeys(line for line in lines if line and line not in found)
             found.update(_generate(loaded, fresh, self.source))
             self._cache.update(found)
-        return [found[wanted[line]] if line else Written("", "") for line in lines]
+        return [found.get(line, Written("", "")) for line in lines]
 
 
 def writer(source: str) -> GraphToText:
@@ -112,23 +99,17 @@ def writer(source: str) -> GraphToText:
     if not name:
         raise ModelError(f"no graph-to-text checkpoint is named: give a folder or a model's name, or {_TRAIN}")
     if folder.is_dir():
-        stamp = tuple(sorted((file.name, file.stat().st_mtime_ns) for file in folder.iterdir() if _is_weights(file)))
-        return _writer(str(folder.resolve()), stamp)
+        weights = sorted(file for file in folder.iterdir() if file.suffix in {".safetensors", ".bin"})
+        return _writer(str(folder.resolve()), *(file.stat().st_mtime_ns for file in weights))
     if folder.exists() or name.startswith((".", "/", "~")):
-        what = (
-            "a file, not a checkpoint's folder" if folder.exists() else "no graph-to-text checkpoint: nothing is there"
-        )
-        raise ModelError(f"{name} is {what}; give a folder or a model's name, or {_TRAIN}")
-    return _writer(name, ())
+        what = "is a file, not a checkpoint's folder" if folder.exists() else "is no checkpoint: nothing is there"
+        raise ModelError(f"{name} {what}; give a folder or a model's name, or {_TRAIN}")
+    return _writer(name)
 
 
 @lru_cache(maxsize=2)
-def _writer(source: str, _stamp: tuple[tuple[str, int], ...]) -> GraphToText:
+def _writer(source: str, *_stamp: int) -> GraphToText:
     return GraphToText(source)
-
-
-def _is_weights(file: Path) -> bool:
-    return file.suffix in _WEIGHTS and file.is_file()
 
 
 def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
@@ -140,7 +121,7 @@ def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
     return Prose(text=written.text, ok=not problems, problems=problems)
 
 
-def load_checkpoint(source: str, dropout: float | None = None) -> Checkpoint:
+def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any]:
     """Load a model and its tokeniser, on a GPU where torch finds one.
 
     Args:
@@ -151,8 +132,8 @@ def load_checkpoint(source: str, dropout: float | None = None) -> Checkpoint:
         ModelError: one line that says what is missing or wrong.
     """
     what = "graph-to-text checkpoint"
-    if Path(source).is_dir():
-        _check_folder(Path(source))
+    if Path(source).is_dir() and not (Path(source) / "config.json").is_file():
+        raise ModelError(f"{source} holds no checkpoint (there is no config.json in it); {_TRAIN}")
     try:
         with quiet_libraries():
             import torch
@@ -160,7 +141,14 @@ def load_checkpoint(source: str, dropout: float | None = None) -> Checkpoint:
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 
         hub = partial(load_from_hub, model=source, otherwise=_TRAIN)
-        config = _config(hub(AutoConfig.from_pretrained, what=what), source, dropout)
+        # The families' names for it; a configuration takes those that it has.
+        changes = {} if dropout is None else {"dropout": dropout, "dropout_rate": dropout}
+        config = hub(partial(AutoConfig.from_pretrained, **changes), what=what)
+        if not config.is_encoder_decoder:
+            raise ModelError(
+                f"{source} is a model of type {config.model_type}, which is not sequence-to-sequence: "
+                "graph-to-text takes T5, BART and their like"
+            )
         tokenizer = hub(AutoTokenizer.from_pretrained, what=f"tokeniser of the {what}")
         # What does not fit is counted and refused below, in words of our own.
         options = {"config": config, "output_loading_info": True, "ignore_mismatched_sizes": True}
@@ -173,28 +161,23 @@ def load_checkpoint(source: str, dropout: float | None = None) -> Checkpoint:
         ) from error
     except ImportError as error:
         raise ModelError(f"the {what} {source} needs a library that is missing: {one_line(error)}") from error
-    if wrong := len(report["missing_keys"]) + len(report["mismatched_keys"]):
+    _check_parts(model, tokenizer, len(report["missing_keys"]) + len(report["mismatched_keys"]), source)
+    return model.float().to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
+
+
+def _check_parts(model: Any, tokenizer: Any, wrong: int, source: str) -> None:
+    """Refuse weights and a tokeniser that are not those of the configuration."""
+    if wrong:
         raise ModelError(f"{source}: {wrong} weights that its config.json asks for are missing or of another size")
     rows = model.get_input_embeddings().num_embeddings
     if len(tokenizer) > rows:
         raise ModelError(
             f"{source}: its tokeniser has {len(tokenizer)} tokens, its weights only {rows}: they do not belong together"
         )
-    if not _reads(tokenizer):
-        raise ModelError(_no_tokenizer(source))
-    return Checkpoint(model.float().to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer)
-
-
-def _config(config: Any, source: str, dropout: float | None) -> Any:
-    if not getattr(config, "is_encoder_decoder", False):
-        raise ModelError(
-            f"{source} is a model of type {config.model_type}, which is not sequence-to-sequence: "
-            "graph-to-text takes T5, BART and their like"
-        )
-    for name in ("dropout", "dropout_rate"):
-        if dropout is not None and hasattr(config, name):
-            setattr(config, name, dropout)
-    return config
+    # One is made even where its files are missing, with next to no vocabulary.
+    ids = tokenizer("Panama borders Colombia", add_special_tokens=False)["input_ids"]
+    if not any(map(str.isalpha, tokenizer.decode(ids, skip_special_tokens=True))):
+        raise ModelError(f"{source} has no tokeniser: save the one it was trained with beside the weights")
 
 
 def max_tokens(config: Any) -> int:
@@ -207,31 +190,13 @@ def room_for(tokens: int, config: Any) -> int:
     return min(2 * tokens + 32, max_tokens(config))
 
 
-def _check_folder(folder: Path) -> None:
-    names = [file.name for file in folder.iterdir()]
-    if "config.json" not in names:
-        raise ModelError(f"{folder} holds no checkpoint (there is no config.json in it); {_TRAIN}")
-    if not any(fnmatch(name, pattern) for name in names for pattern in _TOKENISERS):
-        raise ModelError(_no_tokenizer(str(folder)))
-
-
-def _no_tokenizer(source: str) -> str:
-    return f"{source} has no tokeniser: save the one it was trained with beside the weights"
-
-
-def _reads(tokenizer: Any) -> bool:
-    """Whether a tokeniser knows anything: one is made even where its files are missing, with next to no vocabulary."""
-    ids = tokenizer("Panama borders Colombia", add_special_tokens=False)["input_ids"]
-    return any(map(str.isalpha, tokenizer.decode(ids, skip_special_tokens=True)))
-
-
-def _generate(loaded: Checkpoint, lines: Sequence[str], source: str) -> Iterator[tuple[str, Written]]:
-    pieces = {line: loaded.tokenizer(line)["input_ids"] for line in lines}
-    most = max_tokens(loaded.model.config)
-    for line in lines:
-        if len(pieces[line]) > most:
-            # A line that is cut has lost triples: the text could not be true to them.
-            yield line, Written("", f"too long: {len(pieces.pop(line))} tokens, {most} are read")
+def _generate(loaded: tuple[Any, Any], lines: Iterable[str], source: str) -> Iterator[tuple[str, Written]]:
+    model, tokenizer = loaded
+    most = max_tokens(model.config)
+    pieces = {line: tokenizer(line)["input_ids"] for line in lines}
+    for line in [line for line, row in pieces.items() if len(row) > most]:
+        # A line that is cut has lost triples: the text could not be true to them.
+        yield line, Written("", f"too long: {len(pieces.pop(line))} tokens, {most} are read")
     order = sorted(pieces, key=lambda line: len(pieces[line]))
     while order:
         # From the longest on, so that too little memory shows at once.
@@ -240,7 +205,7 @@ def _generate(loaded: Checkpoint, lines: Sequence[str], source: str) -> Iterator
         yield from zip(batch, _batch(loaded, [pieces[line] for line in batch], source), strict=True)
 
 
-def _batch(loaded: Checkpoint, pieces: Sequence[list[int]], source: str) -> list[Written]:
+def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) -> list[Written]:
     model, tokenizer = loaded
     # Each text has room of its own, so that it does not hang on what else is in the batch.
     rooms = [room_for(len(row), model.config) for row in pieces]
