@@ -197,7 +197,6 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.roles import Models
-    from thinkgraph.prompts.tasks import Task
 
     offline = offline_model(knowledge)
     return Models(args.model, offline=offline, prices=prices_of(args.prices), rate_limiter=rate_limiter(rate))

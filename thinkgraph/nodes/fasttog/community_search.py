@@ -23,7 +23,7 @@ from thinkgraph.state.fasttog import (
 )
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.detectors import detect
-from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership, share_of_hop
+from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership
 
 NOTHING_NEAR = "no new community lies next to it"
 MAX_EDGES = 20_000
@@ -78,8 +78,8 @@ def local_search(
         near = {node: found["triples"] for node, found in zip(wanted, read, strict=True)}
         for local in locals_:
             triples = [triple for node in local.frontier for triple in near[node]]
-            share = share_of_hop(settings.decay, hop)
-            local.take(triples, share=share, most=_least(settings.hop_cap, local.room(most)), seed=settings.seed)
+            share, cap = settings.decay ** (hop - 1), _least(settings.hop_cap, local.room(most))
+            local.take(triples, share=share, most=cap, seed=settings.seed)
     nodes = dict.fromkeys(node for local in locals_ for node in local.nodes)
     nodes.update(dict.fromkeys(node for origin in origins for node in sorted(origin.chain)))
     if all(len(local.nodes) == len(local.centre) for local in locals_):

@@ -7,7 +7,6 @@ become candidates; the coarse prune keeps some of them. Everything is a function
 from __future__ import annotations
 
 import hashlib
-import math
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -49,22 +48,22 @@ class Local:
         self.frontier = [node for node in self.centre if node not in self.literals]
 
     def take(self, triples: Iterable[Triple], *, share: float, most: int | None, seed: int) -> None:
-        """One hop: of the new nodes that these triples reach, keep each with probability `share`, at most `most` of them.
+        """One hop: of the new nodes that these triples reach, keep each with probability `share` (ρ^(h−1)), at most `most` of them.
 
         The draw of a node depends on the seed, the centre and the node alone, so a larger cap only ever adds nodes.
         """
-        new: dict[str, None] = {}
+        where = membership(self.centre)
+        luck: dict[str, float] = {}
         for triple in triples:
             if triple["literal"]:
                 self.literals.add(triple["object"])
             self.triples[triple["id"]] = triple
-            new.update((node, None) for node in (triple["subject"], triple["object"]) if node not in self.nodes)
-        where = membership(self.centre)
-        luck = {node: draw(seed, where, node) for node in new}
-        kept = [node for node in new if luck[node] < share]
-        if most is not None and len(kept) > most:
-            best = set(sorted(kept, key=lambda node: (luck[node], node))[: max(most, 0)])
-            kept = [node for node in kept if node in best]
+            for node in (triple["subject"], triple["object"]):
+                if node not in self.nodes and node not in luck:
+                    luck[node] = draw(seed, where, node)
+        lucky = sorted((node for node in luck if luck[node] < share), key=lambda node: (luck[node], node))
+        best = set(lucky[:most])
+        kept = [node for node in luck if node in best]
         self.nodes.update(dict.fromkeys(kept))
         self.frontier = [node for node in kept if node not in self.literals]
 
@@ -126,15 +125,9 @@ class LocalGraph:
             if triple["id"] not in stated:
                 for node in dict.fromkeys((triple["subject"], triple["object"])):
                     touching.setdefault(node, []).append(triple)
-        found: dict[str, Cell] = {}
-        for cell in cells:
-            rest = [node for node in cell if node not in centre]
-            if not near.intersection(rest):
-                continue
-            made = self._cell([self.nodes[node] for node in rest], touching)
-            if made.nodes:
-                found.setdefault(made.id, made)
-        return list(found.values())
+        rests = ([node for node in cell if node not in centre] for cell in cells)
+        found = (self._cell([self.nodes[node] for node in rest], touching) for rest in rests if near.intersection(rest))
+        return [cell for cell in found if cell.nodes]
 
     def _cell(self, nodes: Sequence[str], touching: Mapping[str, Sequence[Triple]]) -> Cell:
         """A cell with its triples. A node that none of them names could not be put into words: it is left out."""
@@ -169,8 +162,3 @@ def coarse_prune(cells: Sequence[Cell], how: CoarsePrune, *, keep: int, seed: in
     if how == "random" and len(ranked) > keep:
         return random.Random(f"{seed}\0{salt}").sample(ranked, keep)  # noqa: S311 - reproducible, not secret
     return ranked
-
-
-def share_of_hop(decay: float, hop: int) -> float:
-    """ρ^(h−1): the probability that a node at hop h is kept."""
-    return math.pow(decay, hop - 1)
