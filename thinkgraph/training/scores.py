@@ -96,5 +96,5 @@ def score_texts(pairs: Sequence[TextPair], texts: Sequence[str]) -> TextScores:
         coverage=covered / triples,
         reference_coverage=people / triples,
         relative_coverage=covered / people if people else 0.0,
-        true_to_triples=sum(not check(text, pair.triples).faults for pair, text in made) / len(pairs),
+        true_to_triples=sum(not check(text, pair.triples) for pair, text in made) / len(pairs),
     )

@@ -53,8 +53,7 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
     except BudgetSpentError:
         return [""] * len(lines)  # words can be spared, Reason cannot
     checked = [
-        text if text and not check(text, triples).faults else ""
-        for text, triples in zip(texts, communities, strict=True)
+        text if text and not check(text, triples) else "" for text, triples in zip(texts, communities, strict=True)
     ]
     return [one_line(text) for text in checked]
 

@@ -115,7 +115,7 @@ def _writer(source: str, *_stamp: int) -> GraphToText:
 def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
     problems = [written.problem] if written.problem else []
     if written.text:
-        problems += check(written.text, triples).faults
+        problems += check(written.text, triples)
     elif triples and not problems:
         problems = ["unfinished: the model wrote nothing"]
     return Prose(text=written.text, ok=not problems, problems=problems)
@@ -142,7 +142,7 @@ def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any
 
         hub = partial(load_from_hub, model=source, otherwise=_TRAIN)
         # The families' names for it; a configuration takes those that it has.
-        changes = {} if dropout is None else {"dropout": dropout, "dropout_rate": dropout}
+        changes: Any = {} if dropout is None else {"dropout": dropout, "dropout_rate": dropout}
         config = hub(partial(AutoConfig.from_pretrained, **changes), what=what)
         if not config.is_encoder_decoder:
             raise ModelError(

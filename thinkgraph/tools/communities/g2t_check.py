@@ -27,7 +27,7 @@ from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t_words import TextWord, quotations, same_word, sentences, spelt_out, words_in
 from thinkgraph.tools.linking.names import folded
 
-ENOUGH = 0.5
+_ENOUGH = 0.5
 """Share of a label's words that a mention of it holds at least: "Bean" is Alan Bean, "John" is not Elton Hercules John."""
 
 _ASIDE = re.compile(r"\s*\([^()]*\)\s*")
@@ -39,27 +39,7 @@ _LEANING = frozenset(
     "it its he his him she her they their them there here this these that which who whom whose where both also".split()  # noqa: SIM905
 )
 """Words by which a sentence speaks of what an earlier one named."""
-_LONGEST_QUOTATION = 12
-"""Words; a longer one is speech, not a name."""
 _SHOWN = 160
-
-
-class Check(NamedTuple):
-    """What the check found."""
-
-    faults: tuple[str, ...]
-    """Each with its kind first ("invented: Texas"); empty where the text is true to its triples."""
-    covered: int
-    """How many of the triples have both ends named."""
-    triples: int
-
-
-class _Label(NamedTuple):
-    key: str
-    variants: tuple[tuple[TextWord, ...], ...]
-    """Its words without function words; the same without what stands in brackets, and without what follows a comma."""
-    whole: bool
-    """A mention holds all of its words: in scripts without spaces half a name is another name."""
 
 
 class _Mention(NamedTuple):
@@ -70,7 +50,7 @@ class _Mention(NamedTuple):
     """The labels it may stand for: several where they share the words."""
 
 
-def check(text: str, triples: Sequence[Triple]) -> Check:
+def check(text: str, triples: Sequence[Triple]) -> list[str]:
     """Compare a text with the triples it was made from.
 
     Args:
@@ -78,9 +58,16 @@ def check(text: str, triples: Sequence[Triple]) -> Check:
         triples: everything the text may say.
 
     Returns:
-        The faults, and how many of the triples the text names.
+        The faults, each with its kind first ("invented: Texas"); none where the text is true to its triples.
     """
-    return _Checker(text, triples).run()
+    checker = _Checker(text, triples)
+    named = {label for mention in checker.mentions for label in mention.labels}.union(checker.nested())
+    faults = [f"invented: {text[start:end]}" for start, end in checker.invented()]
+    faults += [f"joined: {one} and {other}" for one, other in checker.joined()]
+    for triple in triples:
+        if not _ends(triple) <= named:
+            faults.append(f"left out: {triple['subject_label']}, {triple['relation_label']}, {triple['object_label']}")
+    return list(dict.fromkeys(one_line(fault)[:_SHOWN] for fault in faults))
 
 
 class _Checker:
@@ -91,50 +78,34 @@ class _Checker:
         self.triples = triples
         self.words = words_in(text)
         self.labels = _labels(triples)
-        self.vocabulary = _vocabulary(triples)
+        # Every word that a text may use for what the triples hold.
+        self.vocabulary = [word for triple in triples for part in _parts(triple) for word in words_in(part)]
         self.known = [self._is_known(word) for word in self.words]
         self.strange = list(self._strange_names())
         self.mentions = list(self._mentions())
-
-    def run(self) -> Check:
-        named = {label for mention in self.mentions for label in mention.labels} | set(self._nested())
-        missing = [triple for triple in self.triples if not _ends(triple) <= named]
-        faults = [f"invented: {self.text[start:end]}" for start, end in self._invented()]
-        faults += [f"joined: {one} and {other}" for one, other in self._joined()]
-        for triple in missing:
-            faults.append(f"left out: {triple['subject_label']}, {triple['relation_label']}, {triple['object_label']}")
-        shown = dict.fromkeys(one_line(fault)[:_SHOWN] for fault in faults)
-        return Check(tuple(shown), len(self.triples) - len(missing), len(self.triples))
 
     # --- what no triple holds -------------------------------------------------------------------------------------
 
     def _is_known(self, word: TextWord) -> bool:
         if word.stop or word.form in _TITLES or any(same_word(held, word) for held in self.vocabulary):
             return True
-        return any(spelt_out(word, variant) is not None for label in self.labels for variant in label.variants)
+        return any(spelt_out(word, variant) for variants in self.labels.values() for variant in variants)
 
     def _strange_names(self) -> Iterator[tuple[int, int]]:
         """The names (index spans [first, last]) that hold a word no label has."""
-        for first, last in self._names():
-            odd = [at for at in range(first, last + 1) if self.words[at].capital and not self.known[at]]
-            # Any word has a capital at the start of a sentence, but not inside one.
-            opening = odd == [first] and self._opens(first) and not self._repeated(first)
-            if odd and not opening and not self._spells(first, last):
-                yield first, last
-
-    def _spells(self, first: int, last: int) -> bool:
-        """Whether a name spells out an acronym that the triples hold."""
-        words = [word for word in self.words[first : last + 1] if not word.stop]
-        return any(spelt_out(held, words) == (0, len(words)) for held in self.vocabulary)
-
-    def _names(self) -> list[tuple[int, int]]:
-        """Runs of words with capitals as index spans [first, last]."""
-        found: list[tuple[int, int]] = []
+        names: list[tuple[int, int]] = []
         for at, word in enumerate(self.words):
             if word.capital and not word.stop:
-                joins = bool(found) and self._one_name(found[-1][1], at)
-                found.append((found.pop()[0] if joins else at, at))
-        return found
+                joins = bool(names) and self._one_name(names[-1][1], at)
+                names.append((names.pop()[0] if joins else at, at))
+        for first, last in names:
+            odd = [at for at in range(first, last + 1) if self.words[at].capital and not self.known[at]]
+            # Any word has a capital at the start of a sentence, but not inside one.
+            if not odd or (odd == [first] and self._opens(first)):
+                continue
+            content = [word for word in self.words[first : last + 1] if not word.stop]
+            if not any(spelt_out(held, content) == (0, len(content)) for held in self.vocabulary):
+                yield first, last
 
     def _one_name(self, last: int, at: int) -> bool:
         between = self.words[last + 1 : at]
@@ -143,58 +114,47 @@ class _Checker:
         ends = re.search(r"[.!?]\s", gap) and len(self.words[last].form) > 1 and not self.words[last].acronym
         if ends or re.search(r"[,;:()\"\n]", gap) or len(between) > _MOST_BETWEEN:
             return False
-        return all(self._raw(word) in _CONNECTORS for word in between)
-
-    def _raw(self, word: TextWord) -> str:
-        return self.text[word.start : word.end]
+        return all(word.raw in _CONNECTORS for word in between)
 
     def _opens(self, at: int) -> bool:
         before = self.text[: self.words[at].start].rstrip(" \"'\u201c\u2018(\u00ab\u300c")
         return not before or before[-1] in ".!?:\u061f\u0964\u3002\uff01\uff1f\n"
 
-    def _repeated(self, at: int) -> bool:
-        form = self.words[at].form
-        return any(
-            word.form == form and word.capital and not self._opens(other) for other, word in enumerate(self.words)
-        )
-
-    def _invented(self) -> Iterator[tuple[int, int]]:
+    def invented(self) -> Iterator[tuple[int, int]]:
         """Names, numbers and quotations that no triple holds."""
         for first, last in self.strange:
             yield self.words[first].start, self.words[last].end
-        known = list(zip(self.words, self.known, strict=True))
-        yield from ((word.start, word.end) for word, held in known if word.number is not None and not held)
+        unknown = [word for word, known in zip(self.words, self.known, strict=True) if not known]
+        yield from ((word.start, word.end) for word in unknown if word.number is not None)
         for start, end in quotations(self.text):
-            inside = [held for word, held in known if start <= word.start < end]
-            if len(inside) <= _LONGEST_QUOTATION and not all(inside):
+            if any(start <= word.start < end for word in unknown):
                 yield start, end
 
     # --- what is named where --------------------------------------------------------------------------------------
 
     def _mentions(self) -> Iterator[_Mention]:
+        """From each word on what holds most words of a label; labels that it serves as well share the mention."""
         at = 0
         while at < len(self.words):
-            found = self._longest(at)
-            if found is not None:
-                yield found
-            at = found.last + 1 if found else at + 1
+            found = [] if self.words[at].stop and not self.words[at].capital else list(self._labels_at(at))
+            best = max((row[:2] for row in found), default=None)
+            equal = [row for row in found if row[:2] == best]
+            last = max((row[2] for row in equal), default=at)
+            if equal:
+                yield _Mention(at, last, frozenset(row[3] for row in equal))
+            at = last + 1
 
-    def _longest(self, at: int) -> _Mention | None:
-        """The mention that starts at a word and holds most words of a label; labels it serves as well share it."""
-        if self.words[at].stop and not self.words[at].capital:
-            return None
+    def _labels_at(self, at: int) -> Iterator[tuple[int, float, int, str]]:
+        """How many words of a label stand from a word on, as a share of them, the last one, the label."""
         # "United Kingdom" is no mention of the United States.
         strange = any(first <= at <= last for first, last in self.strange)
-        found: list[tuple[int, float, int, str]] = []
-        for label in self.labels:
-            for variant in filter(None, label.variants):
+        for label, variants in self.labels.items():
+            # In scripts without spaces half a name is another name.
+            whole = strange or any(word.unspaced for word in variants[0])
+            for variant in filter(None, variants):
                 matched, end = self._reach(at, variant)
-                share = matched / len(variant)
-                if share >= (1.0 if label.whole or strange else ENOUGH):
-                    found.append((matched, share, end, label.key))
-        best = max((row[:2] for row in found), default=None)
-        equal = [row for row in found if row[:2] == best]
-        return _Mention(at, max(row[2] for row in equal), frozenset(row[3] for row in equal)) if equal else None
+                if matched / len(variant) >= (1.0 if whole else _ENOUGH):
+                    yield matched, matched / len(variant), end, label
 
     def _reach(self, at: int, variant: Sequence[TextWord]) -> tuple[int, int]:
         """How many words of a label stand together from a word on, in any order, and the last of them."""
@@ -223,17 +183,15 @@ class _Checker:
                 return (number, number + 1), told[-1]
         return None, place
 
-    def _nested(self) -> Iterator[str]:
+    def nested(self) -> Iterator[str]:
         """Labels that stand whole inside a longer name: Denmark in "Aarhus, Denmark"."""
-        for label in self.labels:
-            size = len(label.variants[0])
-            reached = ((at, *self._reach(at, label.variants[0])) for at in range(len(self.words)))
-            if any(matched == size and last - at <= size + _MOST_BETWEEN for at, matched, last in reached):
-                yield label.key
+        for label, (name, *_) in self.labels.items():
+            if any(self._reach(at, name)[0] == len(name) for at in range(len(self.words))):
+                yield label
 
     # --- what a sentence joins ------------------------------------------------------------------------------------
 
-    def _joined(self) -> Iterator[tuple[str, str]]:
+    def joined(self) -> Iterator[tuple[str, str]]:
         edges = {_ends(triple) for triple in self.triples}
         spans = [(self.words[mention.first].start, self.words[mention.last].end) for mention in self.mentions]
         earlier: list[_Mention] = []
@@ -245,16 +203,14 @@ class _Checker:
 
     def _leans(self, start: int, end: int) -> bool:
         """Whether a sentence speaks of something an earlier one named."""
-        inside = [at for at, word in enumerate(self.words) if start <= word.start < end]
-        raw = {self._raw(self.words[at]).casefold() for at in inside}
-        if raw & _LEANING or not any(self.words[at].stop for at in inside):
+        inside = [(at, word) for at, word in enumerate(self.words) if start <= word.start < end]
+        if any(word.raw.casefold() in _LEANING for _, word in inside) or not any(word.stop for _, word in inside):
             # Only English is known well enough to tell.
             return True
         named = {at for mention in self.mentions for at in range(mention.first, mention.last + 1)}
         # "the country", where no name follows.
         return any(
-            self.words[at].form == "the" and at + 1 not in named and not self.words[at + 1].capital
-            for at in inside[:-1]
+            word.form == "the" and at + 1 not in named and not self.words[at + 1].capital for at, word in inside[:-1]
         )
 
 
@@ -285,17 +241,16 @@ def _ends(triple: Triple) -> frozenset[str]:
     return frozenset((folded(triple["subject_label"]), folded(triple["object_label"])))
 
 
-def _labels(triples: Sequence[Triple]) -> list[_Label]:
-    found: dict[str, _Label] = {}
+def _labels(triples: Sequence[Triple]) -> dict[str, tuple[tuple[TextWord, ...], ...]]:
+    """The words of each end: all but function words, those without what stands in brackets, those before a comma."""
+    found: dict[str, tuple[tuple[TextWord, ...], ...]] = {}
     for triple in triples:
         for name, literal in ((triple["subject_label"], False), (triple["object_label"], triple["literal"])):
             # What stands before a comma names a place, but is only the first of a list of values.
             forms = (name, _ASIDE.sub(" ", name), name if literal else name.partition(", ")[0])
             # A name without words or digits ("+", "…") cannot be looked for.
-            variants = tuple(filter(None, map(_content, dict.fromkeys(forms)))) or ((),)
-            whole = any(word.unspaced for word in variants[0])
-            found.setdefault(folded(name), _Label(folded(name), variants, whole))
-    return list(found.values())
+            found.setdefault(folded(name), tuple(filter(None, map(_content, dict.fromkeys(forms)))) or ((),))
+    return found
 
 
 def _content(name: str) -> tuple[TextWord, ...]:
@@ -303,12 +258,6 @@ def _content(name: str) -> tuple[TextWord, ...]:
     return tuple(word for word in words if not word.stop) or words
 
 
-def _vocabulary(triples: Sequence[Triple]) -> list[TextWord]:
-    """Every word that a text may use for what the triples hold, relations and qualifiers included."""
-    found: dict[tuple[object, ...], TextWord] = {}
-    for triple in triples:
-        pairs = [part for pair in triple["qualifiers"] for part in pair]
-        for name in (triple["subject_label"], triple["relation_label"], triple["object_label"], *pairs):
-            for word in words_in(name):
-                found.setdefault((word.form, word.month, word.acronym), word)
-    return list(found.values())
+def _parts(triple: Triple) -> list[str]:
+    pairs = [part for pair in triple["qualifiers"] for part in pair]
+    return [triple["subject_label"], triple["relation_label"], triple["object_label"], *pairs]

@@ -58,6 +58,8 @@ class TextWord:
 
     form: str
     """Folded and, where English, without its ending; the digits of a number as written."""
+    raw: str
+    """As the text has it."""
     start: int
     end: int
     number: float | None = None
@@ -95,12 +97,13 @@ def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int
         fraction = plain.partition(".")[2]
         decimals = len(fraction) if fraction.isdigit() else 0
         value = years.get(start, float(plain))
-        return TextWord(raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
+        return TextWord(raw, raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
     letters = raw.replace(".", "")
     name, capital = folded(letters), letters[0].isupper()
     month = next((n for n, month in enumerate(_MONTHS, start=1) if name in {month, month[:3]}), 0) if capital else 0
     return TextWord(
         stem(name),
+        raw,
         start,
         end,
         month=month,
