@@ -109,6 +109,12 @@ def misnamed(name: str, module: Module) -> Iterator[str]:
         inside = [node for node in ast.walk(scope) if hasattr(node, "lineno")]
         local = {ast.unparse(node.targets[0]): node.value for node in inside if isinstance(node, ast.Assign)}
         for node in inside:
+            steps = [step for step in node.elts if isinstance(step, ast.Name)] if isinstance(node, ast.List) else []
+            owners = [owner(step, known | local) for step in steps]
+            listed = all(step.id.islower() for step in steps) and ".nodes." in str(owners)
+            for step, (function, place) in zip(steps, owners, strict=True) if listed else ():
+                if not step.id == function == place.rpartition(".")[2]:
+                    yield f"{module.path}:{step.lineno} '{step.id}' is {function} of {place}"
             pairs = list(zip(node.keys, node.values, strict=True)) if isinstance(node, ast.Dict) else []
             pairs += [node.args[:2]] if called(node, "add_node", "node") else []
             for key, given in pairs:

@@ -188,6 +188,28 @@ def test_each_folder_has_its_row(tmp_path: Path, capsys: pytest.CaptureFixture[s
             "graphs/registry.py:6 'reason' is chain of thinkgraph.runtime.driver",
         ),
         (
+            {
+                "graphs/registry.py": """
+                from thinkgraph.nodes.tog2.reason import reason
+                from thinkgraph.nodes.tog2.reason import reason as think
+                state_graph(run, [reason, think])
+                """
+            },
+            "misnamed graph nodes",
+            "graphs/registry.py:4 'think' is reason of thinkgraph.nodes.tog2.reason",
+        ),
+        (
+            {
+                "graphs/registry.py": """
+                from thinkgraph.nodes.tog2.reason import reason
+                def think(): ...
+                steps = [reason, think]
+                """
+            },
+            "misnamed graph nodes",
+            "graphs/registry.py:4 'think' is think of thinkgraph.graphs.registry",
+        ),
+        (
             {"graphs/registry.py": "def twig(run): ...\ng.add_node('branch', twig(run).compile())"},
             "misnamed graph nodes",
             "graphs/registry.py:2 'branch' is twig of thinkgraph.graphs.registry",
