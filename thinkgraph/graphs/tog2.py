@@ -59,10 +59,6 @@ def _after_majority(state: Tog2State) -> str:
     return "answer" if state.get("draft") else "topic_prune"
 
 
-def _unless_stopped(state: Tog2State) -> str:
-    return "reason" if state["stopped"] else "context_retrieval"
-
-
 def _after_context_retrieval(state: Tog2State) -> str:
     # Round 0 reads the topic entities' own documents: there are no candidates to prune.
     return "reason" if state["stopped"] or not state["round"] else "entity_prune"
@@ -110,9 +106,9 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
     graph.add_edge("precheck", "majority")
     graph.add_conditional_edges("majority", _after_majority, ["topic_prune", "answer"])
-    graph.add_conditional_edges("topic_prune", _unless_stopped, ["context_retrieval", "reason"])
+    graph.add_edge("topic_prune", "context_retrieval")
     graph.add_edge("relation_prune", "entity_discovery")
-    graph.add_conditional_edges("entity_discovery", _unless_stopped, ["context_retrieval", "reason"])
+    graph.add_edge("entity_discovery", "context_retrieval")
     graph.add_conditional_edges("context_retrieval", _after_context_retrieval, ["entity_prune", "reason"])
     graph.add_edge("entity_prune", "reason")
     graph.add_conditional_edges("reason", _after_reason, ["answer", "query_reform", "relation_prune"])

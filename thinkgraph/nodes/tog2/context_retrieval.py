@@ -52,11 +52,11 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     """Score the chunks of all candidates' documents, and every triple itself, against question and round query.
 
     A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly. Chunks of the
-    topic entities' own documents are evidence at once: in round 0 there are no others.
+    topic entities' own documents are evidence at once: in round 0 there are no others. Once a ceiling is spent, nothing is read.
     """
     number, query = state["round"], state["query"]
     tails = yield from _tails(state["hops"])
-    if number and not tails and not (query and settings.revisit_topics):
+    if state["stopped"] or (number and not tails and not (query and settings.revisit_topics)):
         return {}
     looked_for = round_query(state["question"], query)
     ways: dict[str, list[Tail]] = defaultdict(list)
