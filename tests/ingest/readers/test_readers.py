@@ -7,13 +7,13 @@ import json
 from pathlib import Path
 
 import pytest
+from built_graph import built_graph
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.files import read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 from thinkgraph.tools.values import value_kind
 
@@ -243,9 +243,7 @@ def test_quoted_csv_is_read_back(tmp_path_factory, statements):
 
 def assert_read_back(folder: Path, source: Path, expected: set[tuple]) -> None:
     rejects = Rejects(strict=True)
-    with GraphWriter(folder / "graph.sqlite") as writer:
-        writer.add(read_triples(source, rejects))
-        counts, _ = writer.finish(meta={"name": "t", "fingerprint": "f"}, detect_literals=False)
+    counts, _ = built_graph(folder / "graph.sqlite", read_triples(source, rejects), detect_literals=False)
     assert counts["triples"] == len(expected)
     subjects = sorted({row[0] for row in expected})
     with SqliteGraphStore(folder / "graph.sqlite") as store:

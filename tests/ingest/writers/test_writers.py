@@ -6,6 +6,7 @@ import sqlite3
 
 import numpy as np
 import pytest
+from built_graph import built_graph
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -14,7 +15,6 @@ from thinkgraph.ingest.readers import lines
 from thinkgraph.ingest.readers.files import read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.ingest.writers import rows as rows_module
-from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.ingest.writers.literals import _BEGINNING
 from thinkgraph.ingest.writers.loader import Interner
 from thinkgraph.ingest.writers.rows import sorted_runs
@@ -95,9 +95,7 @@ def test_the_graph_does_not_depend_on_how_it_is_cut(tmp_path, monkeypatch, run_r
 
     def build(name: str) -> bytes:
         path = tmp_path / name
-        with GraphWriter(path) as writer:
-            writer.add(read_triples(source, Rejects(strict=True)))
-            counts, _ = writer.finish(meta={"name": "t", "fingerprint": "f"}, aliases={"n1": ["one"]})
+        counts, _ = built_graph(path, read_triples(source, Rejects(strict=True)), aliases={"n1": ["one"]})
         assert counts["literals"] == 40
         assert (counts["triples"], counts["duplicates"]) == (600, 400)
         return path.read_bytes()

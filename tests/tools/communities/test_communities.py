@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from built_graph import built_graph
 
 from thinkgraph.ingest.readers.files import in_batches
-from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.nodes.fasttog.community_search import SearchOrigin, SearchResult, local_search
 from thinkgraph.state.fasttog import FastTogSettings
@@ -258,9 +258,7 @@ def hubs(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows += [(f"b{i}", "next", f"b{i + 1}", (), None) for i in range(HUB - 1)]
     rows += [("small", "near", f"s{i}", (), None) for i in range(HUB // 10)]
     rows += [(f"s{i}", "next", f"s{i + 1}", (), None) for i in range(HUB // 10 - 1)]
-    with GraphWriter(path) as writer:
-        writer.add(in_batches(rows))
-        writer.finish(meta={"name": "hubs", "fingerprint": "f"})
+    built_graph(path, in_batches(rows))
     return path
 
 

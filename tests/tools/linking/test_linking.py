@@ -4,12 +4,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from built_graph import built_graph
 from fake_graph import FakeGraph, entity
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from thinkgraph.ingest.readers.files import EntityRow, in_batches
-from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.state.knowledge import Link
 from thinkgraph.testing.conformance.linker import LinkerConformance
 from thinkgraph.testing.embedder import HashEmbedder
@@ -24,13 +24,12 @@ class TestOverSqlite(LinkerConformance):
     @pytest.fixture
     def graph(self, tmp_path: Path) -> Iterator[SqliteGraphStore]:
         path = tmp_path / "graph.sqlite"
-        with GraphWriter(path) as writer:
-            writer.add(in_batches((node["id"], "in", "world", (), None) for node, _ in self.entities))
-            writer.finish(
-                meta={"name": "linker", "fingerprint": "f"},
-                entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
-                aliases={node["id"]: aliases for node, aliases in self.entities},
-            )
+        built_graph(
+            path,
+            in_batches((node["id"], "in", "world", (), None) for node, _ in self.entities),
+            entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
+            aliases={node["id"]: aliases for node, aliases in self.entities},
+        )
         with SqliteGraphStore(path) as store:
             yield store
 

@@ -8,24 +8,20 @@ import threading
 from pathlib import Path
 
 import pytest
+from built_graph import built_graph
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.ingest.readers.files import EntityRow, in_batches, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.ingest.writers.graph import GraphWriter
 from thinkgraph.testing.conformance import graph_data
 from thinkgraph.testing.conformance.graph import GraphStoreConformance
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
-META = {"name": "test", "fingerprint": "f1"}
-
 
 def build(path: Path, rows, **options) -> Path:
-    with GraphWriter(path) as writer:
-        full = [(*row[:3], row[3] if len(row) > 3 else (), row[4] if len(row) > 4 else None) for row in rows]
-        writer.add(in_batches(full))
-        writer.finish(meta=META, **options)
+    full = [(*row[:3], row[3] if len(row) > 3 else (), row[4] if len(row) > 4 else None) for row in rows]
+    built_graph(path, in_batches(full), **options)
     return path
 
 
@@ -38,10 +34,13 @@ def suite_graph(tmp_path_factory) -> Path:
             row = {"s": s.subject, "p": s.relation, "o": s.object, "qualifiers": s.qualifiers, "literal": s.literal}
             out.write(json.dumps(row) + "\n")
     rejects = Rejects()
-    with GraphWriter(folder / "graph.sqlite") as writer:
-        writer.add(read_triples(source, rejects))
-        entities = [EntityRow(1, key, label, "", "") for key, label in graph_data.LABELS.items()]
-        _, unknown = writer.finish(meta=META, detect_literals=False, entities=entities, aliases=graph_data.ALIASES)
+    _, unknown = built_graph(
+        folder / "graph.sqlite",
+        read_triples(source, rejects),
+        detect_literals=False,
+        entities=[EntityRow(1, key, label, "", "") for key, label in graph_data.LABELS.items()],
+        aliases=graph_data.ALIASES,
+    )
     assert not rejects.counts
     assert not unknown
     return folder / "graph.sqlite"
@@ -229,9 +228,7 @@ def test_hub_pairs_in_edges_among(tmp_path):
     "DELETE FROM node WHERE key = 'b'", "DELETE FROM triple WHERE id = 2"])  # fmt: skip
 def test_a_damaged_graph_says_so(tmp_path, damage):
     path = tmp_path / "graph.sqlite"
-    with GraphWriter(path) as writer:
-        writer.add(in_batches([("a", "r", "b", (), None), ("b", "r", "a", (), None), ("a", "s", "a", (), None)]))
-        writer.finish(meta={"name": "t", "fingerprint": "f"})
+    build(path, [("a", "r", "b"), ("b", "r", "a"), ("a", "s", "a")])
     db = sqlite3.connect(path)
     with db:
         db.execute(damage)

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from functools import lru_cache
 from itertools import groupby
 from pathlib import Path
-from types import TracebackType
-from typing import Literal, Self
+from typing import Literal
 
 from thinkgraph.ingest.readers.files import EntityRow
 from thinkgraph.tools.linking.names import key_label
@@ -47,7 +47,7 @@ class Languages:
         return self.rank(language) < _OTHER
 
 
-class Facts:
+class Facts(AbstractContextManager["Facts"]):
     """A file of such facts. Use as a context manager; the file stays until it is removed."""
 
     def __init__(self, path: Path, languages: Languages, *, again: bool = False) -> None:
@@ -64,12 +64,7 @@ class Facts:
         self._indexed = False
         self._label = lru_cache(100_000)(self._asked_label)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, kind: object, *_: object) -> None:
         if kind is None:
             self._flush()
             self._db.execute("COMMIT")

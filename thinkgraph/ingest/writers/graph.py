@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import ExitStack, closing
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -40,52 +38,6 @@ class GraphCounts(TypedDict):
     entities_without_triples: int
 
 
-class GraphWriter:
-    """One new `graph.sqlite`, from rows at hand. Use as a context manager; call `add` for each file, `finish` once.
-
-    Nothing is durable until `finish` returns: what was begun is thrown away if that fails.
-    """
-
-    def __init__(self, path: Path, *, progress: Progress = no_progress) -> None:
-        self._path = path
-        self._progress = progress
-        self._loader = TripleLoader(path, progress=progress)
-        self.add = self._loader.add
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self._loader.__exit__(kind, error, trace)
-        remove_load(self._path)
-
-    def finish(
-        self,
-        *,
-        meta: Mapping[str, str],
-        detect_literals: bool = True,
-        entities: Iterable[EntityRow] = (),
-        aliases: Mapping[str, Sequence[str]] | None = None,
-    ) -> tuple[GraphCounts, list[str]]:
-        """Sort, index and close the graph.
-
-        Args:
-            meta: name and fingerprint of the graph, kept in it.
-            detect_literals: whether relations whose objects are values get literals.
-            entities: labels, types and descriptions; an id that no triple has becomes an entity, unless it is a
-                relation's name, which is then given the label.
-            aliases: further names by entity (its id, or its label where only one entity has it).
-
-        Returns:
-            The counts, and the keys of `aliases` that name no entity.
-        """
-        self._loader.describe(entities)
-        state = self._loader.finish(detect_literals=detect_literals)
-        return write_graph(self._path, state, meta=meta, aliases=aliases or {}, progress=self._progress)
-
-
 def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> None:
     """Write a graph without triples, in which `SqliteGraphStore` finds entities of a graph that lies elsewhere by name.
 
@@ -94,10 +46,13 @@ def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str
         labels: the label of each entity, by its id.
         aliases: further names, by id.
     """
-    with GraphWriter(path) as writer:
-        rows = (EntityRow(0, id_, label, "", "") for id_, label in labels.items())
-        meta = {"name": "names", "fingerprint": "names"}
-        writer.finish(meta=meta, detect_literals=False, entities=rows, aliases=aliases)
+    try:
+        with TripleLoader(path) as loader:
+            loader.describe(EntityRow(0, id_, label, "", "") for id_, label in labels.items())
+            state = loader.finish(detect_literals=False)
+        write_graph(path, state, meta={"name": "names", "fingerprint": "names"}, aliases=aliases)
+    finally:
+        remove_load(path)
 
 
 def write_graph(
@@ -108,9 +63,17 @@ def write_graph(
     aliases: Mapping[str, Sequence[str]],
     progress: Progress = no_progress,
 ) -> tuple[GraphCounts, list[str]]:
-    """Make the graph `path` from what a `TripleLoader` wrote for it; see `GraphWriter.finish`.
+    """Make the graph `path` from what a `TripleLoader` wrote for it, whose files stay: a failure can be mended.
 
-    The load's files stay as they are, so that this can be begun again after a failure.
+    Args:
+        path: the new file. Nothing in it is durable until this returns.
+        state: what the load left.
+        meta: name and fingerprint of the graph, kept in it.
+        aliases: further names by entity (its id, or its label where only one entity has it).
+        progress: told how far the work is.
+
+    Returns:
+        The counts, and the keys of `aliases` that name no entity.
     """
     with ExitStack() as stack:
         db = stack.enter_context(closing(fast_database(path)))

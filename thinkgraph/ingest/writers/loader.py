@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Hashable, Iterable, Mapping, Sequence
+from contextlib import AbstractContextManager
 from itertools import islice
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -97,7 +96,7 @@ class Interner:
         return numbers[inverse], first[order].tolist()
 
 
-class TripleLoader:
+class TripleLoader(AbstractContextManager["TripleLoader"]):
     """Takes triples in and numbers them. Use as a context manager; what it wrote stays, for `write_graph`."""
 
     def __init__(self, graph: Path, *, progress: Progress = no_progress) -> None:
@@ -117,12 +116,7 @@ class TripleLoader:
         self.rows = 0
         """Rows taken so far."""
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
         self._rows.close()
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 import json
 import sqlite3
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager
 from pathlib import Path
-from types import TracebackType
-from typing import Self
 
 from thinkgraph.ingest.writers.rows import fast_database, insert
 from thinkgraph.tools.linking.names import key_label, normal_name, without_accents
@@ -20,7 +19,7 @@ _INDEX_MEMORY = 32 << 20
 _INDEXES = ("name_word", "name_gram")
 
 
-class NameWriter:
+class NameWriter(AbstractContextManager["NameWriter"]):
     """Makes the name tables of a graph in a file of their own, and moves them over. Use as a context manager."""
 
     def __init__(self, graph: Path, load: Path, *, aliases: Mapping[str, Sequence[str]], progress: Progress) -> None:
@@ -36,12 +35,7 @@ class NameWriter:
             self._db.execute("CREATE INDEX IF NOT EXISTS load.node_key ON node (key)")
             self._resolve(aliases)
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
+    def __exit__(self, *_: object) -> None:
         self._db.close()
         self._path.unlink(missing_ok=True)
 
