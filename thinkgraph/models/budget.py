@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Any, Final, Literal, cast
 
 from thinkgraph.state.base import Quota
 from thinkgraph.state.settings import RunSettings
@@ -19,13 +19,21 @@ from thinkgraph.state.usage import CallRecord, WorkRecord, active_seconds
 CeilingName = Literal["calls", "tokens", "cost", "seconds"]
 
 
+_UNITS: Final[Mapping[CeilingName, str]] = {
+    "calls": "calls",
+    "tokens": "tokens",
+    "cost": "US dollars",
+    "seconds": "seconds",
+}
+
+
 class BudgetSpentError(Exception):
     """A ceiling leaves no room for a call. Nodes may catch it; otherwise the run goes to its closing node."""
 
-    def __init__(self, what: str, limit: float) -> None:
-        self.what = what
-        self.limit = limit
-        self.reason = f"budget: the ceiling of {limit:g} {what} is reached"
+    def __init__(self, name: CeilingName, limit: float) -> None:
+        self.name = name
+        self.what = _UNITS[name]
+        self.reason = f"budget: the ceiling of {limit:g} {self.what} is reached"
         super().__init__(self.reason)
 
 
@@ -36,30 +44,21 @@ def ceilings(settings: RunSettings) -> Quota:
     )
 
 
-def _used(calls: Mapping[str, CallRecord]) -> tuple[int, int, float]:
+def _used(calls: Mapping[str, CallRecord]) -> dict[str, float]:
     """Attempts, tokens and US dollars of the recorded calls."""
-    return (
-        sum(call["attempts"] for call in calls.values()),
-        sum(call["input_tokens"] + call["output_tokens"] for call in calls.values()),
-        sum(call["cost"] for call in calls.values()),
-    )
+    return {
+        "calls": sum(call["attempts"] for call in calls.values()),
+        "tokens": sum(call["input_tokens"] + call["output_tokens"] for call in calls.values()),
+        "cost": sum(call["cost"] for call in calls.values()),
+    }
 
 
 def remaining(settings: RunSettings, calls: Mapping[str, CallRecord], work: Mapping[str, WorkRecord]) -> Quota:
     """What is left after the recorded calls and work."""
-
-    def left(limit: float | None, used: float) -> float | None:
-        return None if limit is None else max(0.0, limit - used)
-
-    used_calls, used_tokens, used_cost = _used(calls)
-    count = left(settings.max_calls, used_calls)
-    tokens = left(settings.max_tokens, used_tokens)
-    return Quota(
-        calls=None if count is None else int(count),
-        tokens=None if tokens is None else int(tokens),
-        cost=left(settings.max_cost, used_cost),
-        seconds=left(settings.max_seconds, active_seconds(work.values())),
-    )
+    used = {**_used(calls), "seconds": active_seconds(work.values())}
+    limits: dict[str, Any] = {**ceilings(settings)}
+    left = {name: None if limit is None else max(0, limit - used[name]) for name, limit in limits.items()}
+    return cast("Quota", left)
 
 
 def shares(quota: Quota, parts: int, *, keep: int = 0) -> list[Quota]:
@@ -70,9 +69,7 @@ def shares(quota: Quota, parts: int, *, keep: int = 0) -> list[Quota]:
     parts = max(parts, 1)
 
     def cut(total: int | None, part: int) -> int | None:
-        if total is None:
-            return None
-        return total // parts + (1 if part < total % parts else 0)
+        return None if total is None else total // parts + (part < total % parts)
 
     calls = None if quota["calls"] is None else max(0, quota["calls"] - keep)
     return [
@@ -122,10 +119,10 @@ class Ledger:
             calls: the calls that have used some of the quota.
             work: the node executions that have.
         """
-        self._quota = quota
+        self._quota: dict[str, Any] = {**quota}
         self._limits = settings
         self._lock = threading.Lock()
-        self._calls, self._tokens, self._cost = _used(calls or {})
+        self._used = _used(calls or {})
         self._began = time.monotonic() - active_seconds((work or {}).values())
 
     def reserve(self, *, characters: int, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0) -> Reservation:
@@ -143,48 +140,47 @@ class Ledger:
         Raises:
             BudgetSpentError: there is no room under one of the ceilings.
         """
-        quota, limits = self._quota, self._limits
-        tokens = estimate_tokens(characters)
-        cost = tokens * price_in
-        room = limits.max_output_tokens or 0
-        tokens += room
-        cost += room * price_out
+        tokens, room = estimate_tokens(characters), self._limits.max_output_tokens or 0
+        reserved = Reservation(tokens + room, tokens * price_in + room * price_out)
+        wanted: dict[CeilingName, float] = {"calls": 1 + spare, "tokens": reserved.tokens, "cost": reserved.cost}
         with self._lock:
-            if quota["calls"] is not None and self._calls + 1 + spare > quota["calls"]:
-                raise BudgetSpentError("calls", limits.max_calls or 0)
-            if quota["tokens"] is not None and self._tokens + tokens > quota["tokens"]:
-                raise BudgetSpentError("tokens", limits.max_tokens or 0)
-            if quota["cost"] is not None and self._cost + cost > quota["cost"]:
-                raise BudgetSpentError("US dollars", limits.max_cost or 0)
-            if quota["seconds"] is not None and time.monotonic() - self._began >= quota["seconds"]:
-                raise BudgetSpentError("seconds", limits.max_seconds or 0)
-            self._calls += 1
-            self._tokens += tokens
-            self._cost += cost
-        return Reservation(tokens, cost)
+            spent = [
+                name
+                for name, more in wanted.items()
+                if self._quota[name] is not None and self._used[name] + more > self._quota[name]
+            ]
+            if self.time_left() == 0:
+                spent.append("seconds")
+            if spent:
+                raise BudgetSpentError(spent[0], getattr(self._limits, f"max_{spent[0]}") or 0)
+            self._count(1, reserved.tokens, reserved.cost)
+        return reserved
+
+    def _count(self, calls: int, tokens: int, cost: float) -> None:
+        self._used["calls"] += calls
+        self._used["tokens"] += tokens
+        self._used["cost"] += cost
 
     def settle(self, reserved: Reservation, *, tokens: int, cost: float) -> None:
         """Replace an estimate by what the call really used."""
         with self._lock:
-            self._tokens += tokens - reserved.tokens
-            self._cost += cost - reserved.cost
+            self._count(0, tokens - reserved.tokens, cost - reserved.cost)
 
     def replay(self, *, attempts: int, tokens: int, cost: float) -> None:
         """Count a reply that came from the journal as it was counted when it was paid for."""
         with self._lock:
-            self._calls += attempts
-            self._tokens += tokens
-            self._cost += cost
+            self._count(attempts, tokens, cost)
 
     @property
     def quota(self) -> Quota:
         """What it keeps to, raised ceilings included."""
-        return self._quota
+        return cast("Quota", {**self._quota})
 
     @property
     def parts(self) -> int:
         """Into how many shares the whole was cut of which this ledger keeps one."""
-        return self._quota.get("parts", 1)
+        parts: int = self._quota.get("parts", 1)
+        return parts
 
     def extend(self, name: CeilingName, limits: RunSettings) -> None:
         """Raise a ceiling: this share gets its part of what is added. Time is not divided.
@@ -195,13 +191,12 @@ class Ledger:
         """
         with self._lock:
             more = (getattr(limits, f"max_{name}") or 0) - (getattr(self._limits, f"max_{name}") or 0)
-            left = self._quota[name]
-            if left is not None:
+            if self._quota[name] is not None:
                 part = more if name == "seconds" else more / self.parts
-                self._quota = {**self._quota, name: left + (part if name in {"seconds", "cost"} else int(part))}  # type: ignore[misc]
+                self._quota[name] += int(part) if name in {"calls", "tokens"} else part
             self._limits = limits
 
     def time_left(self) -> float | None:
         """Seconds until the ceiling on active time, or None."""
-        seconds = self._quota["seconds"]
+        seconds: float | None = self._quota["seconds"]
         return None if seconds is None else max(0.0, seconds - (time.monotonic() - self._began))

@@ -26,14 +26,15 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
 
 T = TypeVar("T")
+R = TypeVar("R")
 
 Fallback: TypeAlias = T | Callable[[], T]
-"""A value, or a function that makes it when it is needed: few calls ever do."""
+"""A value, or a function that makes it when it is needed (most calls never need it)."""
 
 
 @dataclass(frozen=True)
 class CallResult(Generic[T]):
-    """What a call came to."""
+    """The value of a call, and whether it is the fallback."""
 
     value: T
     fell_back: bool
@@ -41,7 +42,7 @@ class CallResult(Generic[T]):
 
 @dataclass(frozen=True, kw_only=True)
 class ModelCall(Op[CallResult[T]]):
-    """A call that a flow wants made: asked, journalled, read, repaired once. The driver sends back a `CallResult`."""
+    """A call that a flow wants made. The driver sends back a `CallResult`."""
 
     kind: Kind[T]
     """The kind of reply; the role's prompt has the same."""
@@ -50,9 +51,7 @@ class ModelCall(Op[CallResult[T]]):
     """What the prompt's places are filled with."""
     shape: Shape = field(default_factory=Shape)
     fallback: Fallback[T]
-    """The reply's value when even the repaired reply cannot be read, or a function that makes it then (most calls never
-    need it): must not depend on a model.
-    """
+    """The value where even the repaired reply cannot be read. It must not depend on a model."""
     key: str = ""
     """Tells calls of one node execution apart (an entity's id, a chunk's number)."""
     sample: int = 0
@@ -67,7 +66,7 @@ class ModelCall(Op[CallResult[T]]):
 
 @dataclass
 class CallScope:
-    """Where calls of one node execution happen, and where their records gather."""
+    """What the calls of one node execution share, and their records."""
 
     models: Models
     prompts: PromptLibrary
@@ -85,12 +84,6 @@ class CallScope:
     """Where the run was called, for one within another graph: an agent may ask the same thing twice on its thread."""
 
 
-def _digest(value: object) -> str:
-    return hashlib.sha256(json.dumps(value, ensure_ascii=False, sort_keys=True).encode("utf-8", "replace")).hexdigest()[
-        :24
-    ]
-
-
 def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     """Make one call.
 
@@ -99,41 +92,11 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
         ModelError: the model cannot be reached or refuses.
     """
     prompt = scope.prompts.get(request.role)
-    client = scope.models.of(prompt)
     messages = prompt.render(request.inputs, request.shape, shots=scope.settings.shots)
-    problem = ""
-    last: CallRecord | None = None
-    for repair in (False, True):
-        try:
-            raw, record, replayed = yield from _reply(request, scope, prompt, client, messages, repair=repair)
-        except BudgetSpentError:
-            if not repair:
-                raise
-            # The first reply was paid for; without room for a repair its fallback stands.
-            break
-        last = record
-        try:
-            value = request.kind.parse(raw["text"], request.shape)
-        except BadReplyError as error:
-            problem = str(error)
-            scope.emit(_called(record, replayed=replayed, problem=problem))
-            messages = [
-                *messages,
-                ("assistant", raw["text"][:4000] or "(empty)"),
-                ("user", f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"),
-            ]
-            continue
-        scope.emit(_called(record, replayed=replayed, problem=""))
-        return CallResult(value, fell_back=False)
-    if last is None:
-        raise AssertionError("the first call either replies or raises")
-    last["fallback"] = True
-    scope.emit(_called(last, replayed=False, problem=f"fallback taken: {problem}"))
-    return CallResult(_fallback(request), fell_back=True)
-
-
-def _fallback(request: ModelCall[T]) -> T:
-    return request.fallback() if callable(request.fallback) else request.fallback
+    value = yield from _exchange(request, messages, scope, lambda raw: request.kind.parse(raw["text"], request.shape))
+    if value is None:
+        return CallResult(_fallback(request), fell_back=True)
+    return CallResult(value, fell_back=False)
 
 
 def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
@@ -150,35 +113,46 @@ def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope)
         BudgetSpentError: a ceiling leaves no room.
         ModelError: the model cannot be reached, refuses, or takes no tools.
     """
-    prompt = scope.prompts.get(request.role)
-    client = scope.models.of(prompt)
-    raw, record, replayed = yield from _reply(request, scope, prompt, client, messages, repair=False)
-    for repaired in (False, True):
-        if raw.get("tool_calls"):
-            scope.emit(_called(record, replayed=replayed, problem=""))
-            return AIMessage(
-                content=raw["text"], tool_calls=[cast("ToolCall", dict(call)) for call in raw["tool_calls"]]
-            )
-        try:
+
+    def read(raw: RawReply) -> AIMessage:
+        calls = raw.get("tool_calls", [])
+        if not calls:
             request.kind.parse(raw["text"], request.shape)
+        return AIMessage(content=raw["text"], tool_calls=[cast("ToolCall", dict(call)) for call in calls])
+
+    message = yield from _exchange(request, messages, scope, read)
+    return message or AIMessage(content=json.dumps(_fallback(request)))
+
+
+def _fallback(request: ModelCall[T]) -> T:
+    return request.fallback() if callable(request.fallback) else request.fallback
+
+
+def _exchange(
+    request: ModelCall[Any], messages: Sequence[Message], scope: CallScope, read: Callable[[RawReply], R]
+) -> Flow[R | None]:
+    """What `read` makes of the reply, or of the one repair; None where the fallback must stand."""
+    raw, record, replayed = yield from _reply(request, scope, messages, repair=False)
+    for repaired in (False, True):
+        try:
+            value = read(raw)
         except BadReplyError as error:
             problem = str(error)
         else:
             scope.emit(_called(record, replayed=replayed, problem=""))
-            return AIMessage(content=raw["text"])
+            return value
         scope.emit(_called(record, replayed=replayed, problem=problem))
         if repaired:
             break
         words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
         again: list[Message] = [*messages, ("assistant", raw["text"][:4000] or "(empty)"), ("user", words)]
         try:
-            raw, record, replayed = yield from _reply(request, scope, prompt, client, again, repair=True)
+            raw, record, replayed = yield from _reply(request, scope, again, repair=True)
         except BudgetSpentError:
-            # The first reply was paid for; without room for a repair its fallback stands.
-            break
+            break  # the first reply was paid for; without room for a repair the fallback stands
     record["fallback"] = True
     scope.emit(_called(record, replayed=False, problem=f"fallback taken: {problem}"))
-    return AIMessage(content=json.dumps(_fallback(request)))
+    return None
 
 
 def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
@@ -212,36 +186,29 @@ def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt) -> CallO
 
 
 def _reply(
-    request: ModelCall[Any],
-    scope: CallScope,
-    prompt: Prompt,
-    client: ChatClient,
-    messages: Sequence[Message],
-    *,
-    repair: bool,
+    request: ModelCall[Any], scope: CallScope, messages: Sequence[Message], *, repair: bool
 ) -> Flow[tuple[RawReply, CallRecord, bool]]:
+    """The reply from the journal or from the model, its record, and whether it came from the journal."""
+    prompt = scope.prompts.get(request.role)
+    client = scope.models.of(prompt)
     options = _options(request, scope, prompt)
     identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
     if scope.within:
         identity.append(scope.within)
     parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
     parameters += [dict(tool) for tool in options.tools]
-    key = _digest([identity, messages, parameters])
+    said = json.dumps([identity, messages, parameters], ensure_ascii=False, sort_keys=True)
+    key = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
     price_in, price_out = scope.models.price(client) or (0.0, 0.0)
-    raw: RawReply | None = None
     journal = scope.journal
-    if journal is not None:
-        raw = yield Blocking(lambda: journal.get(scope.thread, key))
-    replayed = raw is not None
-    if raw is not None:
+    found: RawReply | None = (yield Blocking(lambda: journal.get(scope.thread, key))) if journal else None
+    raw = found or (yield from _request(request, scope, client, messages, options, (price_in, price_out)))
+    cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
+    if found:
         tokens = raw["input_tokens"] + raw["output_tokens"]
-        cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
         scope.ledger.replay(attempts=raw["attempts"], tokens=tokens, cost=cost)
-    else:
-        raw = yield from _request(request, scope, client, messages, options, (price_in, price_out))
-        if journal is not None:
-            kept = raw
-            yield Blocking(lambda: journal.put(scope.thread, key, kept))
+    elif journal:
+        yield Blocking(lambda: journal.put(scope.thread, key, raw))
     record = CallRecord(
         id=key,
         role=request.role,
@@ -250,13 +217,13 @@ def _reply(
         attempts=raw["attempts"],
         input_tokens=raw["input_tokens"],
         output_tokens=raw["output_tokens"],
-        cost=raw["input_tokens"] * price_in + raw["output_tokens"] * price_out,
+        cost=cost,
         seconds=raw["seconds"],
         repair=repair,
         fallback=False,
     )
     scope.records[key] = record
-    return raw, record, replayed
+    return raw, record, found is not None
 
 
 def _request(
@@ -267,6 +234,7 @@ def _request(
     options: CallOptions,
     prices: tuple[float, float],
 ) -> Flow[RawReply]:
+    """Ask the model, and again while the failure may pass."""
     # Counted in bytes: scripts of three bytes a character have about a token for each.
     characters = sum(len(text.encode("utf-8", "replace")) for _, text in messages)
     began = time.monotonic()
@@ -281,6 +249,7 @@ def _request(
         sent = client.taken
         try:
             reply: ModelReply = yield SendRequest(client, messages, options, request.role)
+            break
         except Exception as error:
             # Only failures of the request itself are handled; anything else is a bug and rises.
             failure = classify(error)
@@ -297,18 +266,16 @@ def _request(
             left = scope.ledger.time_left()
             # Never past the ceiling on time: the next reservation says that it is reached.
             yield Sleep(wait if left is None else min(wait, left))
-            continue
-        tokens = reply.input_tokens + reply.output_tokens
-        cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
-        scope.ledger.settle(reserved, tokens=tokens, cost=cost)
-        raw = RawReply(
-            text=reply.text,
-            model=client.name,
-            input_tokens=reply.input_tokens,
-            output_tokens=reply.output_tokens,
-            attempts=attempts,
-            seconds=round(time.monotonic() - began, 4),
-        )
-        if reply.tool_calls:
-            raw["tool_calls"] = [dict(call) for call in reply.tool_calls]
-        return raw
+    cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
+    scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
+    raw = RawReply(
+        text=reply.text,
+        model=client.name,
+        input_tokens=reply.input_tokens,
+        output_tokens=reply.output_tokens,
+        attempts=attempts,
+        seconds=round(time.monotonic() - began, 4),
+    )
+    if reply.tool_calls:
+        raw["tool_calls"] = [dict(call) for call in reply.tool_calls]
+    return raw

@@ -12,6 +12,10 @@ from typing import Any
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _PASSING_NAMES = ("timeout", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
+_PROVIDERS = frozenset(
+    ("openai", "httpx", "httpx2", "httpcore", "anthropic", "google", "ollama", "mistralai", "groq", "cohere", "json")
+)
+"""Packages whose exceptions come from the request."""
 _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 """Faults of this machine (a certificate that is not there): trying again cannot help."""
 MAX_WAIT = 60.0
@@ -26,9 +30,9 @@ class Failure:
     """One line."""
     passing: bool
     """Whether the same request may succeed later."""
-    refused: bool
+    refused: bool = False
     """Whether the server understood the request and refused its form (400, 422): a parameter may be at fault."""
-    retry_after: float | None
+    retry_after: float | None = None
     """Seconds the server asked to wait."""
 
 
@@ -41,12 +45,9 @@ def _status(error: BaseException) -> int | None:
     return None
 
 
-def _retry_after(error: BaseException) -> float | None:
-    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None)
-    value = (
-        next((headers[name] for name in headers if str(name).casefold() == "retry-after"), None) if headers else None
-    )
-    wait = retry_after(value)
+def _header_wait(error: BaseException) -> float | None:
+    headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
+    wait = retry_after(next((headers[name] for name in headers if str(name).casefold() == "retry-after"), None))
     return None if wait is None else min(wait, MAX_WAIT)
 
 
@@ -96,7 +97,7 @@ def _unreadable(error: Exception, text: str) -> Failure:
     number = "" if status is None else f" (code {status})"
     passing = status is None or status in _PASSING_STATUS
     message = f"the response is no chat completion: {text}{number}"
-    return Failure(message, passing=passing, refused=status in {400, 422}, retry_after=None)
+    return Failure(message, passing, refused=status in {400, 422})
 
 
 def classify(error: Exception) -> Failure | None:
@@ -106,30 +107,15 @@ def classify(error: Exception) -> Failure | None:
     status = _status(error)
     if status is not None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
-        return Failure(message, status in _PASSING_STATUS, status in {400, 422}, _retry_after(error))
+        return Failure(message, status in _PASSING_STATUS, status in {400, 422}, _header_wait(error))
     # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
     names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
     if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
         inner, where = _innermost(error), _reached(error)
         detail = f"{text} ({inner})" if inner not in text else text
         at = f" [{where}]" if where else ""
-        passing = not isinstance(error, _LOCAL)
-        return Failure(f"{type(error).__name__}: {detail}{at}", passing=passing, refused=False, retry_after=None)
+        return Failure(f"{type(error).__name__}: {detail}{at}", passing=not isinstance(error, _LOCAL))
     if _of_response(error):
         return _unreadable(error, text)
     module = type(error).__module__.partition(".")[0]
-    if module in {
-        "openai",
-        "httpx",
-        "httpx2",
-        "httpcore",
-        "anthropic",
-        "google",
-        "ollama",
-        "mistralai",
-        "groq",
-        "cohere",
-        "json",
-    }:
-        return Failure(f"{type(error).__name__}: {text}", passing=False, refused=False, retry_after=None)
-    return None
+    return Failure(f"{type(error).__name__}: {text}", passing=False) if module in _PROVIDERS else None

@@ -14,7 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NotRequired, Protocol, runtime_checkable
+from typing import Any, NotRequired, Protocol, cast, runtime_checkable
 
 from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
@@ -176,15 +176,4 @@ def _label(thread: str) -> str:
 
 
 def _read(body: str) -> RawReply:
-    value: Any = json.loads(body)
-    reply = RawReply(
-        text=str(value["text"]),
-        model=str(value["model"]),
-        input_tokens=int(value["input_tokens"]),
-        output_tokens=int(value["output_tokens"]),
-        attempts=int(value["attempts"]),
-        seconds=float(value["seconds"]),
-    )
-    if value.get("tool_calls"):
-        reply["tool_calls"] = [dict(call) for call in value["tool_calls"]]
-    return reply
+    return cast("RawReply", json.loads(body))

@@ -23,12 +23,12 @@ from thinkgraph.prompts.reading import (
     given_answers,
     in_range,
     integer,
-    integers,
     number_from,
     object_with,
     strip_thinking,
     truth,
     whole,
+    within,
 )
 
 T = TypeVar("T")
@@ -131,34 +131,62 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Form:
+    """The JSON object that a kind asks for."""
+
+    properties: Mapping[str, Any]
+    """JSON schema by key."""
+    example: str
+    words: str
+    """What the example does not say."""
+
+
+@dataclass(frozen=True)
 class Kind(Generic[T]):
     """One kind of reply."""
 
     name: KindName
-    schema: Callable[[Shape], dict[str, Any] | None]
-    """JSON schema for providers that enforce one; None for plain text."""
-    instruction: Callable[[Shape], str]
-    """The words that ask for this form, appended to the system message."""
     parse: Callable[[str, Shape], T]
     """Read a reply. Raises BadReplyError."""
+    form: Form | Callable[[Shape], Form] | None
+    """What is asked for, for every call or by its shape; None for plain text."""
+
+    def schema(self, shape: Shape) -> dict[str, Any] | None:
+        """JSON schema for providers that enforce one; None for plain text."""
+        form = self.form(shape) if callable(self.form) else self.form
+        if form is None:
+            return None
+        why = {"why": _STRING} if shape.explain or shape.steps else {}
+        return _object({**why, **form.properties})
+
+    def instruction(self, shape: Shape) -> str:
+        """The words that ask for this form, appended to the system message."""
+        form = self.form(shape) if callable(self.form) else self.form
+        if form is None:
+            return "Reply with plain text only."
+        why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+        if shape.steps:
+            why = ' Put the steps that lead to it first, as "why".'
+        return f"Reply with one JSON object and nothing else, in this form: {form.example}\n{form.words}{why}"
 
 
-_NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
+def _object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
 
 
-def _schema(properties: Mapping[str, Any], shape: Shape) -> dict[str, Any]:
-    every = dict(properties)
-    if shape.explain or shape.steps:
-        every = {"why": {"type": "string"}, **every}
-    return {"type": "object", "properties": every, "required": list(every), "additionalProperties": False}
+def _list_of(items: Mapping[str, Any]) -> dict[str, Any]:
+    return {"type": "array", "items": items}
 
 
-def _say(example: str, shape: Shape, words: str) -> str:
-    why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
-    if shape.steps:
-        why = ' Put the steps that lead to it first, as "why".'
-    return f"Reply with one JSON object and nothing else, in this form: {example}\n{words}{why}"
-
+_STRING = {"type": "string"}
+_BOOLEAN = {"type": "boolean"}
+_STRINGS = _list_of(_STRING)
+_INTEGERS = _list_of({"type": "integer"})
 
 LIKELY = (
     'If the evidence is not sufficient but makes some answer likely, put that answer under "answers", leave "sufficient" false '
@@ -166,15 +194,19 @@ LIKELY = (
 )
 """How a judge is asked for a likely answer."""
 
-_INTEGERS = {"type": "array", "items": {"type": "integer"}}
-_STRINGS = {"type": "array", "items": {"type": "string"}}
+_NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
+
+
+def _listed(text: str, key: str, *, lone: bool = False, of: str = "") -> list[Any]:
+    """The list under the key of a reply; see `object_with` and `as_list`."""
+    return as_list(object_with(text, key, lone=lone)[key], key, of=of)
 
 
 def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
     if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
         return in_range(re.findall(r"\d+", body), shape.options, "choice")
-    return in_range(as_list(object_with(text, "numbers", lone=True)["numbers"], "numbers"), shape.options, "choice")
+    return in_range(_listed(text, "numbers", lone=True), shape.options, "choice")
 
 
 def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
@@ -198,16 +230,15 @@ def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
 
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
-    raw = as_list(object_with(text, "pairs", lone=True)["pairs"], "pairs")
+    raw = _listed(text, "pairs", lone=True)
     pairs: dict[tuple[int, int], None] = {}
     for entry in raw:
         pair = [entry.get("clue"), entry.get("option")] if isinstance(entry, dict) else entry
         if not isinstance(pair, list | tuple) or len(pair) != 2:  # noqa: PLR2004 - a pair
             raise BadReplyError('every entry of "pairs" must be [number of the clue, number of the option]')
         clue, option = integer(pair[0]), integer(pair[1])
-        if clue is None or option is None or not (1 <= clue <= shape.clues and 1 <= option <= shape.options):
-            continue
-        pairs[clue, option] = None
+        if clue and option and 1 <= clue <= shape.clues and 1 <= option <= shape.options:
+            pairs[clue, option] = None
     if raw and not pairs:
         raise BadReplyError(f"no pair has a clue from 1 to {shape.clues} and an option from 1 to {shape.options}")
     return list(pairs)
@@ -227,50 +258,42 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
     if sufficient and not answers:
         allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
         raise BadReplyError(f'"sufficient" is true but "answers" holds no answer{allowed}')
-    numbers = integers(as_list(value.get("evidence"), "evidence"))
     return Judgement(
         sufficient=sufficient,
         answers=answers,
         # Numbers that no line carries are dropped here, so an invented citation can never reach an answer.
-        evidence=[number for number in dict.fromkeys(numbers) if 1 <= number <= shape.evidence],
+        evidence=within(as_list(value.get("evidence"), "evidence"), shape.evidence),
         clues=as_text(value.get("clues")) if "clues" in shape.fields else "",
         query=as_text(value.get("query")) if "query" in shape.fields else "",
     )
 
 
-def _judge_schema(shape: Shape) -> dict[str, Any]:
-    answers: dict[str, Any] = {"type": "array", "items": {"type": "string", "enum": list(shape.labels)}}
-    properties: dict[str, Any] = {
-        "sufficient": {"type": "boolean"},
-        "answers": answers if shape.labels else _STRINGS,
+def _judge_form(shape: Shape) -> Form:
+    properties = {
+        "sufficient": _BOOLEAN,
+        "answers": _list_of({**_STRING, "enum": list(shape.labels)}) if shape.labels else _STRINGS,
         "evidence": _INTEGERS,
+        **dict.fromkeys(shape.fields, _STRING),
     }
-    properties.update({name: {"type": "string"} for name in shape.fields})
-    return _schema(properties, shape)
-
-
-def _judge_instruction(shape: Shape) -> str:
     more = "".join(f', "{name}": "..."' for name in shape.fields)
     words = '"evidence" lists the numbers of the evidence lines that the answer stands on.'
     if shape.likely:
         words += f" {LIKELY}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
-    return _say('{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", shape, words)
+    return Form(properties, '{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", words)
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
-    words = [a_name(word) for word in as_list(object_with(text, "keywords")["keywords"], "keywords")]
-    return [word for word in words if word]
+    return [word for word in map(a_name, _listed(text, "keywords")) if word]
 
 
 def _parse_names(text: str, _shape: Shape) -> list[str]:
-    names = [a_name(name) for name in as_list(object_with(text, "names")["names"], "names")]
-    return [name for name in dict.fromkeys(names) if name]
+    return [name for name in dict.fromkeys(map(a_name, _listed(text, "names"))) if name]
 
 
 def _parse_texts(text: str, shape: Shape) -> list[str]:
-    found = [" ".join(as_text(entry).split()) for entry in as_list(object_with(text, "texts")["texts"], "texts")]
+    found = [" ".join(as_text(entry).split()) for entry in _listed(text, "texts")]
     if len(found) != shape.options:
         raise BadReplyError(f'"texts" must hold {shape.options} texts, one for each option, not {len(found)}')
     return found
@@ -278,53 +301,51 @@ def _parse_texts(text: str, shape: Shape) -> list[str]:
 
 def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
     nodes: list[SubQuestion] = []
-    entries = as_list(object_with(text, "questions")["questions"], "questions", of="question")
+    entries = _listed(text, "questions", of="question")
     for entry in entries:
         node = {"question": entry} if isinstance(entry, str) else entry
         if not isinstance(node, dict) or not as_text(node.get("question")):
             raise BadReplyError('every entry of "questions" must be an object with a "question"')
-        numbers = [n for n in map(integer, as_list(node.get("refers"), "refers")) if n is not None]
         # One that refers to itself is a circle; whoever draws the map breaks those, and says so.
-        refers = [n for n in dict.fromkeys(numbers) if 1 <= n <= len(entries)]
+        refers = within(as_list(node.get("refers"), "refers"), len(entries))
         nodes.append(
             SubQuestion(question=as_text(node["question"]), open=truth(node.get("open", False), "open"), refers=refers)
         )
     return nodes
 
 
-_MOST_PARTS = 3
+_TRIPLE = ("subject", "relation", "object")
 
 
 def _parse_keys(text: str, shape: Shape) -> list[ExtractedKey]:
-    entries = as_list(object_with(text, "keys")["keys"], "keys", of="key")
+    entries = _listed(text, "keys", of="key")
     keys: list[ExtractedKey] = []
     for entry in entries:
         found = entry if isinstance(entry, dict) else {"key": entry}
-        parts = [as_text(part) for part in as_list(found.get("key"), "key")]
-        if not 1 <= len(parts) <= _MOST_PARTS:
+        parts = [as_text(part) or "?" for part in as_list(found.get("key"), "key")]  # what is left empty is unknown
+        if not 1 <= len(parts) <= len(_TRIPLE):
             raise BadReplyError('every "key" must be a list of one to three texts')
-        parts = [part or "?" for part in parts]  # what is left empty is unknown
-        numbers = [n for n in map(integer, as_list(found.get("of"), "of")) if n is not None]
-        if len(parts) == _MOST_PARTS or not shape.triples:
-            keys.append(ExtractedKey(key=parts, of=[n for n in dict.fromkeys(numbers) if 1 <= n <= shape.questions]))
+        numbers = within(as_list(found.get("of"), "of"), shape.questions)
+        if len(parts) == len(_TRIPLE) or not shape.triples:
+            keys.append(ExtractedKey(key=parts, of=numbers))
     if entries and not keys:
         raise BadReplyError('no "key" is a list of three texts: subject, relation, object')
     return keys
 
 
-def _keys_instruction(shape: Shape) -> str:
-    form = "Each key is [subject, relation, object]."
-    if not shape.triples:
-        form = "A key is [entity], [entity, relation] or [subject, relation, object]."
-    words = f'{form} "of" lists the numbers of the questions it belongs to.'
-    return _say('{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}', shape, words)
+def _keys_form(shape: Shape) -> Form:
+    a_key = "A key is [entity], [entity, relation] or [subject, relation, object]."
+    if shape.triples:
+        a_key = "Each key is [subject, relation, object]."
+    return Form(
+        {"keys": _list_of(_object({"key": _STRINGS, "of": _INTEGERS}))},
+        '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
+        f'{a_key} "of" lists the numbers of the questions it belongs to.',
+    )
 
 
 def _parse_verdict(text: str, _shape: Shape) -> Verdict:
     return Verdict(right=truth(object_with(text, "right")["right"], "right"))
-
-
-_TRIPLE = ("subject", "relation", "object")
 
 
 def _parse_triples(text: str, shape: Shape) -> Statements:
@@ -333,10 +354,7 @@ def _parse_triples(text: str, shape: Shape) -> Statements:
     triples: list[list[str]] = []
     for entry in entries:
         parts = [entry.get(name) for name in _TRIPLE] if isinstance(entry, dict) else entry
-        if not isinstance(parts, list) or len(parts) != len(_TRIPLE):
-            continue
-        texts = [as_text(part) for part in parts]
-        if all(texts):
+        if isinstance(parts, list) and len(parts) == len(_TRIPLE) and all(texts := [as_text(part) for part in parts]):
             triples.append(texts)
     if entries and not triples:
         raise BadReplyError('every entry of "triples" must be [subject, relation, object], none of them empty')
@@ -345,12 +363,15 @@ def _parse_triples(text: str, shape: Shape) -> Statements:
     return Statements(triples=triples, types={name: kind for name, kind in pairs if name and kind})
 
 
-def _triples_instruction(shape: Shape) -> str:
+def _triples_form(shape: Shape) -> Form:
+    texts = _list_of(_STRINGS)
     if "types" not in shape.fields:
-        return _say('{"triples": [["...", "...", "..."]]}', shape, "Each triple is [subject, relation, object].")
-    return _say(
+        return Form(
+            {"triples": texts}, '{"triples": [["...", "...", "..."]]}', "Each triple is [subject, relation, object]."
+        )
+    return Form(
+        {"triples": texts, "types": texts},
         '{"triples": [["...", "...", "..."]], "types": [["...", "..."]]}',
-        shape,
         'Each triple is [subject, relation, object]; "types" gives the type of each subject and object that has one, [name, type].',
     )
 
@@ -362,104 +383,62 @@ def _parse_text(text: str, _shape: Shape) -> str:
     return body
 
 
-_QUESTION = {
-    "type": "object",
-    "properties": {"question": {"type": "string"}, "open": {"type": "boolean"}, "refers": _INTEGERS},
-    "required": ["question", "open", "refers"],
-    "additionalProperties": False,
-}
-_KEY = {
-    "type": "object",
-    "properties": {"key": _STRINGS, "of": _INTEGERS},
-    "required": ["key", "of"],
-    "additionalProperties": False,
-}
-_NESTED = {"type": "array", "items": _INTEGERS}
-_TEXTS = {"type": "array", "items": _STRINGS}
-
 PICK: Kind[list[int]] = Kind(
     "pick",
-    lambda shape: _schema({"numbers": _INTEGERS}, shape),
-    lambda shape: _say('{"numbers": [2, 5]}', shape, "An empty list means that none fits."),
     _parse_pick,
+    Form({"numbers": _INTEGERS}, '{"numbers": [2, 5]}', "An empty list means that none fits."),
 )
 SCORE: Kind[list[tuple[int, float]]] = Kind(
     "score",
-    lambda shape: _schema({"scores": _NESTED}, shape),
-    lambda shape: _say(
+    _parse_score,
+    Form(
+        {"scores": _list_of(_INTEGERS)},
         '{"scores": [[2, 9], [5, 4]]}',
-        shape,
         "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
         "Leave out options that score 0.",
     ),
-    _parse_score,
 )
 PAIRS: Kind[list[tuple[int, int]]] = Kind(
     "pairs",
-    lambda shape: _schema({"pairs": _NESTED}, shape),
-    lambda shape: _say(
+    _parse_pairs,
+    Form(
+        {"pairs": _list_of(_INTEGERS)},
         '{"pairs": [[1, 3], [2, 7]]}',
-        shape,
         "Each pair is a clue's number and an option's number. An empty list means that nothing matches.",
     ),
-    _parse_pairs,
 )
-JUDGE: Kind[Judgement] = Kind("judge", _judge_schema, _judge_instruction, _parse_judge)
+JUDGE: Kind[Judgement] = Kind("judge", _parse_judge, _judge_form)
 KEYWORDS: Kind[list[str]] = Kind(
-    "keywords",
-    lambda shape: _schema({"keywords": _STRINGS}, shape),
-    lambda shape: _say('{"keywords": ["...", "..."]}', shape, "One entry for each."),
-    _parse_keywords,
+    "keywords", _parse_keywords, Form({"keywords": _STRINGS}, '{"keywords": ["...", "..."]}', "One entry for each.")
 )
 NAMES: Kind[list[str]] = Kind(
     "names",
-    lambda shape: _schema({"names": _STRINGS}, shape),
-    lambda shape: _say(
+    _parse_names,
+    Form(
+        {"names": _STRINGS},
         '{"names": ["...", "..."]}',
-        shape,
         "Copy each name as it is written. An empty list means there is none.",
     ),
-    _parse_names,
 )
 TEXTS: Kind[list[str]] = Kind(
     "texts",
-    lambda shape: _schema({"texts": _STRINGS}, shape),
-    lambda shape: _say('{"texts": ["...", "..."]}', shape, "One text for each option, in their order."),
     _parse_texts,
+    Form({"texts": _STRINGS}, '{"texts": ["...", "..."]}', "One text for each option, in their order."),
 )
-KEYS: Kind[list[ExtractedKey]] = Kind(
-    "keys",
-    lambda shape: _schema({"keys": {"type": "array", "items": _KEY}}, shape),
-    _keys_instruction,
-    _parse_keys,
-)
+KEYS: Kind[list[ExtractedKey]] = Kind("keys", _parse_keys, _keys_form)
 SUBQUESTIONS: Kind[list[SubQuestion]] = Kind(
     "subquestions",
-    lambda shape: _schema({"questions": {"type": "array", "items": _QUESTION}}, shape),
-    lambda shape: _say(
+    _parse_subquestions,
+    Form(
+        {"questions": _list_of(_object({"question": _STRING, "open": _BOOLEAN, "refers": _INTEGERS}))},
         '{"questions": [{"question": "...", "open": false, "refers": []}]}',
-        shape,
         '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
         "the questions in this list whose answers it needs.",
     ),
-    _parse_subquestions,
 )
-VERDICT: Kind[Verdict] = Kind(
-    "verdict",
-    lambda shape: _schema({"right": {"type": "boolean"}}, shape),
-    lambda shape: _say('{"right": true}', shape, ""),
-    _parse_verdict,
-)
-TRIPLES: Kind[Statements] = Kind(
-    "triples",
-    lambda shape: _schema(
-        {"triples": _TEXTS} | ({"types": _TEXTS} if "types" in shape.fields else {}),
-        shape,
-    ),
-    _triples_instruction,
-    _parse_triples,
-)
-TEXT: Kind[str] = Kind("text", lambda _: None, lambda _: "Reply with plain text only.", _parse_text)
+VERDICT: Kind[Verdict] = Kind("verdict", _parse_verdict, Form({"right": _BOOLEAN}, '{"right": true}', ""))
+TRIPLES: Kind[Statements] = Kind("triples", _parse_triples, _triples_form)
+TEXT: Kind[str] = Kind("text", _parse_text, None)
 KINDS: Mapping[str, Kind[Any]] = {
     kind.name: kind
     for kind in (PICK, SCORE, PAIRS, JUDGE, KEYWORDS, NAMES, TEXTS, KEYS, SUBQUESTIONS, VERDICT, TRIPLES, TEXT)

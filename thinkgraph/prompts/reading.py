@@ -222,9 +222,14 @@ def number_from(value: object) -> float | None:
     return None
 
 
+def within(values: Sequence[object], top: int) -> list[int]:
+    """The numbers from 1 to `top` among values, each once."""
+    return [number for number in dict.fromkeys(integers(values)) if 1 <= number <= top]
+
+
 def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
-    """The numbers from 1 to `top` among values, each once. Raises BadReplyError if there are values but no such number."""
-    kept = [number for number in dict.fromkeys(integers(values)) if 1 <= number <= top]
+    """As `within`. Raises BadReplyError if there are values but no such number."""
+    kept = within(values, top)
     if values and not kept:
         raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
     return kept

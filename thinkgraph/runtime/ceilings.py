@@ -19,12 +19,6 @@ from thinkgraph.state.settings import RunSettings, resolve_settings
 T = TypeVar("T")
 
 ENOUGH = "stop"
-_NAMES: Mapping[str, CeilingName] = {
-    "calls": "calls",
-    "tokens": "tokens",
-    "US dollars": "cost",
-    "seconds": "seconds",
-}
 
 
 def from_user(question: UserQuestion, read: Callable[[object], T]) -> T:
@@ -58,7 +52,7 @@ class Ceilings:
                 return True
             if self._enough:
                 return False
-            name = _NAMES[spent.what]
+            name = spent.name
             limit = getattr(self._settings, f"max_{name}")
             question = UserQuestion(
                 kind="budget",
