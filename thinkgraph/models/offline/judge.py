@@ -8,7 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from thinkgraph.models.offline.paths import EXPLAINED, EvidenceGraph, GraphPath, PathFinder
+from thinkgraph.models.offline.paths import EXPLAINED, EvidenceGraph, GraphPath, PathFinder, best_of
 from thinkgraph.models.offline.words import STOP, QuestionWords, Similarity, content, nearness, number_in, tokens
 from thinkgraph.prompts.lines import Item
 
@@ -16,11 +16,8 @@ _ENOUGH = 0.7
 """Least score of an answer from statements."""
 _ENOUGH_TEXT = 0.8
 """Least score of an answer from a passage."""
-_ENOUGH_TEXT_ALONE = 0.93
-"""The same before any statement is shown: a passage that only resembles the question must not end the search."""
 _MOST_PATHS = 40
 _PER_MENTION = 6
-_MOST_SENTENCES = 24
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)")
 _NAME = re.compile(r"[^\W\d_a-z][\w'\u2019.-]*(?:\s+(?:of|the|de|la|da|von|al|and)?\s*[^\W\d_a-z][\w'\u2019.-]*)*")
 _QUOTED = re.compile(r"[\"\u201c\u00ab][^\"\u201d\u00bb]{1,80}[\"\u201d\u00bb]")
@@ -55,7 +52,9 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
     Returns:
         A conclusion with answers (or likely ones) if the evidence explains the question well enough, else with a query.
     """
-    question, graph = QuestionWords(question_text), EvidenceGraph.of(items)
+    question, graph = QuestionWords(question_text), EvidenceGraph()
+    for item in items:
+        graph.add(item)
     finder = PathFinder(question, graph, similarity)
     paths = finder.search()
     called = [path for path in paths if finder.called_for(path)]
@@ -67,7 +66,7 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
     if best and best.score >= _ENOUGH:
         return best
     found = _from_passages(finder, paths) if question.wants != "yesno" else None
-    if found and found.score >= (_ENOUGH_TEXT if graph.edges else _ENOUGH_TEXT_ALONE):
+    if found and found.score >= _ENOUGH_TEXT:
         return found
     return _open_end(finder, [*called, *paths])
 
@@ -98,7 +97,7 @@ def _intersected(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Co
     groups: dict[str, list[GraphPath]] = defaultdict(list)
     # Short paths first: a long one that meets all conditions by itself scores best, and is no condition.
     for path in sorted(called, key=lambda path: len(path.edges)):
-        if path.mention.places and len(groups[path.mention.label]) < _PER_MENTION:
+        if len(groups[path.mention.label]) < _PER_MENTION:
             groups[path.mention.label].append(path)
     for several in itertools.chain.from_iterable(
         itertools.product(*chosen)
@@ -110,10 +109,9 @@ def _intersected(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Co
         named = {path.mention.label for path in several}
         common = [end for end in several[0].ends if end not in named and all(end in path.ends for path in several)]
         if common:
-            # Of two ways to meet all conditions the more direct one is meant.
-            detour = 0.05 * sum(len(path.edges) - 1 for path in several) + 0.01 * len(several)
-            score = finder.rating(_explained(several), several) - detour
-            yield Conclusion(common, _lines(several), score)
+            yield Conclusion(
+                common, _lines(several), finder.rating(best_of(path.explained for path in several), several)
+            )
 
 
 def _compared(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conclusion]:
@@ -125,12 +123,12 @@ def _compared(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Concl
         if all(number_in(end) is not None for _, end in path.last_hop):
             groups[path.edges[-1][0], len(path.edges)].append(path)
     for group in groups.values():
-        best = {path.mention.label: path for path in reversed(group) if path.mention.places}
+        best = {path.mention.label: path for path in reversed(group)}
         for several in (*([path] for path in group[:_PER_MENTION]), list(best.values())):
             values = {node: number_in(end) or 0.0 for path in several for node, end in path.last_hop}
             # The largest of a set is known only if every member's value is shown.
             if len(values) > 1 and all(path.whole and path.listed for path in several):
-                explained = _explained(several) | dict.fromkeys(finder.question.extremes, 1.0)
+                explained = best_of(path.explained for path in several) | dict.fromkeys(finder.question.extremes, 1.0)
                 chosen = values[finder.question.choose(values, key=lambda node: values[node])]
                 answers = [node for node, value in values.items() if value == chosen]
                 yield Conclusion(answers, _lines(several), finder.rating(explained, several))
@@ -138,9 +136,8 @@ def _compared(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Concl
 
 def _yes_or_no(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conclusion]:
     """Whether a path from one named thing reaches another. Only a complete list gives a no."""
-    named = [mention for mention in finder.mentions if mention.places]
-    for path, other in itertools.product(called, named):
-        if not path.mention.places or other.places & path.mention.places:
+    for path, other in itertools.product(called, finder.mentions):
+        if other.places & path.mention.places:
             continue
         score = finder.rating(path.explained | dict.fromkeys(other.places, 1.0), [path])
         full = [shown.full for shown in finder.last_ends(path)]
@@ -148,13 +145,6 @@ def _yes_or_no(finder: PathFinder, called: Sequence[GraphPath]) -> Iterator[Conc
             yield Conclusion(["yes"], path.lines, score)
         elif path.whole and all(full):
             yield Conclusion(["no"], path.lines | {line for line in full if line}, score - 0.01)
-
-
-def _explained(paths: Sequence[GraphPath]) -> dict[int, float]:
-    explained: dict[int, float] = {}
-    for place, value in itertools.chain.from_iterable(path.explained.items() for path in paths):
-        explained[place] = max(explained.get(place, 0.0), value)
-    return explained
 
 
 def _lines(paths: Sequence[GraphPath]) -> frozenset[int]:
@@ -181,25 +171,14 @@ def _from_passages(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion
         if not path.edges or finder.called_for(path):
             for end in path.ends:
                 reached.setdefault(end, path)
-    sentences = [
-        (item, sentence, _with_sentence(finder, reached[item.title], item, sentence))
-        for item in finder.graph.passages
-        if item.title in reached
-        for sentence in _SENTENCE.split(item.passage)
-    ]
-    rated = [(finder.rating(explained, [reached[item.title]]), n) for n, (item, _, explained) in enumerate(sentences)]
-    for score, n in sorted(rated, key=lambda pair: (-pair[0], pair[1]))[:_MOST_SENTENCES]:
-        item, sentence, explained = sentences[n]
-        path = reached[item.title]
-        left_open = finder.unexplained(path.explained)
-        # A sentence that only repeats the words of the path tells nothing new.
-        if not left_open or finder.unexplained(explained):
-            continue
-        # A passage on one thing does not say which of several is the largest.
-        if finder.question.extremes and not (
-            path.picked or any(path.explained.get(n) for n in finder.question.extremes)
-        ):
-            continue
+    rated: list[tuple[float, str, Item, GraphPath]] = []
+    for item in finder.graph.passages:
+        if path := reached.get(item.title):
+            for sentence in _SENTENCE.split(item.passage):
+                explained = _with_sentence(finder, path, item, sentence)
+                if not finder.unexplained(explained):
+                    rated.append((finder.rating(explained, [path]), sentence, item, path))
+    for score, sentence, item, path in sorted(rated, key=lambda one: -one[0]):
         if text := _span(finder.question, sentence, item.title):
             return Conclusion([text], path.lines | {item.number}, score)
     return None
@@ -207,20 +186,17 @@ def _from_passages(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion
 
 def _with_sentence(finder: PathFinder, path: GraphPath, item: Item, sentence: str) -> dict[int, float]:
     """The words that a path and a sentence explain."""
-    said = content(tokens(f"{item.title} {item.section.rpartition('/')[2]} {sentence}"))
-    explained = dict(path.explained)
-    for place in finder.weights:
-        near = max((nearness(finder.question.words[place], word) for word in said), default=0.0)
-        explained[place] = max(explained.get(place, 0.0), near)
-    return explained
+    said = content(tokens(f"{item.title} {item.section} {sentence}"))
+    words = finder.question.words
+    near = {place: max((nearness(words[place], word) for word in said), default=0.0) for place in finder.weights}
+    return best_of([path.explained, near])
 
 
 def _span(question: QuestionWords, sentence: str, title: str) -> str:
     """The part of a sentence that the question asks for, as it stands; empty where there is none."""
     asked = set(question.words) | set(tokens(title))
     patterns = _PATTERNS.get(question.wants, (_QUOTED, _NAME))
-    text = sentence if question.wants in _PATTERNS else sentence[:1].lower() + sentence[1:]
-    return next((found for pattern in patterns if (found := _nearest(pattern, text, asked))), "")
+    return next((found for pattern in patterns if (found := _nearest(pattern, sentence, asked))), "")
 
 
 def _nearest(pattern: re.Pattern[str], sentence: str, asked: set[str]) -> str:

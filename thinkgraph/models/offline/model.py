@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from itertools import pairwise
 from typing import Any
 
@@ -27,7 +27,6 @@ from thinkgraph.prompts.lines import Item, one_line
 _BEST = 10.0
 _LEAST_SCORE = 1.5
 _PICK = 3
-_AWAY = 0.7
 _LEAST_PAIR = 0.6
 _LEAST_RELATION = 0.5
 _MOST_ENCODED = 64
@@ -58,10 +57,6 @@ class OfflineChatModel(RuleBasedChatModel):
         super().__init__(**kwargs)
         self._similarity = Similarity(embed)
 
-    @property
-    def _identifying_params(self) -> dict[str, Any]:
-        return {"model": self.model, "embeddings": self._similarity.has_vectors}
-
     def reply_to(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply to one call."""
         prompt = call.prompt
@@ -71,11 +66,8 @@ class OfflineChatModel(RuleBasedChatModel):
             case "pick":
                 return {"numbers": self._pick(call, question, options)}
             case "score":
-                scores = self._scores(call, question, options)
-                kept = [
-                    [n, round(min(score, _BEST), 1)] for n, score in sorted(scores.items()) if score >= _LEAST_SCORE
-                ]
-                return {"scores": kept}
+                scores = sorted(self._scores(call, question, options).items())
+                return {"scores": [[n, round(min(score, _BEST), 1)] for n, score in scores if score >= _LEAST_SCORE]}
             case "pairs":
                 clues = next((items for name, items in prompt.items.items() if "clue" in name and items), ())
                 return {"pairs": matching_pairs(clues, options, self._similarity)}
@@ -115,7 +107,7 @@ class OfflineChatModel(RuleBasedChatModel):
         else:
             items = call.prompt.lines("evidence")
             steps = {item.number: item.step for item in items if item.step and (item.step[0], True) not in seen}
-            scores = called_for(question, [item for item in items if item.number in steps], (), self._similarity)
+            scores = called_for(question, [item for item in items if item.number in steps], self._similarity)
             ends = [hop.object if hop.outgoing else hop.subject for item in reversed(items) for hop in item.triples]
             wanted = [_look_up(*steps[number]) for number in _ranked(scores) if scores[number] >= _LEAST_SCORE] or [
                 _look_up(end) for end in dict.fromkeys(ends) if (end, False) not in seen and not end[:1].isdigit()
@@ -133,13 +125,7 @@ class OfflineChatModel(RuleBasedChatModel):
         by_relation = [item for item in options if item.step or (item.hops and call.prompt.kind == "pick")]
         texts = [item for item in options if item not in by_relation]
         wanted = f"{question} {one_line(call.prompt.text('looking for'))}".strip()
-        known = [
-            end for item in call.prompt.lines("evidence") for hop in item.triples for end in (hop.subject, hop.object)
-        ]
-        reached = {*known, *(item.label for item in call.prompt.lines("entities"))}
-        return called_for(question, by_relation, reached, self._similarity) | text_scores(
-            wanted, texts, self._similarity
-        )
+        return called_for(question, by_relation, self._similarity) | text_scores(wanted, texts, self._similarity)
 
     def _decide(self, call: Call, question: str) -> Conclusion:
         sections = call.prompt.items
@@ -180,12 +166,10 @@ def _labelled(answers: list[str], labels: tuple[str, ...]) -> list[str]:
 
 def named_topics(question: str, options: Sequence[Item], similarity: Similarity) -> list[int]:
     """The entities that a question names; of namesakes those whose descriptions fit it best. Else the one most alike."""
-    mentions = QuestionWords(question).mentions(item.label for item in options)
-    # "top" is not the currency code TOP, in a question that has a name as it is written.
-    labels = [mention.label for mention in mentions]
-    labels = [label for label in labels if label in question] or labels
+    labels = [mention.label for mention in QuestionWords(question).mentions(item.label for item in options)]
     chosen: list[int] = []
-    for label in labels:
+    # "top" is not the currency code TOP, in a question that has a name as it is written.
+    for label in [label for label in labels if label in question] or labels:
         rest = " ".join(word for word in tokens(question) if word not in tokens(label))
         same = {item.number: item.about for item in options if item.label == label}
         chosen += _near_best(rest, same, similarity, within=0.12)[:_PICK]
@@ -199,15 +183,12 @@ def _near_best(wanted: str, texts: Mapping[int, str], similarity: Similarity, *,
     return [number for number, value in near.items() if value >= best - within]
 
 
-def called_for(
-    question_text: str, options: Sequence[Item], reached: Collection[str], similarity: Similarity
-) -> dict[int, float]:
+def called_for(question_text: str, options: Sequence[Item], similarity: Similarity) -> dict[int, float]:
     """How far the words of a question call for the relation of each option; for a path or community its best relation.
 
     Args:
         question_text: the question.
         options: relations at an entity, paths or communities.
-        reached: labels that the search has reached. Triples away from them count less.
         similarity: compares words.
 
     Returns:
@@ -231,9 +212,7 @@ def called_for(
     called = {relation: fit(relation) for relation in relations}
     scores: dict[int, float] = {}
     for item in options:
-        fits = [
-            called[hop.relation] * (1 if {hop.subject, hop.object} & set(reached) else _AWAY) for hop in item.triples
-        ]
+        fits = [called[hop.relation] for hop in item.triples]
         if item.step:
             entity, relation, outgoing = item.step
             fits = [called[relation]]
@@ -342,8 +321,6 @@ def look_ups(questions: Sequence[str], *, linking: bool) -> list[dict[str, Any]]
         places = list(dict.fromkeys(_PLACE.findall(text)))
         phrases = key_phrases(_PLACE.sub(" | ", text))
         names = [phrase for phrase in phrases if phrase[:1].isupper()]
-        if len(names) > 1 and " " not in names[0] and text.startswith(names[0]):
-            names = names[1:]  # the capital of a sentence's first word
         rest = " ".join(phrase for phrase in phrases if phrase not in names)
         if not names and not places:
             # Written without capitals, or in a script that has none: any phrase may be a name.

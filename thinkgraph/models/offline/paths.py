@@ -6,9 +6,8 @@ explain, and how far the question calls for each of them.
 
 from __future__ import annotations
 
-import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 
 from thinkgraph.models.offline.words import (
@@ -18,7 +17,6 @@ from thinkgraph.models.offline.words import (
     content,
     is_literal,
     number_in,
-    stem,
     tokens,
     weight,
 )
@@ -40,6 +38,14 @@ _NAME_SAYS_RELATION = 0.38
 """Least cosine of a thing's name and a relation: the Swiss franc is somebody's currency."""
 
 
+def best_of(every: Iterable[Mapping[int, float]]) -> dict[int, float]:
+    """Positions of words, each with the best of its values."""
+    best: dict[int, float] = {}
+    for explained in every:
+        best |= {place: max(best.get(place, 0.0), value) for place, value in explained.items()}
+    return best
+
+
 @dataclass
 class Ends:
     """What one relation of a node reaches, as far as the evidence shows it."""
@@ -48,8 +54,6 @@ class Ends:
     """Ends in the order shown, each with the numbers of its lines."""
     rank: dict[str, float] = field(default_factory=dict)
     """Ends with a number among their qualifiers (a share, a rank)."""
-    notes: set[str] = field(default_factory=set)
-    """The words among the qualifiers (a title, a role)."""
     full: int | None = None
     """The line that lists all ends, if there is one."""
     cut: bool = False
@@ -61,30 +65,19 @@ class EvidenceGraph:
     """The evidence lines of a prompt, by node."""
 
     edges: dict[str, dict[Edge, Ends]] = field(default_factory=lambda: defaultdict(lambda: defaultdict(Ends)))
-    starts: dict[str, None] = field(default_factory=dict)
-    """The first nodes of path lines, in order."""
     passages: list[Item] = field(default_factory=list)
 
-    @classmethod
-    def of(cls, items: Sequence[Item]) -> EvidenceGraph:
-        """The graph of evidence lines."""
-        graph = cls(passages=[item for item in items if item.passage])
-        for item in items:
-            if item.hops:
-                graph._add(item)
-        return graph
-
-    def _add(self, item: Item) -> None:
-        for first in item.hops[0][:1]:
-            self.starts.setdefault(first.subject if first.outgoing else first.object)
+    def add(self, item: Item) -> None:
+        """Add an evidence line."""
+        if item.passage:
+            self.passages.append(item)
         for hop in item.triples:
             here, there = (hop.subject, hop.object) if hop.outgoing else (hop.object, hop.subject)
             ends = self.edges[here][hop.relation, hop.outgoing]
             ends.lines[there].add(item.number)
             for name, value in hop.qualifiers:
-                if (number := number_in(value)) is None:
-                    ends.notes.update(tokens(value))
-                elif "year" not in name and "date" not in name:  # these say when, not how much
+                number = number_in(value)
+                if number is not None and "year" not in name and "date" not in name:  # these say when, not how much
                     ends.rank.setdefault(there, number)
             self.edges[there][hop.relation, not hop.outgoing].lines[here].add(item.number)
         for listed in item.lists:
@@ -136,10 +129,6 @@ class PathFinder:
         relations = dict.fromkeys(relation for edges in graph.edges.values() for relation, _ in edges)
         similarity.warm([*relations, *(word for word in question.words if weight(word))])
         self.mentions = question.mentions(graph.edges)
-        for start in graph.starts:
-            # The question names this start in another form, such as an alias: the mention has no words.
-            if start not in {mention.label for mention in self.mentions} and len(self.mentions) < len(graph.starts):
-                self.mentions.append(QuestionMention(start, frozenset()))
         self.weights = {n: value for n, word in enumerate(question.words) if (value := weight(word))}
         for mention in self.mentions:
             inside = [place for place in mention.places if place in self.weights]
@@ -152,7 +141,10 @@ class PathFinder:
 
     def search(self) -> list[GraphPath]:
         """The best paths of each length up to DEPTH, best first."""
-        beam = [self._scored(GraphPath(mention, ends=(mention.label,))) for mention in self.mentions]
+        beam = [
+            self._scored(GraphPath(mention, ends=(mention.label,), explained=dict.fromkeys(mention.places, 1.0)))
+            for mention in self.mentions
+        ]
         found = list(beam)
         for _ in range(DEPTH):
             beam = sorted((path for start in beam for path in self._extended(start)), key=_order)[:_BEAM]
@@ -205,11 +197,8 @@ class PathFinder:
             if not pairs:
                 continue
             lines = {by_node[node].full or min(by_node[node].lines[end]) for node, end in pairs}
-            explained = dict(path.explained)
-            for place, value in self.fit(edge[0]).items():
-                explained[place] = max(explained.get(place, 0.0), value)
-            notes = {stem(note) for node, _ in pairs for note in by_node[node].notes}
-            explained |= {place: 1.0 for place in self._strong if stem(self.question.words[place]) in notes}
+            picked = any(len(kept[node]) < len(by_node[node].lines) for node in by_node)
+            said = dict.fromkeys(self.question.extremes, 1.0) if picked else {}
             yield self._scored(
                 GraphPath(
                     mention=path.mention,
@@ -217,26 +206,21 @@ class PathFinder:
                     ends=tuple(dict.fromkeys(end for _, end in pairs)),
                     last_hop=tuple(pairs),
                     lines=path.lines | lines,
-                    explained=explained,
+                    explained=best_of([path.explained, self.fit(edge[0]), said]),
                     anchors=(*path.anchors, anchor),
                     support=(*path.support, self._support(edge, anchor)),
                     whole=path.whole and len(by_node) == len(path.ends),
                     listed=path.listed and all(ends.full or len(ends.lines) == 1 for ends in by_node.values()),
-                    picked=path.picked or any(len(kept[node]) < len(by_node[node].lines) for node in by_node),
+                    picked=path.picked or picked,
                 )
             )
 
     def _anchor(self, path: GraphPath, edge: Edge) -> int:
-        """The word that fits a relation best and calls for no earlier hop; of equal ones the nearest to the last hop's."""
+        """The word that fits a relation best and calls for no earlier hop; -1 where none does."""
         free = {place: value for place, value in self.fit(edge[0]).items() if place not in path.anchors}
         if not free and not path.edges and not edge[1] and self._says(path.mention.label, edge[0]):
-            return min(path.mention.places, default=-1)
-        last = path.anchors[-1] if path.anchors and path.anchors[-1] >= 0 else self._middle(path)
-        return max(free, key=lambda place: (round(free[place], 1), -abs(place - last)), default=-1)
-
-    def _middle(self, path: GraphPath) -> float:
-        places = path.mention.places
-        return sum(places) / len(places) if places else len(self.question.words)
+            return min(path.mention.places)
+        return max(free, key=lambda place: free[place], default=-1)
 
     def _says(self, label: str, relation: str) -> bool:
         return self.similarity.has_vectors and self.similarity.cosine(label, relation) >= _NAME_SAYS_RELATION
@@ -264,15 +248,8 @@ class PathFinder:
         return [self.question.choose(ends.rank, key=lambda end: ends.rank[end])]
 
     def _scored(self, path: GraphPath) -> GraphPath:
-        explained = path.explained | dict.fromkeys(path.mention.places, 1.0)
-        if path.picked:
-            explained.update(dict.fromkeys(self.question.extremes, 1.0))
-        # Hops go away from the named thing, as the words that call for them do.
-        far = [abs(anchor - self._middle(path)) for anchor in path.anchors if anchor >= 0]
-        crossed = sum(after < before for before, after in itertools.pairwise(far)) if path.mention.places else 0
-        unnamed = not path.mention.places
-        off = 0.08 * crossed + 0.1 * unnamed + 0.01 * len(path.edges) + 0.3 * self._mismatch(path)
-        return replace(path, explained=explained, score=self.rating(explained, [path]) - off)
+        off = 0.01 * len(path.edges) + 0.3 * self._mismatch(path)
+        return replace(path, score=self.rating(path.explained, [path]) - off)
 
     def _mismatch(self, path: GraphPath) -> float:
         """The share of ends that are not the sort of thing asked for; 1 for a path without a hop."""

@@ -6,18 +6,16 @@ of the prompt's kind. It knows kinds, never roles, so a new method needs no new 
 
 from __future__ import annotations
 
-import asyncio
 import json
-import math
 import re
 from abc import abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
+from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models.chat_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolCall
+from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.messages.ai import UsageMetadata
 from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
@@ -25,9 +23,6 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from thinkgraph.prompts.kinds import LIKELY
 from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
-
-CHARS_PER_TOKEN = 4
-"""Token counts of rule-based models are estimates: the number of characters divided by this, rounded up."""
 
 _LABELS = re.compile(
     r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
@@ -54,16 +49,10 @@ class Call:
     """The whole last user message."""
 
 
-def message_text(message: BaseMessage) -> str:
-    """The text of a message, whether its content is a string or a list of parts."""
-    return str(message.text)
-
-
-def read_call(messages: Sequence[BaseMessage]) -> Call:
-    """Parse a rendered prompt: its first system message and its last message, which holds the question to answer."""
-    system = next((message_text(message) for message in messages if message.type == "system"), "")
-    user = message_text(messages[-1]) if messages else ""
-    form = system[system.rfind("Reply with one JSON object") :] if "Reply with one JSON object" in system else ""
+def read_call(system: str, user: str) -> Call:
+    """Parse a rendered prompt: its system message and its last message, which holds the question to answer."""
+    _, asked, form = system.rpartition("Reply with one JSON object")
+    form = form if asked else ""
     labels = _LABELS.search(form)
     return Call(
         prompt=parse_prompt(system, user),
@@ -76,14 +65,17 @@ def read_call(messages: Sequence[BaseMessage]) -> Call:
     )
 
 
+def _system(messages: Sequence[BaseMessage]) -> str:
+    return next((str(message.text) for message in messages if message.type == "system"), "")
+
+
 def conversation(messages: Sequence[BaseMessage]) -> tuple[str, str]:
     """System message and question of a conversation with tools; the tools' results stand under `## Evidence`."""
-    system = next((message_text(message) for message in messages if message.type == "system"), "")
-    asked = [message_text(message) for message in messages if message.type == "human"]
-    found = "\n".join(message_text(message) for message in messages if message.type == "tool")
+    asked = [str(message.text) for message in messages if message.type == "human"]
+    found = "\n".join(str(message.text) for message in messages if message.type == "tool")
     # A request to repair a reply comes after the question and does not repeat it.
     question = next((text for text in reversed(asked) if "## Question" in text), asked[-1] if asked else "")
-    return system, f"{question}\n\n## Evidence\n{found}" if found else question
+    return _system(messages), f"{question}\n\n## Evidence\n{found}" if found else question
 
 
 def tool_calls(searches: Sequence[Mapping[str, Any]], messages: Sequence[BaseMessage]) -> list[ToolCall]:
@@ -96,8 +88,8 @@ def tool_calls(searches: Sequence[Mapping[str, Any]], messages: Sequence[BaseMes
 
 
 def estimate_tokens(text: str) -> int:
-    """A token count for a model without tokens: ceil(characters / 4)."""
-    return math.ceil(len(text) / CHARS_PER_TOKEN)
+    """A token count for a model without tokens: characters / 4, rounded up."""
+    return -(-len(text) // 4)
 
 
 def judgement(
@@ -175,23 +167,18 @@ class RuleBasedChatModel(BaseChatModel):
         del stop, run_manager
         wanted: list[ToolCall] = []
         if kwargs.get("tools"):
-            system, question = conversation(messages)
-            call = read_call([SystemMessage(content=system), HumanMessage(content=question)])
+            call = read_call(*conversation(messages))
             made = [one["args"] for message in messages if isinstance(message, AIMessage) for one in message.tool_calls]
             reply = self.search_turn(call, made)
             if isinstance(reply, dict) and "search" in reply:
-                wanted = tool_calls(reply["search"], messages)
-                reply = ""
+                wanted, reply = tool_calls(reply["search"], messages), ""
         else:
-            call = read_call(messages)
+            call = read_call(_system(messages), str(messages[-1].text))
             reply = self.reply_to(call)
-        if isinstance(reply, dict):
-            if call.explain:
-                reply = {"why": "By rule.", **reply}
-            text = json.dumps(reply, ensure_ascii=False)
-        else:
-            text = reply
-        asked = sum(estimate_tokens(message_text(message)) for message in messages)
+        if isinstance(reply, dict) and call.explain:
+            reply = {"why": "By rule.", **reply}
+        text = reply if isinstance(reply, str) else json.dumps(reply, ensure_ascii=False)
+        asked = sum(estimate_tokens(str(message.text)) for message in messages)
         said = estimate_tokens(text + "".join(json.dumps(one["args"], ensure_ascii=False) for one in wanted))
         usage = UsageMetadata(input_tokens=asked, output_tokens=said, total_tokens=asked + said)
         message = AIMessage(
@@ -201,14 +188,3 @@ class RuleBasedChatModel(BaseChatModel):
             response_metadata={"model_name": self.model, "finish_reason": "stop", "token_counts": "estimated"},
         )
         return ChatResult(generations=[ChatGeneration(message=message)])
-
-    async def _agenerate(
-        self,
-        messages: list[BaseMessage],
-        stop: list[str] | None = None,
-        run_manager: AsyncCallbackManagerForLLMRun | None = None,
-        **kwargs: Any,
-    ) -> ChatResult:
-        del run_manager
-        # A reply may encode many sentences: in a thread, so that the event loop goes on.
-        return await asyncio.to_thread(self._generate, messages, stop, None, **kwargs)

@@ -123,10 +123,8 @@ def stem(word: str) -> str:
             return word[: -len(ending)] + cut
     for ending in ("ing", "ed", "es", "s"):
         if word.endswith(ending) and len(word) > len(ending) + 2 and not word.endswith(("ss", "us", "is", "eed")):
-            base = word[: -len(ending)]
-            if ending in {"ing", "ed"} and len(base) > 3 and base[-1] == base[-2] and base[-1] not in "sl":  # noqa: PLR2004
-                base = base[:-1]
-            return base.rstrip("e") if len(base) > 3 else base  # noqa: PLR2004
+            word = word[: -len(ending)]
+            break
     return word.rstrip("e") if len(word) > 3 else word  # noqa: PLR2004
 
 
