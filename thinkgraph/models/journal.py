@@ -116,7 +116,7 @@ class SqliteJournal:
         """See Journal."""
         with self._using() as db:
             row = db.execute("SELECT body FROM reply WHERE thread = ? AND key = ?", (thread, key)).fetchone()
-        return _read(row[0]) if row else None
+        return cast("RawReply", json.loads(row[0])) if row else None
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
@@ -150,16 +150,16 @@ class StoreJournal:
 
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
-        item = self._store.get(("thinkgraph", "journal", _label(thread)), key)
-        return _read(item.value["body"]) if item else None
+        item = self._store.get(_space(thread), key)
+        return cast("RawReply", json.loads(item.value["body"])) if item else None
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
-        self._store.put(("thinkgraph", "journal", _label(thread)), key, {"body": json.dumps(reply)}, index=False)
+        self._store.put(_space(thread), key, {"body": json.dumps(reply)}, index=False)
 
     def forget(self, thread: str) -> None:
         """See Journal."""
-        space = ("thinkgraph", "journal", _label(thread))
+        space = _space(thread)
         skipped = 0
         while items := self._store.search(space, limit=100, offset=skipped):
             for item in items:
@@ -170,10 +170,6 @@ class StoreJournal:
                     skipped += 1
 
 
-def _label(thread: str) -> str:
+def _space(thread: str) -> tuple[str, str, str]:
     # LangGraph's namespaces refuse periods and empty labels; two threads must never share one.
-    return thread.replace("%", "%25").replace(".", "%2E") or "%"
-
-
-def _read(body: str) -> RawReply:
-    return cast("RawReply", json.loads(body))
+    return "thinkgraph", "journal", thread.replace("%", "%25").replace(".", "%2E") or "%"

@@ -20,9 +20,8 @@ Prices = Mapping[str, tuple[float, float]]
 @cache
 def builtin_prices() -> Prices:
     """The table that ships with the package."""
-    return check_prices(
-        yaml.safe_load(resources.files("thinkgraph.models").joinpath("prices.yaml").read_text("utf-8")), "prices"
-    )
+    file = resources.files("thinkgraph.models").joinpath("prices.yaml")
+    return check_prices(yaml.safe_load(file.read_text("utf-8")), "prices")
 
 
 def load_prices(path: str | Path) -> Prices:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from thinkgraph.prompts.lines import qualifier_text, safe_label
+from thinkgraph.prompts.lines import arrow, qualifier_text, safe_label
 from thinkgraph.state.knowledge import Direction, Triple, other_end
 
 Place = tuple[str, str, Direction]
@@ -82,11 +82,10 @@ def _head(triples: Sequence[Triple]) -> str:
 def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: Mapping[Place, int]) -> str:
     parts = []
     for place, members in _lists(head, triples).items():
-        name = safe_label(members[0]["relation_label"])
-        arrow = f"-[{name}]->" if place[2] == "out" else f"<-[{name}]-"
+        way = arrow(members[0]["relation_label"], outgoing=place[2] == "out")
         ends = ", ".join(f"({safe_label(_end_label(triple, head))}){qualifier_text(triple)}" for triple in members)
         more = totals.get(place, 0) - shown[place]
-        parts.append(f"{arrow} {ends}" + (f", ... and {more} more" if more > 0 else ""))
+        parts.append(f"{way} {ends}" + (f", ... and {more} more" if more > 0 else ""))
     first = triples[0]
     label = first["subject_label"] if first["subject"] == head else first["object_label"]
     return f"({safe_label(label)}) " + "; ".join(parts)

@@ -22,7 +22,7 @@ from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from importlib import resources
@@ -116,32 +116,31 @@ def parse_prompt_file(role: str, text: str, where: str) -> Prompt:
         or str(header.get("stage")) not in {"explore", "reason"}
     ):
         raise PromptError(f"{where}: the header needs kind (one of {', '.join(KINDS)}) and stage (explore or reason)")
-    pieces = _PARTS.split(found[2])
-    names = [name.casefold() for name in pieces[1::2]]
-    bodies = [body.strip() for body in pieces[2::2]]
-    unknown = [name for name in names if name not in _KNOWN_PARTS]
-    if unknown or names.count("system") != 1 or names.count("user") != 1:
-        fault = f"unknown part '=== {unknown[0]}'" if unknown else "it needs one '=== system' and one '=== user'"
-        raise PromptError(f"{where}: {fault}")
-    if pieces[0].strip():
-        raise PromptError(f"{where}: text stands before the first part, '=== {names[0]}'")
-    empty = [name for name, body in zip(names, bodies, strict=True) if not body]
-    if empty:
-        raise PromptError(f"{where}: the part '=== {empty[0]}' is empty")
-    questions = [body for name, body in zip(names, bodies, strict=True) if name == "example user"]
-    replies = [body for name, body in zip(names, bodies, strict=True) if name == "example reply"]
-    pairs = [name for name in names if name.startswith("example")]
-    if pairs != ["example user", "example reply"] * (len(pairs) // 2):
-        raise PromptError(f"{where}: every '=== example user' needs an '=== example reply' right after it")
-    return Prompt(
-        role=role,
-        kind=KINDS[header["kind"]],
-        stage=header["stage"],
-        system=bodies[names.index("system")],
-        user=bodies[names.index("user")],
-        examples=tuple(zip(questions, replies, strict=True)),
-        digest=hashlib.sha256(text.encode()).hexdigest()[:16],
-    )
+    before, *pieces = _PARTS.split(found[2])
+    names, bodies = [name.casefold() for name in pieces[::2]], [body.strip() for body in pieces[1::2]]
+    examples = [name for name in names if name.startswith("example")]
+    if unknown := [name for name in names if name not in _KNOWN_PARTS]:
+        fault = f"unknown part '=== {unknown[0]}'"
+    elif names.count("system") != 1 or names.count("user") != 1:
+        fault = "it needs one '=== system' and one '=== user'"
+    elif before.strip():
+        fault = f"text stands before the first part, '=== {names[0]}'"
+    elif "" in bodies:
+        fault = f"the part '=== {names[bodies.index('')]}' is empty"
+    elif examples != ["example user", "example reply"] * (len(examples) // 2):
+        fault = "every '=== example user' needs an '=== example reply' right after it"
+    else:
+        shown = [body for name, body in zip(names, bodies, strict=True) if name in examples]
+        return Prompt(
+            role=role,
+            kind=KINDS[header["kind"]],
+            stage=header["stage"],
+            system=bodies[names.index("system")],
+            user=bodies[names.index("user")],
+            examples=tuple(zip(shown[::2], shown[1::2], strict=True)),
+            digest=hashlib.sha256(text.encode()).hexdigest()[:16],
+        )
+    raise PromptError(f"{where}: {fault}")
 
 
 @cache
@@ -212,7 +211,3 @@ class PromptLibrary:
     def get(self, role: str) -> Prompt:
         """The prompt of a role. Raises PromptError where there is none."""
         return self._own.get(role) or _builtin(role)
-
-    def digests(self, roles: Iterable[str]) -> dict[str, str]:
-        """Hash of each role's prompt, for the run manifest."""
-        return {role: self.get(role).digest for role in sorted(roles)}

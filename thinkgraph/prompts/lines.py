@@ -24,6 +24,7 @@ open a section or forge an item, and the few character sequences that carry the 
 from __future__ import annotations
 
 import functools
+import itertools
 import re
 import unicodedata
 from collections.abc import Iterable, Mapping, Sequence
@@ -100,24 +101,31 @@ def entity_line(entity: Entity) -> str:
     return described(entity["label"], about)
 
 
+def arrow(label: str, *, outgoing: bool) -> str:
+    """`-[capital]->`, or `<-[capital]-` where the relation is walked backwards."""
+    name = safe_label(label)
+    return f"-[{name}]->" if outgoing else f"<-[{name}]-"
+
+
 def relation_line(relation: Relation, entity_label: str) -> str:
     """`(Panama) -[capital]-> x1`, or `(Panama) <-[highest point]- x1` where the entity is the object."""
-    name, label = safe_label(relation["label"]), safe_label(entity_label)
-    arrow = f"-[{name}]->" if relation["direction"] == "out" else f"<-[{name}]-"
-    return f"({label}) {arrow} x{relation['count']}"
+    way = arrow(relation["label"], outgoing=relation["direction"] == "out")
+    return f"({safe_label(entity_label)}) {way} x{relation['count']}"
 
 
 def passage_line(title: str, section: str, text: str) -> str:
     """`text | title | section | the passage`."""
-    head = one_line(title).replace("|", "/")
-    part = one_line(section).replace("|", "/")
-    return f"text | {head} | {part} | {one_line(text)}"
+    return f"text | {_cell(title)} | {_cell(section)} | {one_line(text)}"
 
 
 def answer_line(question: str, answers: Sequence[str]) -> str:
     """`asked | question | answer; answer`."""
-    told = "; ".join(one_line(answer).replace("|", "/").replace("; ", ", ") for answer in answers)
-    return f"asked | {one_line(question).replace('|', '/')} | {told}"
+    told = "; ".join(_cell(answer).replace("; ", ", ") for answer in answers)
+    return f"asked | {_cell(question)} | {told}"
+
+
+def _cell(text: str) -> str:
+    return one_line(text).replace("|", "/")
 
 
 def qualifier_text(triple: Triple) -> str:
@@ -162,11 +170,10 @@ def path_line(start: str, hops: Sequence[Triple], tails: Sequence[Triple] = (), 
 def _hop(text: str, here: str, triples: Sequence[Triple]) -> tuple[str, str]:
     lead = triples[0]
     outgoing = lead["subject"] == here
-    arrow = f"-[{safe_label(lead['relation_label'])}]->" if outgoing else f"<-[{safe_label(lead['relation_label'])}]-"
-    ends = [
-        f"({safe_label(t['object_label'] if outgoing else t['subject_label'])}){qualifier_text(t)}" for t in triples
-    ]
-    return f"{text} {arrow} {', '.join(ends)}", lead["object"] if outgoing else lead["subject"]
+    labels = [triple["object_label"] if outgoing else triple["subject_label"] for triple in triples]
+    ends = [f"({safe_label(label)}){qualifier_text(triple)}" for label, triple in zip(labels, triples, strict=True)]
+    way = arrow(lead["relation_label"], outgoing=outgoing)
+    return f"{text} {way} {', '.join(ends)}", lead["object"] if outgoing else lead["subject"]
 
 
 def triple_sentence(triple: Triple) -> str:
@@ -251,13 +258,8 @@ class Item:
     @property
     def lists(self) -> tuple[ShownList, ...]:
         """The lists of ends that the line tells the length of: a community's every one, a path's last."""
-        told = (
-            zip(self.hops, self.mores, strict=True)
-            if self.community
-            else zip(self.hops[-1:], self.mores[-1:], strict=True)
-        )
         found: dict[tuple[str, str, bool], ShownList] = {}
-        for group, more in told:
+        for group, more in list(zip(self.hops, self.mores, strict=True))[0 if self.community else -1 :]:
             if not group:
                 continue
             head, relation, outgoing = group[0].source, group[0].relation, group[0].outgoing
@@ -303,17 +305,8 @@ _NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ m
 _MORE = re.compile(r", \.\.\. and (\d{1,18}) more(?= \| \(|$)")
 
 
-@dataclass(frozen=True)
-class _Nodes:
-    """What stands between two arrows."""
-
-    ends: list[tuple[str, tuple[tuple[str, str], ...]]]
-    more: int
-    head: str | None
-    """The head of a new group; None where the group goes on."""
-
-
-def _nodes(text: str) -> _Nodes:
+def _nodes(text: str) -> tuple[list[tuple[str, tuple[tuple[str, str], ...]]], int, str | None]:
+    """What stands between two arrows: the ends with their qualifiers, how many more, and the head of a new group, if any."""
     found = []
     at = 0
     while at < len(text) and text[at] == "(":
@@ -331,7 +324,7 @@ def _nodes(text: str) -> _Nodes:
     more = _MORE.match(text, at)
     at = more.end() if more else at
     head = text[at + 4 :].removesuffix(")") if text.startswith(" | (", at) else None
-    return _Nodes(found, int(more[1]) if more else 0, head)
+    return found, int(more[1]) if more else 0, head
 
 
 def parse_item(number: int, text: str) -> Item:
@@ -359,28 +352,27 @@ def parse_item(number: int, text: str) -> Item:
 
 def _parse_walks(number: int, text: str, arrows: Sequence[re.Match[str]]) -> Item:
     """A path or a community, taken apart at its arrows."""
-    start = _nodes(text[: arrows[0].start()])
-    here = head = start.ends[0][0] if start.ends else ""
+    start, _, _ = _nodes(text[: arrows[0].start()])
+    here = head = start[0][0] if start else ""
     hops: list[tuple[ShownHop, ...]] = []
     mores: list[int] = []
     community = False
-    for place, arrow in enumerate(arrows):
-        after = arrows[place + 1].start() if place + 1 < len(arrows) else len(text)
-        nodes = _nodes(text[arrow.end() : after])
-        outgoing = arrow["out"] is not None
-        name = arrow["out"] if outgoing else arrow["inv"]
-        here = head if arrow["back"] else here
+    for found, after in itertools.zip_longest(arrows, arrows[1:]):
+        ends, more, new_head = _nodes(text[found.end() : after.start() if after else len(text)])
+        outgoing = found["out"] is not None
+        name = found["out"] if outgoing else found["inv"]
+        here = head if found["back"] else here
         hops.append(
             tuple(
                 ShownHop(here if outgoing else end, name, end if outgoing else here, outgoing, quals)
-                for end, quals in nodes.ends
+                for end, quals in ends
             )
         )
-        mores.append(nodes.more)
-        community = community or bool(arrow["back"]) or nodes.head is not None
-        here = nodes.ends[0][0] if nodes.ends else ""
-        if nodes.head is not None:
-            here = head = nodes.head
+        mores.append(more)
+        community = community or bool(found["back"]) or new_head is not None
+        here = ends[0][0] if ends else ""
+        if new_head is not None:
+            here = head = new_head
     return Item(number, text, hops=tuple(hops), mores=tuple(mores), community=community)
 
 

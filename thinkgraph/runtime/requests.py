@@ -246,16 +246,7 @@ def call(
 ) -> Flow[T]:
     """One model call: the reply as its kind reads it, or the fallback where no readable reply came.
 
-    Args:
-        kind: the kind of reply, as the role's prompt names it.
-        role: whose prompt is used.
-        inputs: what the prompt's places are filled with.
-        shape: bounds of the reply.
-        fallback: see `ModelCall`.
-        key: tells calls of one node execution apart.
-        sample: tells self-consistency samples apart.
-        spare: calls that must remain possible after this one.
-        temperature: overrides the stage's.
+    The arguments are the fields of `ModelCall`.
 
     Raises:
         BudgetSpentError: a ceiling leaves no room.

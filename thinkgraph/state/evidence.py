@@ -34,9 +34,7 @@ class ListLength(TypedDict):
 
 
 class EvidenceItem(TypedDict):
-    """One thing that may be shown to the model as evidence: a path with the tails of its last hop, a chunk of text, or a
-    community (a set of triples).
-    """
+    """What may be shown to the model as evidence: a path with the tails of its last hop, a chunk, or a community."""
 
     id: str
     kind: Literal["path", "chunk", "community"]
@@ -65,16 +63,7 @@ class EvidenceItem(TypedDict):
 def path_item(
     key: str, path: Path, tails: Sequence[str], *, total: int, score: float = 0.0, number: int = 0
 ) -> EvidenceItem:
-    """A path with the triples of its last hop.
-
-    Args:
-        key: the item's id.
-        path: the hops before the last one.
-        tails: ids of the triples that share the last hop's entity, relation and direction.
-        total: how many such triples the graph holds.
-        score: of the best of them, from 0.
-        number: the round that found it.
-    """
+    """A path with the triples of its last hop; see EvidenceItem. `score` is the best of theirs, `number` the round."""
     return EvidenceItem(
         id=key, kind="path", score=round(score, 4), round=number, path=path, tails=list(tails), total=total
     )
@@ -83,16 +72,9 @@ def path_item(
 def chunk_item(
     passage: str, start: int, end: int, *, entity: str, path: Path | None = None, score: float = 0.0, number: int = 0
 ) -> EvidenceItem:
-    """Characters `start` to `end` of a passage.
+    """Characters `start` to `end` of a passage (see EvidenceItem).
 
-    Args:
-        passage: the passage's id.
-        start: offset of the first character.
-        end: offset after the last character.
-        entity: id of the entity whose document it is; empty where it is nobody's.
-        path: what led to that entity; nothing where it was linked.
-        score: the ranker's, from 0.
-        number: the round that found it.
+    `entity` is empty where the document is nobody's, `path` None where the entity was linked; the score is the ranker's.
     """
     return EvidenceItem(
         id=f"c{passage}:{start}-{end}",
