@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.knowledge import Candidate
-from thinkgraph.state.settings import RANKER, RunSettings
+from thinkgraph.state.settings import RANKER, ChunkSettings, RunSettings
 from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
 from thinkgraph.state.usage import merge_records
 
@@ -33,16 +33,13 @@ class RecallState(RunState):
     samples: Annotated[dict[str, Sample], merge_records]
 
 
-class RagSettings(RunSettings):
+class RagSettings(ChunkSettings):
     """Retrieval by vector alone, one call."""
 
     scope: Literal["entities", "corpus"] = Field(
         "entities", description="Search the linked entities' documents (ToG-2's vanilla RAG), or the whole corpus."
     )
     top_k: int = Field(10, ge=1, le=200, description="Chunks shown.")
-    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
-    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
-    ranker: str = Field("dense", pattern=RANKER, description="What scores chunks.")
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most chunks scored exactly.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities whose documents are searched.")
     cot: bool = Field(False, description="Reason step by step before answering.")
@@ -50,12 +47,6 @@ class RagSettings(RunSettings):
         True,
         description="Take a likely answer for want of a sure one (with own_knowledge the model's own comes first).",
     )
-
-    @model_validator(mode="after")
-    def _chunks_grow(self) -> Self:
-        if self.chunk_overlap >= self.chunk_size:
-            raise ValueError("chunk_overlap must be smaller than chunk_size")
-        return self
 
 
 class KgRagSettings(RunSettings):

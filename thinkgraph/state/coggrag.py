@@ -8,22 +8,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal
 
-from pydantic import Field, model_validator
+from pydantic import Field
 from typing_extensions import TypedDict
 
 from thinkgraph.state.base import Manifest, RunState, TaskState, first_reason
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.settings import RANKER, RunSettings
+from thinkgraph.state.settings import ChunkSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
-class CogGragSettings(RunSettings):
+class CogGragSettings(ChunkSettings):
     """CogGRAG's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
-        **RunSettings.paper,
+        **ChunkSettings.paper,
         "epsilon": 0.7,
         "whole_lists": False,
         "least": 0,
@@ -65,11 +65,6 @@ class CogGragSettings(RunSettings):
     follow: int = Field(64, ge=1, le=64, description="Most answers followed at a time.")
     passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
     read_passages: int = Field(16, ge=1, le=500, description="Passages ranked for one question.")
-    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
-    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
-    ranker: str = Field(
-        "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
-    )
     skip_settled: bool = Field(
         True,
         description="Make no call whose outcome is settled: global keys of a lone question, a question whose reference "
@@ -80,12 +75,6 @@ class CogGragSettings(RunSettings):
     def needs_evidence(self) -> bool:
         """Whether calls are skipped whose answer no evidence could support."""
         return self.skip_settled and not self.own_knowledge
-
-    @model_validator(mode="after")
-    def _chunks_advance(self) -> Self:
-        if self.chunk_overlap >= self.chunk_size:
-            raise ValueError("chunk_overlap must be smaller than chunk_size")
-        return self
 
 
 class MindNode(TypedDict):
@@ -135,13 +124,11 @@ class Attempt(TypedDict):
     """`verifier`: the model. `evidence`: no line supports the answer, so it is wrong without a call."""
 
 
-class Solution(TypedDict):
-    """The outcome of a question of the mind map, as it stands after its last step."""
+class Outcome(TypedDict):
+    """How a question of the mind map came out."""
 
     asked: str
     """The question with the answers of its siblings put in."""
-    wave: int
-    """The round that answered it."""
     answers: list[str]
     """Empty: "I don't know"."""
     attempts: list[Attempt]
@@ -149,28 +136,27 @@ class Solution(TypedDict):
     """None: verification is off, or there is no answer."""
     supported: bool
     """Whether lines of evidence support the answer."""
-    cited: list[str]
-    """Ids of the evidence it stands on, including that of the answered questions it rests on."""
     rests: list[str]
     """Ids of the answered questions it rests on."""
-    entities: dict[str, list[str]]
-    """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
-    chunks: list[EvidenceItem]
-    """The chunks it cites."""
     why: str
     """Why there is no answer; empty where there is one."""
 
 
-class DrawnNode(MindNode):
-    """A node of the mind map in an answer's trace, with the outcome of its question."""
+class Solution(Outcome):
+    """An outcome as it stands after the question's last step."""
 
-    asked: str
-    answers: list[str]
-    attempts: list[Attempt]
-    verified: bool | None
-    supported: bool
-    rests: list[str]
-    why: str
+    wave: int
+    """The round that answered it."""
+    cited: list[str]
+    """Ids of the evidence it stands on, including that of the answered questions it rests on."""
+    entities: dict[str, list[str]]
+    """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
+    chunks: list[EvidenceItem]
+    """The chunks it cites."""
+
+
+class DrawnNode(MindNode, Outcome):
+    """A node of the mind map in an answer's trace, with the outcome of its question."""
 
 
 class CogGragState(RunState):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, ClassVar, Literal, TypeVar
+from typing import Any, ClassVar, Literal, Self, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
@@ -76,6 +76,22 @@ class RunSettings(BaseModel):
         if isinstance(data, Mapping) and data.get("preset") == "paper":
             return {**cls.paper, **data}
         return data
+
+
+class ChunkSettings(RunSettings):
+    """What methods share that read documents in chunks."""
+
+    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
+    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
+    ranker: str = Field(
+        "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
+    )
+
+    @model_validator(mode="after")
+    def _chunks_advance(self) -> Self:
+        if self.chunk_overlap >= self.chunk_size:
+            raise ValueError("chunk_overlap must be smaller than chunk_size")
+        return self
 
 
 def one_line_fault(error: ValidationError) -> str:

@@ -11,7 +11,7 @@ from typing_extensions import TypedDict
 from thinkgraph.state.base import RunState, Sample, TaskState
 from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item
 from thinkgraph.state.knowledge import Candidate, Direction
-from thinkgraph.state.settings import RANKER, RunSettings
+from thinkgraph.state.settings import ChunkSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
 
@@ -43,7 +43,7 @@ class BeamSettings(RunSettings):
         return ()
 
 
-class Tog2Settings(BeamSettings):
+class Tog2Settings(BeamSettings, ChunkSettings):
     """ToG-2's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
@@ -56,11 +56,6 @@ class Tog2Settings(BeamSettings):
 
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
-    chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
-    chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
-    ranker: str = Field(
-        "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
-    )
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most texts scored exactly per round, whatever the hub.")
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
@@ -84,8 +79,6 @@ class Tog2Settings(BeamSettings):
     def _precheck_is_memory(self) -> Self:
         if self.precheck and not self.own_knowledge:
             raise ValueError("precheck answers from memory: it needs own_knowledge=true")
-        if self.chunk_overlap >= self.chunk_size:
-            raise ValueError("chunk_overlap must be smaller than chunk_size")
         return self
 
 

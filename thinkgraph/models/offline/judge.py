@@ -173,11 +173,13 @@ def _from_passages(finder: PathFinder, paths: Sequence[GraphPath]) -> Conclusion
                 reached.setdefault(end, path)
     rated: list[tuple[float, str, Item, GraphPath]] = []
     for item in finder.graph.passages:
-        if path := reached.get(item.title):
-            for sentence in _SENTENCE.split(item.passage):
-                explained = _with_sentence(finder, path, item, sentence)
-                if not finder.unexplained(explained):
-                    rated.append((finder.rating(explained, [path]), sentence, item, path))
+        if item.title not in reached:
+            continue
+        path = reached[item.title]
+        for sentence in _SENTENCE.split(item.passage):
+            explained = _with_sentence(finder, path, item, sentence)
+            if not finder.unexplained(explained):
+                rated.append((finder.rating(explained, [path]), sentence, item, path))
     for score, sentence, item, path in sorted(rated, key=lambda one: -one[0]):
         if text := _span(finder.question, sentence, item.title):
             return Conclusion([text], path.lines | {item.number}, score)

@@ -10,7 +10,10 @@ from array import array
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TypeVar
+from importlib import resources
+from typing import Any, TypeVar
+
+import yaml
 
 T = TypeVar("T")
 Embed = Callable[[Sequence[str]], list[list[float]]]
@@ -23,82 +26,16 @@ _DATE = re.compile(r"^(-?\d{1,4})-(\d{1,2})(?:-(\d{1,2}))?(?:T.*)?$")
 _SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SCALED = re.compile(r"\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 
-STOP = frozenset(
-    """
-    a an the of in on at by to for from with and or but as is are was were be been being do does did done have has
-    had having what which who whom whose when where why how that this these those it its they them their there he
-    she his her i you we me my your our one ones can could should would will may might must shall than then so if
-    not no any some all each every both either also into out up off about over under after before during per name
-    give tell list become became come comes go goes going need needs keep keeps pay pays paying exactly just ever
-    still often people meters metres kilometers kilometres square please s get gets take takes took called call calls many much most same other
-    """.split()  # noqa: SIM905 - one word a line is no easier to read
+_TABLE: dict[str, Any] = yaml.safe_load(
+    resources.files("thinkgraph.models.offline").joinpath("words.yaml").read_text("utf-8")
 )
+_AUXILIARY, _ASKING, _MORE, _LESS = (
+    frozenset(_TABLE[name].split()) for name in ("auxiliary", "asking", "more", "less")
+)
+STOP = frozenset(_TABLE["stop"].split())
 """Words without a meaning that evidence could explain."""
-
-WEAK = frozenset(
-    """
-    country countries state states land place places city cities thing things person man woman kind type form sort
-    system main major common commonly mainly today now current currently located lie lies situated used use uses
-    using known part world modern ancient group national number spoken bring accept accepted follow territory nation
-    belong belongs geographic geographical feature location landform site unit exact total real two three four five
-    share shared town river lake mountain company organization organisation year date time
-    """.split()  # noqa: SIM905 - one word a line is no easier to read
-)
+WEAK = frozenset(_TABLE["weak"].split())
 """Words that name the sort of a thing. They weigh little."""
-
-_GROUPS = (
-    "currency money spend coin cash tender",
-    "head chief leader lead president ruler rule monarch king queen",
-    "government prime minister premier govern",
-    "border neighbor neighbour surround adjoin frontier adjacent",
-    "language speak spoken tongue",
-    "continent region part belong located",
-    "highest tallest loftiest top summit peak zenith topped mountain",
-    "lowest deepest dip bottom",
-    "area cover size square extent big",
-    "population inhabitant live populous resident",
-    "length long",
-    "elevation high height tall",
-    "rise spring source begin start originate birth",
-    "end mouth finish reach empty peter finishe close",
-    "flow run cross pass through along course",
-    "lie in contain around share",
-    "capital govern governed ruled seat",
-    "independence independent break free",
-    "gained independence colonial colony former ruled possession broke rul",
-    "religion faith follow worship",
-    "member belong membership join",
-    "anthem song hymn",
-    "export sell trade",
-    "import buy trade",
-    "born birth birthplace",
-    "died death dead",
-    "founded found foundation established establish inception",
-    "author write wrote writer written",
-    "director direct directed",
-    "spouse wife husband married marry",
-    "employer work worked job",
-    "vote voting voter suffrage elect",
-    "code abbreviation",
-    "age old young median",
-    "gdp income rich product",
-    "dependency dependent belong territory",
-)
-_SYNONYMS: dict[str, set[int]] = {}
-_AUXILIARY = frozenset("do does did is are was were has have had can could will would".split())  # noqa: SIM905
-_ASKING = frozenset("what which who whom whose when where why how name list give tell find show take say".split())  # noqa: SIM905
-_MORE = frozenset(
-    """
-    largest highest biggest greatest longest oldest most more larger higher bigger longer older taller greater deepest
-    tallest richest heaviest widest richer deeper maximum
-    """.split()  # noqa: SIM905
-)
-_LESS = frozenset(
-    """
-    smallest lowest shortest least fewest fewer less smaller lower shorter younger youngest narrowest lightest earliest
-    poorest minimum
-    """.split()  # noqa: SIM905
-)
 COMPARING = _MORE | _LESS
 """Superlatives and comparatives."""
 _COUNT = re.compile(r"\bhow many\b|\bnumber of\b", re.IGNORECASE)
@@ -128,7 +65,8 @@ def stem(word: str) -> str:
     return word.rstrip("e") if len(word) > 3 else word  # noqa: PLR2004
 
 
-for _number, _group in enumerate(_GROUPS):
+_SYNONYMS: dict[str, set[int]] = {}
+for _number, _group in enumerate(_TABLE["synonyms"]):
     for _word in _group.split():
         _SYNONYMS.setdefault(stem(_word), set()).add(_number)
 
