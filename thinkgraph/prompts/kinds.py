@@ -131,7 +131,7 @@ class Shape:
 
 
 @dataclass(frozen=True)
-class Form:
+class ReplyForm:
     """The JSON object that a kind asks for."""
 
     properties: Mapping[str, Any]
@@ -148,7 +148,7 @@ class Kind(Generic[T]):
     name: KindName
     parse: Callable[[str, Shape], T]
     """Read a reply. Raises BadReplyError."""
-    form: Form | Callable[[Shape], Form] | None
+    form: ReplyForm | Callable[[Shape], ReplyForm] | None
     """What is asked for, for every call or by its shape; None for plain text."""
 
     def schema(self, shape: Shape) -> dict[str, Any] | None:
@@ -268,7 +268,7 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
     )
 
 
-def _judge_form(shape: Shape) -> Form:
+def _judge_form(shape: Shape) -> ReplyForm:
     properties = {
         "sufficient": _BOOLEAN,
         "answers": _list_of({**_STRING, "enum": list(shape.labels)}) if shape.labels else _STRINGS,
@@ -281,7 +281,7 @@ def _judge_form(shape: Shape) -> Form:
         words += f" {LIKELY}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
-    return Form(properties, '{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", words)
+    return ReplyForm(properties, '{"sufficient": true, "answers": ["..."], "evidence": [1]' + more + "}", words)
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:
@@ -333,11 +333,11 @@ def _parse_keys(text: str, shape: Shape) -> list[ExtractedKey]:
     return keys
 
 
-def _keys_form(shape: Shape) -> Form:
+def _keys_form(shape: Shape) -> ReplyForm:
     a_key = "A key is [entity], [entity, relation] or [subject, relation, object]."
     if shape.triples:
         a_key = "Each key is [subject, relation, object]."
-    return Form(
+    return ReplyForm(
         {"keys": _list_of(_object({"key": _STRINGS, "of": _INTEGERS}))},
         '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
         f'{a_key} "of" lists the numbers of the questions it belongs to.',
@@ -363,13 +363,13 @@ def _parse_triples(text: str, shape: Shape) -> Statements:
     return Statements(triples=triples, types={name: kind for name, kind in pairs if name and kind})
 
 
-def _triples_form(shape: Shape) -> Form:
+def _triples_form(shape: Shape) -> ReplyForm:
     texts = _list_of(_STRINGS)
     if "types" not in shape.fields:
-        return Form(
+        return ReplyForm(
             {"triples": texts}, '{"triples": [["...", "...", "..."]]}', "Each triple is [subject, relation, object]."
         )
-    return Form(
+    return ReplyForm(
         {"triples": texts, "types": texts},
         '{"triples": [["...", "...", "..."]], "types": [["...", "..."]]}',
         'Each triple is [subject, relation, object]; "types" gives the type of each subject and object that has one, [name, type].',
@@ -386,12 +386,12 @@ def _parse_text(text: str, _shape: Shape) -> str:
 PICK: Kind[list[int]] = Kind(
     "pick",
     _parse_pick,
-    Form({"numbers": _INTEGERS}, '{"numbers": [2, 5]}', "An empty list means that none fits."),
+    ReplyForm({"numbers": _INTEGERS}, '{"numbers": [2, 5]}', "An empty list means that none fits."),
 )
 SCORE: Kind[list[tuple[int, float]]] = Kind(
     "score",
     _parse_score,
-    Form(
+    ReplyForm(
         {"scores": _list_of(_INTEGERS)},
         '{"scores": [[2, 9], [5, 4]]}',
         "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
@@ -401,7 +401,7 @@ SCORE: Kind[list[tuple[int, float]]] = Kind(
 PAIRS: Kind[list[tuple[int, int]]] = Kind(
     "pairs",
     _parse_pairs,
-    Form(
+    ReplyForm(
         {"pairs": _list_of(_INTEGERS)},
         '{"pairs": [[1, 3], [2, 7]]}',
         "Each pair is a clue's number and an option's number. An empty list means that nothing matches.",
@@ -409,12 +409,14 @@ PAIRS: Kind[list[tuple[int, int]]] = Kind(
 )
 JUDGE: Kind[Judgement] = Kind("judge", _parse_judge, _judge_form)
 KEYWORDS: Kind[list[str]] = Kind(
-    "keywords", _parse_keywords, Form({"keywords": _STRINGS}, '{"keywords": ["...", "..."]}', "One entry for each.")
+    "keywords",
+    _parse_keywords,
+    ReplyForm({"keywords": _STRINGS}, '{"keywords": ["...", "..."]}', "One entry for each."),
 )
 NAMES: Kind[list[str]] = Kind(
     "names",
     _parse_names,
-    Form(
+    ReplyForm(
         {"names": _STRINGS},
         '{"names": ["...", "..."]}',
         "Copy each name as it is written. An empty list means there is none.",
@@ -423,20 +425,20 @@ NAMES: Kind[list[str]] = Kind(
 TEXTS: Kind[list[str]] = Kind(
     "texts",
     _parse_texts,
-    Form({"texts": _STRINGS}, '{"texts": ["...", "..."]}', "One text for each option, in their order."),
+    ReplyForm({"texts": _STRINGS}, '{"texts": ["...", "..."]}', "One text for each option, in their order."),
 )
 KEYS: Kind[list[ExtractedKey]] = Kind("keys", _parse_keys, _keys_form)
 SUBQUESTIONS: Kind[list[SubQuestion]] = Kind(
     "subquestions",
     _parse_subquestions,
-    Form(
+    ReplyForm(
         {"questions": _list_of(_object({"question": _STRING, "open": _BOOLEAN, "refers": _INTEGERS}))},
         '{"questions": [{"question": "...", "open": false, "refers": []}]}',
         '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
         "the questions in this list whose answers it needs.",
     ),
 )
-VERDICT: Kind[Verdict] = Kind("verdict", _parse_verdict, Form({"right": _BOOLEAN}, '{"right": true}', ""))
+VERDICT: Kind[Verdict] = Kind("verdict", _parse_verdict, ReplyForm({"right": _BOOLEAN}, '{"right": true}', ""))
 TRIPLES: Kind[Statements] = Kind("triples", _parse_triples, _triples_form)
 TEXT: Kind[str] = Kind("text", _parse_text, None)
 KINDS: Mapping[str, Kind[Any]] = {

@@ -94,9 +94,9 @@ def _perform(op: Op[T]) -> Flow[T]:
     return cast("T", (yield op))
 
 
-def _store(method: str, *arguments: Any, **options: Any) -> Flow[Any]:
-    """One call of a store's method."""
-    return _perform(Fetch(lambda deps: deps.call(method, *arguments, **options)))
+def _store(method: str, asked: Sequence[Any], *arguments: Any, **options: Any) -> Flow[list[Any]]:
+    """One call of a store's method; none where nothing is asked."""
+    return (yield Fetch(lambda deps: deps.call(method, asked, *arguments, **options))) if asked else []
 
 
 def link(texts: Sequence[str], *, limit: int) -> Flow[list[list[Link]]]:
@@ -106,60 +106,55 @@ def link(texts: Sequence[str], *, limit: int) -> Flow[list[list[Link]]]:
 
 def link_names(texts: Sequence[str], *, limit: int, guess: bool = False) -> Flow[list[list[Link]]]:
     """Entities whose name or alias stands in each text, every namesake; see `NameLinker.link_names`."""
-    if not texts:
-        return []
-    return (
-        yield from _perform(
-            Fetch(lambda deps: link_by_name(deps.knowledge.linker, texts, limit=limit, guess=guess), links=True)
-        )
-    )
+    named = Fetch(lambda deps: link_by_name(deps.knowledge.linker, texts, limit=limit, guess=guess), links=True)
+    return (yield named) if texts else []
 
 
 def entities(ids: Sequence[str]) -> Flow[list[Entity | None]]:
     """See `GraphStore.entities`."""
-    return (yield from _store("graph.entities", ids)) if ids else []
+    return _store("graph.entities", ids)
 
 
 def triples(ids: Sequence[str]) -> Flow[dict[str, Triple]]:
     """Those of the triples that the store has, by id; see `GraphStore.triples`."""
-    found = (yield from _store("graph.triples", ids)) if ids else []
+    found = yield from _store("graph.triples", ids)
     return {triple["id"]: triple for triple in found if triple is not None}
 
 
 def relations(ids: Sequence[str]) -> Flow[list[list[Relation]]]:
     """See `GraphStore.relations`."""
-    return (yield from _store("graph.relations", ids)) if ids else []
+    return _store("graph.relations", ids)
 
 
 def neighbours(steps: Sequence[Step], *, limit: int, seed: int) -> Flow[list[Neighbours]]:
     """See `GraphStore.neighbours`."""
-    return (yield from _store("graph.neighbours", steps, limit=limit, seed=seed)) if steps else []
+    return _store("graph.neighbours", steps, limit=limit, seed=seed)
 
 
 def neighbourhood(ids: Sequence[str], *, limit: int, seed: int) -> Flow[list[Neighbours]]:
     """See `GraphStore.neighbourhood`."""
-    return (yield from _store("graph.neighbourhood", ids, limit=limit, seed=seed)) if ids else []
+    return _store("graph.neighbourhood", ids, limit=limit, seed=seed)
 
 
 def edges_among(ids: Sequence[str], *, limit: int) -> Flow[list[Triple]]:
     """See `GraphStore.edges_among`."""
-    return (yield from _store("graph.edges_among", ids, limit=limit)) if ids else []
+    return _store("graph.edges_among", ids, limit=limit)
 
 
 def passages(ids: Sequence[str]) -> Flow[dict[str, Passage]]:
     """Those of the passages that the store has, by id; see `TextStore.passages`. Without a text store: none."""
-    found = (yield from _store("text.passages", ids)) if ids else []
+    found = yield from _store("text.passages", ids)
     return {passage["id"]: passage for passage in found if passage is not None}
 
 
 def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Flow[list[PassageHit]]:
     """See `TextStore.passages_of`. Without a text store: none."""
-    return (yield from _store("text.passages_of", ids, query, limit=limit)) if ids else []
+    return _store("text.passages_of", ids, query, limit=limit)
 
 
 def search_passages(queries: Sequence[str], *, limit: int) -> Flow[list[list[PassageHit]]]:
     """See `TextStore.search`. Without a text store: none."""
-    return (yield from _store("text.search", queries, limit=limit)) if queries else []
+    return _store("text.search", queries, limit=limit)
 
 
 def cosines(texts: Sequence[str], others: Sequence[str]) -> Flow[list[list[float]]]:

@@ -108,7 +108,6 @@ class Draft(TypedDict):
     status: Status
     reason: str
     cited: list[str]
-    """Ids of evidence items."""
 
 
 MAX_PRUNED_NOTES = 32

@@ -32,16 +32,13 @@ class AnswerOutput(TypedDict):
 
 
 class Manifest(TypedDict):
-    """What a run was started with. Written by the entry node, checked by every later one, so that a resumed run can
-    never mix two models, two knowledge bases or two settings.
-    """
+    """What a run was started with. Every later node checks it: a resumed run never mixes models, knowledge or settings."""
 
     version: str
     method: str
     run: int
     """Counts the questions asked on this thread, from 1; part of every journal key."""
     settings: dict[str, Any]
-    """Every setting, defaults included."""
     models: dict[str, str]
     """Model name by role."""
     prompts: dict[str, str]
@@ -49,7 +46,6 @@ class Manifest(TypedDict):
     ranker: str
     """Name of a ranker object of the user's that replaces the setting; empty where there is none."""
     knowledge: str
-    """Name of the knowledge base."""
     fingerprint: str
     """Fingerprint of graph and text together."""
     not_meant: NotRequired[list[str]]
@@ -148,4 +144,3 @@ class SampleTask(TaskState):
     """Payload of one of several samples."""
 
     sample: int
-    """Its number, from 1."""

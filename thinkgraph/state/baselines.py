@@ -119,7 +119,6 @@ class AgentReply(TypedDict):
     """How the agent ended."""
 
     text: str
-    """Its last message."""
     lines: list[str]
     """The lines its searches showed, in the order of their numbers."""
     items: list[str]

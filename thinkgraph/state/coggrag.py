@@ -109,7 +109,6 @@ class MapKey(TypedDict):
     """[entity], [entity, relation] or [subject, relation, object]. "?0.2" stands for the answer to question 0.2. Any other
     text that starts with "?" stands for something else unknown."""
     of: list[str]
-    """Ids of the questions it belongs to."""
     level: Literal["local", "global"]
 
 
@@ -146,13 +145,11 @@ class Solution(Outcome):
     """An outcome as it stands after the question's last step."""
 
     wave: int
-    """The round that answered it."""
     cited: list[str]
     """Ids of the evidence it stands on, including that of the answered questions it rests on."""
     entities: dict[str, list[str]]
     """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
     chunks: list[EvidenceItem]
-    """The chunks it cites."""
 
 
 class DrawnNode(MindNode, Outcome):
@@ -181,7 +178,6 @@ class DecomposeTask(TaskState):
     asked: str
     """The question with its references spelt out."""
     most: int
-    """Most sub-questions."""
 
 
 class KeysTask(TaskState):
@@ -217,7 +213,6 @@ class Inquiry(TypedDict):
     """The triples retrieved so far, and the chunks that known answers cite. `reason` replaces them by the evidence that its
     prompt has room for, in the order of its lines."""
     about: list[str]
-    """Ids of the entities it is about."""
 
 
 class QuestionTask(TaskState, Inquiry):

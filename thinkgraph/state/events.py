@@ -84,14 +84,12 @@ class Verified(TypedDict):
     type: Literal["verified"]
     round: int
     node: str
-    """Id of the question in the method's trace."""
     question: str
     answers: list[str]
     """Empty: "I don't know"."""
     right: bool | None
     """None: nobody was asked."""
     attempts: int
-    """How many answers were thought of."""
     why: str
     """Why there is no answer; empty where there is one."""
 
@@ -152,10 +150,8 @@ class UserQuestion(TypedDict):
 
     kind: Literal["ambiguity", "budget"]
     text: str
-    """The question, in one line."""
     options: list[UserOption]
     """Ambiguity: the entities of that name."""
     reply: str
-    """How to reply, in one line."""
     problem: str
     """Why the last reply could not be used; empty at first."""

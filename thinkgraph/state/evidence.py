@@ -19,7 +19,6 @@ class Path(TypedDict):
     """A chain of triples from a topic entity: P of ToG-2 section 3.2.1."""
 
     start: str
-    """Id of the entity it starts from."""
     triples: list[str]
     """Ids of the triples walked, in order; empty for a topic entity itself."""
 

@@ -106,11 +106,8 @@ class Community(TypedDict):
     """Digest of its membership: the key of the history."""
     nodes: list[str]
     labels: list[str]
-    """The nodes' labels, in the same order."""
     literals: list[str]
-    """Those of its nodes that are literal values."""
     triples: list[str]
-    """Ids of the triples among its nodes."""
     joining: list[str]
     """Ids of the triples that join it to the communities before it in its chain."""
     round: int

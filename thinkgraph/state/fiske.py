@@ -94,9 +94,7 @@ class Arrival(TypedDict):
     """The triple that leads from one branch to the next."""
 
     branch: str
-    """Id of the branch it came from."""
     relation: str
-    """The store's name of the relation."""
     direction: Direction
     """`in`: the triple was walked from its object to its subject."""
     triple: str
@@ -111,7 +109,6 @@ class Mark(TypedDict):
     """Number of the clue, from 1."""
     kind: MarkKind
     label: str
-    """Label of the relation or entity."""
     direction: Direction
     """Of a relation; "out" otherwise."""
 
@@ -198,10 +195,8 @@ class Expansion(TypedDict):
     label: str
     direction: Direction
     clues: list[int]
-    """The clues mapped to the relation."""
     total: int
     nodes: list[str]
-    """Ids of the nodes reached."""
     triples: list[str]
     """Ids of the triples walked, one for each node."""
 
@@ -221,7 +216,6 @@ class Target(TypedDict):
     branches: list[str]
     """Ids of the branches that mapped it; at most MAX_TARGETS."""
     total: int
-    """How many branches mapped it."""
 
 
 class ClueRow(TypedDict):
@@ -233,7 +227,6 @@ class ClueRow(TypedDict):
     targets: list[Target]
     """Those of complete branches first; at most MAX_TARGETS."""
     total: int
-    """Number of targets."""
 
 
 def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None) -> dict[str, Branch]:

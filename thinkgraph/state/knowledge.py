@@ -59,7 +59,6 @@ class Triple(TypedDict):
     relation_label: str
     object_label: str
     literal: bool
-    """Whether the object is a literal value."""
     qualifiers: list[list[str]]
     """Pairs [name, value], in the store's order; a name may repeat."""
 

@@ -118,7 +118,6 @@ class KeptRelation(TypedDict):
     """A relation of a topic entity that relation prune kept."""
 
     entity: str
-    """Id of the topic entity."""
     relation: str
     direction: Direction
     score: float
@@ -130,7 +129,6 @@ class Hop(KeptRelation):
     triples: list[str]
     """Their ids; those that lead back to an entity of the path are left out."""
     total: int
-    """How many the graph holds."""
 
 
 class Reached(TypedDict):
@@ -145,12 +143,10 @@ class RankedChunk(TypedDict):
     """A chunk of a candidate's document, or the triple's sentence that stands in for one, as the ranker scored it."""
 
     entity: str
-    """Id of the candidate."""
     score: float
     hop: int
     """Place in `hops` of the one that led to the candidate."""
     triple: str
-    """Id of the triple of that hop."""
     passage: str
     """Id of the chunk's passage; empty for a sentence."""
     start: int

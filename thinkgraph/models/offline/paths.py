@@ -113,11 +113,6 @@ class GraphPath:
     """Whether a superlative has picked one of several ends by a number beside it."""
     score: float = 0.0
 
-    @property
-    def unsaid(self) -> int:
-        """1 if the first hop goes unsaid, as in "the prime minister of the country of the zloty", else 0."""
-        return int(len(self.edges) > 1 and self.anchors[0] < 0 and not self.edges[0][1])
-
 
 class PathFinder:
     """Searches an evidence graph for the paths that fit a question."""
@@ -163,17 +158,14 @@ class PathFinder:
         return self._fits[relation]
 
     def called_for(self, path: GraphPath) -> bool:
-        """Whether the question calls for every hop of a path, apart from a first one that may go unsaid."""
-        return bool(path.edges) and min(path.support[path.unsaid :]) >= _CALLED
+        """Whether the question calls for every hop of a path."""
+        return bool(path.edges) and min(path.support) >= _CALLED
 
     def rating(self, explained: dict[int, float], paths: Iterable[GraphPath]) -> float:
         """How much of the question is explained, less what the paths' hops lack in support and strong words in explanation."""
         total = sum(self.weights.values()) or 1.0
         covered = sum(value * explained.get(place, 0.0) for place, value in self.weights.items()) / total
-        lost = max(
-            0.12 * path.unsaid + sum(0.2 * (1 - min(value, 1.0)) for value in path.support[path.unsaid :])
-            for path in paths
-        )
+        lost = max(sum(0.2 * (1 - min(value, 1.0)) for value in path.support) for path in paths)
         return covered - lost - 0.12 * len(self.unexplained(explained))
 
     def unexplained(self, explained: dict[int, float]) -> list[int]:

@@ -27,7 +27,7 @@ _SCALE = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 _SCALED = re.compile(r"\s*(thousand|million|billion|trillion)\b", re.IGNORECASE)
 
 _TABLE: dict[str, Any] = yaml.safe_load(
-    resources.files("thinkgraph.models.offline").joinpath("words.yaml").read_text("utf-8")
+    resources.files("thinkgraph.models").joinpath("offline/words.yaml").read_text("utf-8")
 )
 _AUXILIARY, _ASKING, _MORE, _LESS = (
     frozenset(_TABLE[name].split()) for name in ("auxiliary", "asking", "more", "less")
