@@ -111,14 +111,7 @@ class Ledger:
         calls: Mapping[str, CallRecord] | None = None,
         work: Mapping[str, WorkRecord] | None = None,
     ) -> None:
-        """Start from what was used before.
-
-        Args:
-            quota: the whole run's ceilings, or a share of them.
-            settings: the run's.
-            calls: the calls that have used some of the quota.
-            work: the node executions that have.
-        """
+        """Start with the whole run's ceilings, or a share of them, of which these calls and node executions used some."""
         self._quota: dict[str, Any] = {**quota}
         self._limits = settings
         self._lock = threading.Lock()
@@ -183,12 +176,7 @@ class Ledger:
         return parts
 
     def extend(self, name: CeilingName, limits: RunSettings) -> None:
-        """Raise a ceiling: this share gets its part of what is added. Time is not divided.
-
-        Args:
-            name: the ceiling.
-            limits: the settings with the new one.
-        """
+        """Raise a ceiling to that of new settings: this share gets its part of what is added. Time is not divided."""
         with self._lock:
             more = (getattr(limits, f"max_{name}") or 0) - (getattr(self._limits, f"max_{name}") or 0)
             if self._quota[name] is not None:

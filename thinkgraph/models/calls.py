@@ -102,12 +102,8 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
 def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope) -> Flow[AIMessage]:
     """One turn of a conversation with tools: the tools the model wants called, or its reply in the role's kind.
 
-    As `call_model`, with one repair; a reply that cannot be read even then becomes the fallback, as JSON.
-
-    Args:
-        request: role, shape, fallback (a dict in the form of the kind) and tools; its inputs are not used.
-        messages: the conversation so far.
-        scope: where it happens.
+    As `call_model`, with one repair; a reply that cannot be read even then becomes the fallback (a dict), as JSON. The
+    messages are the conversation so far; the request's inputs are not used.
 
     Raises:
         BudgetSpentError: a ceiling leaves no room.

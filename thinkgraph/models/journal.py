@@ -56,11 +56,7 @@ class MemoryJournal:
     """A journal for tests and for runs in one process."""
 
     def __init__(self, *, limit: int | None = None) -> None:
-        """Start empty.
-
-        Args:
-            limit: most replies kept, the newest; None: all.
-        """
+        """Start empty. With a limit only so many replies are kept, the newest."""
         self._limit = limit
         self._replies: dict[tuple[str, str], RawReply] = {}
 

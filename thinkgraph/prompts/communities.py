@@ -83,13 +83,10 @@ def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: 
     parts = []
     for place, members in _lists(head, triples).items():
         way = arrow(members[0]["relation_label"], outgoing=place[2] == "out")
-        ends = ", ".join(f"({safe_label(_end_label(triple, head))}){qualifier_text(triple)}" for triple in members)
+        labels = [t["object_label"] if other_end(t, head) == t["object"] else t["subject_label"] for t in members]
+        ends = ", ".join(f"({safe_label(label)}){qualifier_text(t)}" for label, t in zip(labels, members, strict=True))
         more = totals.get(place, 0) - shown[place]
         parts.append(f"{way} {ends}" + (f", ... and {more} more" if more > 0 else ""))
     first = triples[0]
     label = first["subject_label"] if first["subject"] == head else first["object_label"]
     return f"({safe_label(label)}) " + "; ".join(parts)
-
-
-def _end_label(triple: Triple, head: str) -> str:
-    return triple["object_label"] if other_end(triple, head) == triple["object"] else triple["subject_label"]

@@ -79,14 +79,7 @@ def strip_thinking(text: str) -> str:
 
 
 def find_json(text: str, key: str = "") -> Any:
-    """The last JSON object of a reply, else its last list. Prose or a code fence may surround it.
-
-    Args:
-        text: the reply.
-        key: objects with this key are preferred to later ones without it.
-
-    Returns:
-        The parsed object or list.
+    """The last JSON object of a reply, one with the key if there is one, else its last list. Prose or a fence may surround it.
 
     Raises:
         BadReplyError: the reply holds neither.
@@ -155,13 +148,7 @@ def _holder(value: object, key: str) -> dict[str, Any] | None:
 def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
     """The object of a reply that has a key, also where another object or a list surrounds it.
 
-    Args:
-        text: the reply.
-        key: the key. A bare list is taken for its value.
-        lone: whether the only list of an object is taken for the key's value, whatever its own key is.
-
-    Returns:
-        The object, with the key.
+    A bare list is taken for the key's value; with `lone` also the only list of an object, whatever its own key is.
 
     Raises:
         BadReplyError: no object has the key.
@@ -296,13 +283,8 @@ def _is_title(text: str) -> bool:
 def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
     """The answers among texts, and whether the model declined to answer.
 
-    A true answer that is called just "Unknown" or "None" is lost: these words mean far more often that there is no answer.
-
-    Args:
-        texts: what the model gave as answers.
-
-    Returns:
-        The answers, each once whatever its case, and whether all texts say that there is none ("unknown").
+    Answers come once whatever their case. A true one that is called just "Unknown" or "None" is lost: these words mean far
+    more often that there is no answer.
     """
     said = [answer for answer in map(_answer, texts) if answer]
     kept: dict[str, str] = {}

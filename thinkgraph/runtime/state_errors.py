@@ -23,11 +23,7 @@ _UNCHECKED = frozenset({"messages"})
 
 @contextmanager
 def explain_edits(state: Mapping[str, Any], schema: type[Any] | None) -> Iterator[None]:
-    """Run a node; where it fails over a channel that does not have its form, say which one.
-
-    Args:
-        state: what the node was given.
-        schema: its form, a TypedDict; None: not known.
+    """Run a node; where it fails over a channel that does not have its form in the schema, say which one.
 
     Raises:
         RunError: a channel has another form.

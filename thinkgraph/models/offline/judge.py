@@ -42,16 +42,7 @@ class Conclusion:
 
 
 def decide(question_text: str, items: Sequence[Item], similarity: Similarity) -> Conclusion:
-    """Answer a question from evidence lines, or say what is known and what to look for.
-
-    Args:
-        question_text: the question or claim.
-        items: the evidence lines.
-        similarity: compares words.
-
-    Returns:
-        A conclusion with answers (or likely ones) if the evidence explains the question well enough, else with a query.
-    """
+    """Answer a question or claim from evidence lines; where they do not explain it, say what is known and what to look for."""
     question, graph = QuestionWords(question_text), EvidenceGraph()
     for item in items:
         graph.add(item)

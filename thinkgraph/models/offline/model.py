@@ -184,16 +184,7 @@ def _near_best(wanted: str, texts: Mapping[int, str], similarity: Similarity, *,
 
 
 def called_for(question_text: str, options: Sequence[Item], similarity: Similarity) -> dict[int, float]:
-    """How far the words of a question call for the relation of each option; for a path or community its best relation.
-
-    Args:
-        question_text: the question.
-        options: relations at an entity, paths or communities.
-        similarity: compares words.
-
-    Returns:
-        A score from 0 to 10 by option number.
-    """
+    """By option how far a question's words call for its relation, of a path or community for its best one (0 to 10)."""
     question = QuestionWords(question_text)
     steps = [item.step for item in options if item.step]
     hops = [hop for item in options for hop in item.triples]
@@ -276,10 +267,9 @@ def key_phrases(question: str) -> list[str]:
     """Names and phrases of a question: quoted text first, then runs of capitalised words and of others between stop words."""
     found = _QUOTED.findall(question)
     run: list[str] = []
-    for place, word in enumerate([*re.findall(r"[\w'\u2019-]+|[^\w\s]", _QUOTED.sub(" | ", question)), "|"]):
+    for word in [*re.findall(r"[\w'\u2019-]+|[^\w\s]", _QUOTED.sub(" | ", question)), "|"]:
         told = tokens(word) and tokens(word)[0] not in STOP
-        is_name = word[:1].isupper() and (place > 0 or bool(told))
-        if run and not (told and run[-1][:1].isupper() == is_name):
+        if run and not (told and run[-1][:1].isupper() == word[:1].isupper()):
             found.append(" ".join(run))
             run = []
         run += [word] if told else []
@@ -307,14 +297,9 @@ def _search_query(call: Call, question: str) -> str:
 
 
 def look_ups(questions: Sequence[str], *, linking: bool) -> list[dict[str, Any]]:
-    """The keys to look up for listed questions: every name with the other words of its question as the relation.
+    """The keys to look up for questions: every name with the other words of its question as the relation.
 
-    Args:
-        questions: the questions; `?n` in one stands for the answer to question n.
-        linking: give only triples, and only those that need the answer to another question.
-
-    Returns:
-        The keys in the form of their kind.
+    `?n` stands for the answer to question n. With `linking` only triples that need such an answer are given.
     """
     found: list[dict[str, Any]] = []
     for number, text in enumerate(questions, start=1):
@@ -365,13 +350,7 @@ _MOST_WORDS = 8
 def statements(items: Iterable[Item], relations: Sequence[str], similarity: Similarity) -> list[list[str]]:
     """Triples of passages: two neighbouring names of a sentence and the words between them.
 
-    Args:
-        items: the passages. A sentence that does not begin with a name is about the title of its passage.
-        relations: the only relations allowed; empty for any.
-        similarity: finds the allowed relation that the words say.
-
-    Returns:
-        [subject, relation, object], each once.
+    A sentence that does not begin with a name is about the title of its passage. Without `relations` all are allowed.
     """
     found: dict[tuple[str, str, str], None] = {}
     for item in items:

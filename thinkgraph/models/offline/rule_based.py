@@ -101,16 +101,7 @@ def judgement(
     query: str = "",
     likely: Sequence[str] = (),
 ) -> dict[str, Any]:
-    """A judge reply. It is sufficient if there are answers.
-
-    Args:
-        call: the call that is answered; it says which of the other fields to give.
-        answers: the answers that the evidence supports.
-        evidence: numbers of the evidence lines behind them.
-        clues: what is known so far, for a call that asks for it.
-        query: what to look for next, for a call that asks for it.
-        likely: answers given where `answers` is empty and the call asks for likely ones.
-    """
+    """A judge reply, sufficient if there are answers; clues, query and likely answers are given where the call asks for them."""
     reply: dict[str, Any] = {
         "sufficient": bool(answers),
         "answers": list(answers or (likely if call.likely else ())),

@@ -171,11 +171,7 @@ class QuestionMention:
 
 
 class QuestionWords:
-    """A question taken apart.
-
-    Args:
-        text: the question.
-    """
+    """A question taken apart."""
 
     def __init__(self, text: str) -> None:
         self.text = text
