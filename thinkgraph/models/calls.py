@@ -197,13 +197,15 @@ def _reply(
     key = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
     price_in, price_out = scope.models.price(client) or (0.0, 0.0)
     journal = scope.journal
-    found: RawReply | None = (yield Blocking(lambda: journal.get(scope.thread, key))) if journal else None
+    found: RawReply | None = None
+    if journal is not None:
+        found = yield Blocking(lambda: journal.get(scope.thread, key))
     raw = found or (yield from _request(request, scope, client, messages, options, (price_in, price_out)))
     cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
     if found:
         tokens = raw["input_tokens"] + raw["output_tokens"]
         scope.ledger.replay(attempts=raw["attempts"], tokens=tokens, cost=cost)
-    elif journal:
+    elif journal is not None:
         yield Blocking(lambda: journal.put(scope.thread, key, raw))
     record = CallRecord(
         id=key,
