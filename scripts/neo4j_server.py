@@ -122,6 +122,7 @@ def admin(home: Path, *words: str) -> None:
     (home / "conf").mkdir(parents=True, exist_ok=True)
     done = subprocess.run(
         [java, "-cp", f"{jars}/*", "org.neo4j.cli.AdminTool", *words],
+        cwd=home,  # an import leaves its report where it runs
         env={**os.environ, "NEO4J_HOME": str(home), "NEO4J_CONF": str(home / "conf")},
         capture_output=True,
         text=True,

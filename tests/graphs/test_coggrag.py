@@ -50,7 +50,7 @@ def test_calls_are_bounded_as_the_method_says() -> None:
         assert len(model.roles) == 1 + 2 + 3 * (1 + 2 * rethinks)
 
 
-def test_open_questions_are_broken_down_again_side_by_side() -> None:
+def test_decompose_breaks_open_questions_down_again_side_by_side() -> None:
     splits = {
         "Root?": [("A?", ()), ("B of #1?", (1,)), ("C?", ())],
         "A?": [("A1?", ()), ("A2?", ())],
@@ -122,7 +122,7 @@ def test_a_question_answered_before_is_shown_to_those_above_it() -> None:
 # --- keys and retrieval ---------------------------------------------------------------------------------------------
 
 
-def test_all_keys_are_linked_and_expanded_at_once_and_placeholders_never() -> None:
+def test_retrieve_links_and_expands_all_keys_at_once_and_placeholders_never() -> None:
     knowledge, graph, linker = spied()
     keys = [
         {"key": ["Baru"], "of": [1]},
@@ -199,7 +199,7 @@ def test_a_question_that_needs_an_answer_without_a_key_for_it_is_followed_by_its
     assert answer["answers"] == ["Panama City"]
 
 
-def test_keys_that_cannot_be_read_are_the_questions_themselves() -> None:
+def test_extract_keys_that_cannot_be_read_are_the_questions_themselves() -> None:
     answer, model = ask(TWO_HOPS, script(extract_keys_local="no idea", extract_keys_global="none"))
     assert answer["answers"] == ["Panama City"]
     assert answer["usage"]["total"]["fallbacks"] == 2
@@ -253,7 +253,7 @@ def hub(size: int = 3000) -> Knowledge:
     return Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="hub")
 
 
-def test_a_hub_is_bounded_and_what_it_has_once_is_still_found() -> None:
+def test_retrieve_bounds_a_hub_and_still_finds_what_it_has_once() -> None:
     keys = [{"key": ["Hub", "capital", "?1"], "of": [1]}]
     replies = script({}, keys, {"Capital of Hub?": ["Centre"]})
     for seed in range(3):

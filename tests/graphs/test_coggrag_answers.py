@@ -49,7 +49,7 @@ def test_a_second_look_can_verify_what_was_rethought() -> None:
 
 
 @pytest.mark.parametrize("rethinks", [1, 2])
-def test_a_verifier_that_is_never_content_ends_within_the_limit(rethinks: int) -> None:
+def test_verify_that_is_never_content_ends_within_the_limit(rethinks: int) -> None:
     answer, model = ask(TWO_HOPS, script(verify={"right": False}), rethinks=rethinks)
     assert (answer["status"], answer["answers"]) == ("partial", ["Panama City"])
     assert "no verifier judged the answer right" in answer["reason"]
@@ -60,7 +60,7 @@ def test_a_verifier_that_is_never_content_ends_within_the_limit(rethinks: int) -
     assert 'no answer to sub-question 1 "Which country has the highest point Baru?"' in answer["reason"]
 
 
-def test_the_rethink_does_not_see_the_rejected_answer() -> None:
+def test_rethink_does_not_see_the_rejected_answer() -> None:
     replies = script({}, [{"key": ["Panama", "borders", "?1"], "of": [1]}], {"Who borders Panama?": ["Colombia"]})
     _, model = ask("Who borders Panama?", {**replies, "coggrag.verify": {"right": False}})
     first, verify, again = (
@@ -71,7 +71,7 @@ def test_the_rethink_does_not_see_the_rejected_answer() -> None:
     assert again.sections == first.sections
 
 
-def test_the_verifier_may_be_another_model() -> None:
+def test_verify_may_ask_another_model() -> None:
     one, other = FakeModel(script(), model_name="one"), FakeModel(script(), model_name="other")
     graph = tg.build(
         "coggrag",
@@ -86,7 +86,7 @@ def test_the_verifier_may_be_another_model() -> None:
     assert answer["model"] == "one"
 
 
-def test_an_answer_that_no_line_holds_is_rejected_without_asking() -> None:
+def test_verify_rejects_without_asking_an_answer_that_no_line_holds() -> None:
     invented = {"sufficient": True, "answers": ["Atlantis"], "evidence": [1]}
     replies = script({}, KEYS[:1], {TWO_HOPS: ["Panama"]}, reason=invented)
     answer, model = ask(TWO_HOPS, replies)
@@ -177,7 +177,7 @@ def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> Non
     assert answer["evidence"]["triples"] == []
 
 
-def test_nothing_to_stand_on_costs_no_call() -> None:
+def test_reason_with_nothing_to_stand_on_costs_no_call() -> None:
     answer, model = ask("Who is the mayor of Atlantis?", script({}, [], {}))
     assert model.roles == ["coggrag.decompose", "coggrag.extract_keys_local"]
     assert answer["reason"] == (

@@ -138,7 +138,7 @@ def test_evidence_is_the_chains_that_led_to_the_answer() -> None:
     ]
 
 
-def test_a_choice_of_at_most_one_candidate_costs_no_call() -> None:
+def test_community_prune_of_one_candidate_costs_no_call() -> None:
     rows = [("a", "to", "b"), ("b", "to", "c"), ("c", "to", "d")]
     answer, model = ask(
         "Where does a lead?",
@@ -177,7 +177,7 @@ def test_statements_among_the_starts_are_evidence() -> None:
     assert answer["trace"]["data"]["start_triples"] == [t["id"] for t in answer["evidence"]["triples"]]
 
 
-def test_several_subjects_share_one_header_choice_and_the_chains() -> None:
+def test_header_choice_is_shared_by_several_subjects_as_are_the_chains() -> None:
     replies = {
         "fasttog.extract_subjects": names("Panama", "Peru"),
         "fasttog.header_choice": holding("Colombia", "Costa Rica", "Brazil"),
@@ -210,7 +210,7 @@ def test_starts_are_stated_once_and_chains_under_their_heads() -> None:
     ]
 
 
-def test_a_single_choice_shows_the_chain_so_far_and_candidates_with_what_joins_them() -> None:
+def test_community_prune_shows_the_chain_so_far_and_what_joins_candidates() -> None:
     _, model = ask(
         CAPITAL, {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": holding("Colombia")}, depth=2
     )
@@ -267,7 +267,7 @@ BAD = [
 
 
 @pytest.mark.parametrize("reply", BAD)
-def test_an_unreadable_choice_never_erases_a_chain(reply: str) -> None:
+def test_community_prune_that_cannot_be_read_never_erases_a_chain(reply: str) -> None:
     """Unlike "none of these": a community that shares words with the question is taken."""
     replies = {
         "fasttog.extract_subjects": names("Panama"),
@@ -359,7 +359,7 @@ def test_calls_stay_within_the_bound_whatever_the_model_says() -> None:
         assert model.most_at_once[0] <= width
 
 
-def test_prunes_of_a_round_run_side_by_side() -> None:
+def test_community_prunes_of_a_round_run_side_by_side() -> None:
     rows = [("s", "to", x) for x in "abc"] + [(x, "to", x + str(i)) for x in "abc" for i in range(3)]
     model = FakeModel(
         {
@@ -395,7 +395,7 @@ def test_lists_say_what_they_leave_out_and_counts_stand_only_on_whole_ones() -> 
     assert answer["status"] == "grounded"
 
 
-def test_a_likely_answer_is_taken_in_the_last_round_alone() -> None:
+def test_reason_takes_a_likely_answer_in_the_last_round_alone() -> None:
     likely = {"sufficient": False, "answers": ["Panama"], "evidence": [1]}
     replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": every, "fasttog.reason": likely}
     answer, model = ask(CAPITAL, replies, depth=2)
@@ -405,7 +405,7 @@ def test_a_likely_answer_is_taken_in_the_last_round_alone() -> None:
     assert (answer["status"], answer["answers"]) == ("unknown", [])
 
 
-def test_when_no_chain_grows_the_same_evidence_is_judged_once_more_only_for_a_likely_answer() -> None:
+def test_reason_judges_the_same_evidence_again_only_for_a_likely_answer() -> None:
     replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_prune": {"numbers": []}}
     _, model = ask(CAPITAL, replies)
     assert model.roles[3:] == ["fasttog.community_prune", "fasttog.reason"]
@@ -486,14 +486,14 @@ def test_a_question_without_entities_may_be_answered_from_memory() -> None:
     assert model.roles == ["fasttog.extract_subjects", "recall.direct"]
 
 
-def test_unreadable_names_are_looked_for_in_the_question() -> None:
+def test_extract_subjects_looks_for_unreadable_names_in_the_question() -> None:
     answer, _ = ask(CAPITAL, {"fasttog.extract_subjects": "Baru, I should say"}, depth=0)
     assert answer["trace"]["data"]["start"] == [{"id": "Baru", "label": "Baru"}]
     answer, _ = ask(CAPITAL, {"fasttog.extract_subjects": names("Mount Nowhere")}, depth=0)
     assert [start["label"] for start in answer["trace"]["data"]["start"]] == ["Baru"]
 
 
-def test_namesakes_all_start_as_far_as_the_setting_allows() -> None:
+def test_extract_subjects_starts_from_all_namesakes_the_setting_allows() -> None:
     rows = [(f"v{i}", "in", f"country {i}") for i in range(5)]
     towns = graph_of(*rows, labels={f"v{i}": "Valencia" for i in range(5)})
     for most in (1, 3):
@@ -519,7 +519,7 @@ def describe(prompt: ParsedPrompt) -> Any:
     }
 
 
-def test_the_model_puts_what_chains_hold_into_words_in_one_call_a_round() -> None:
+def test_community_text_of_what_chains_hold_is_one_call_a_round() -> None:
     replies = {
         "fasttog.header_choice": holding("Panama", "3475"),
         "fasttog.community_prune": holding("Panama City"),
@@ -544,7 +544,7 @@ def test_the_model_puts_what_chains_hold_into_words_in_one_call_a_round() -> Non
     assert answer["trace"]["data"]["chains"][0]["communities"][1]["prose"] == "Panama capital Panama City."
 
 
-def test_candidates_in_words_cost_one_call_a_search() -> None:
+def test_community_text_of_candidates_is_one_call_a_search() -> None:
     def last(prompt: ParsedPrompt) -> Any:
         panama = [item.number for item in prompt.lines("options") if item.text.startswith("Panama")]
         return {"numbers": panama[:1]}
@@ -562,7 +562,7 @@ def test_candidates_in_words_cost_one_call_a_search() -> None:
 
 
 @pytest.mark.parametrize("reply", ["", "{}", '{"texts": []}', '{"texts": ["one too many", "b", "c", "d", "e", "f"]}'])
-def test_unreadable_texts_fall_back_to_t2t(reply: str) -> None:
+def test_community_text_that_cannot_be_read_falls_back_to_t2t(reply: str) -> None:
     replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_text": reply}
     answer, model = ask(CAPITAL, replies, community_text="llm", depth=0)
     assert model.asked[-1].lines("evidence")[0].text == "(Panama) -[highest point]-> (Baru)"
@@ -649,7 +649,7 @@ def test_every_detector_answers(detector: str) -> None:
     assert answer["answers"] == ["Panama City"]
 
 
-def test_a_store_asked_with_n_plus_one_round_trips_a_search() -> None:
+def test_community_search_costs_n_plus_one_round_trips() -> None:
     """For all chains of a round together; choosing reads the statements of what is shown once per chain."""
     rows = [("s", "to", x) for x in "abc"] + [(x, "to", x + str(i)) for x in "abc" for i in range(3)]
     knowledge = graph_of(*rows)

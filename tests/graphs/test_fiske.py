@@ -51,7 +51,7 @@ def test_equal_clues_are_two() -> None:
     assert [item.text for item in asked(model, "e_mapping")[0].lines("clues")] == ["capital", "borders", "capital"]
 
 
-def test_clues_that_cannot_be_read_end_in_a_counted_answer() -> None:
+def test_extract_clues_that_cannot_be_read_end_in_a_counted_answer() -> None:
     answer, model = ask([], replies={"fiske.extract_clues": "no idea"})
     assert (answer["status"], answer["reason"]) == ("unknown", "no clues could be read from the question")
     assert answer["usage"]["total"]["calls"] == len(model.asked) == 2
@@ -60,7 +60,7 @@ def test_clues_that_cannot_be_read_end_in_a_counted_answer() -> None:
     assert model.roles[-1] == "recall.direct"
 
 
-def test_more_clues_than_allowed_are_cut_and_said() -> None:
+def test_extract_clues_cuts_more_than_allowed_and_says_so() -> None:
     answer, _ = ask(["Kenya", *"abcdefgh"], max_clues=3)
     assert [clue["text"] for clue in answer["trace"]["data"]["clues"]] == ["Kenya", "a", "b"]
     assert "only the first 3 of 9 clues were used" in answer["reason"]
@@ -158,7 +158,7 @@ def test_a_lone_candidate_is_asked_about() -> None:
     assert len(asked(model, "e_mapping")[0].lines("options")) == 1
 
 
-def test_relations_that_are_prefixes_of_others_are_kept_apart() -> None:
+def test_r_mapping_keeps_relations_apart_that_are_prefixes_of_others() -> None:
     rows = [("A", "part", "P"), ("A", "part_of", "Q"), ("A", "part_of_speech", "R")]
     for clue, end in (("part", "P"), ("part of", "Q"), ("part of speech", "R")):
         answer, _ = ask(["A", clue], kb=knowledge(rows))
@@ -172,7 +172,7 @@ def test_relations_that_are_prefixes_of_others_are_kept_apart() -> None:
     assert answer["answers"] == ["Q"]
 
 
-def test_incoming_edges_stay_incoming() -> None:
+def test_r_mapping_keeps_incoming_edges_incoming() -> None:
     answer, model = ask(["Nairobi", "seat of"], ("seat of", "capital"))
     assert answer["answers"] == ["Kenya"]
     assert answer["evidence"]["paths"][0]["text"] == "(Nairobi) <-[capital]- (Kenya)"
@@ -224,7 +224,7 @@ def test_a_node_called_as_a_kind_of_thing_settles_nothing_for_the_others() -> No
     assert sorted(answer["answers"]) == ["1979", "1986"]
 
 
-def test_a_node_explains_a_clue_only_on_the_step_that_the_clue_means() -> None:
+def test_e_mapping_explains_a_clue_only_on_the_step_that_it_means() -> None:
     # Ayo directed and wrote both films: "directed by" is met by a film as directed, not as written.
     rows = [(film, relation, "Ayo") for film in ("F", "G") for relation in ("directed_by", "written_by")]
     rows += [("G", "written_by", "Ibo")]
@@ -238,7 +238,7 @@ def test_a_node_explains_a_clue_only_on_the_step_that_the_clue_means() -> None:
     assert back["answers"] == ["G"]
 
 
-def test_an_empty_mapping_ends_the_branch() -> None:
+def test_r_mapping_or_e_mapping_of_nothing_ends_the_branch() -> None:
     no_relation, model = ask(["Kenya", "colour", "shape"])
     assert no_relation["trace"]["data"]["branches"][0]["why"] == "no relation maps a clue"
     assert model.roles == ["fiske.extract_clues", "fiske.r_mapping"]

@@ -55,7 +55,7 @@ def test_a_small_relation_beside_a_large_one_leaves_it_its_places() -> None:
     assert "round 1: 12 triples were not walked (candidate cap)" in answer["reason"]
 
 
-def test_evidence_that_does_not_fit_is_shortened_then_cut_and_said() -> None:
+def test_conclude_shortens_then_cuts_evidence_that_does_not_fit_and_says_so() -> None:
     clues, wanted = ["League", "member of", "capital"], ("member of", "member of")
     full, whole = ask(clues, wanted, kb=knowledge(members(60)))
     assert (
@@ -163,7 +163,7 @@ def test_without_the_ending_flag_everything_is_explored_and_used() -> None:
     assert failed["status"] == "unknown"
 
 
-def test_a_failed_exploration_is_answered_from_memory_only_if_allowed() -> None:
+def test_conclude_answers_a_failed_exploration_from_memory_only_if_allowed() -> None:
     off, model = ask(["Kenya", "buyer", "shape"], *BUYER, partial_evidence=False)
     assert off["status"] == "unknown"
     assert "fiske.conclude" not in model.roles

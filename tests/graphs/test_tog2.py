@@ -49,7 +49,7 @@ def ask(
     return graph.invoke({"question": question})["answer"], model
 
 
-def test_entity_score_is_the_papers_sum() -> None:
+def test_entity_prune_scores_by_the_papers_sum() -> None:
     sentence: Any = {"hop": 0, "triple": "t", "passage": "", "start": 0, "end": 0}
     top = [RankedChunk(entity=key, score=score, **sentence) for key, score in (("a", 0.9), ("b", 0.8), ("a", 0.5))]
     scores = entity_scores(top, alpha=0.8)
@@ -90,14 +90,14 @@ def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
     assert model.most_at_once[0] == len(per_round) - 1 == 3
 
 
-def test_split_mode_asks_for_the_query_apart() -> None:
+def test_query_reform_is_a_call_of_its_own_in_split_mode() -> None:
     _, fused = ask(BORDERS, {}, depth=2)
     _, split = ask(BORDERS, {}, depth=2, fused=False)
     assert "tog2.query_reform" not in fused.roles
     assert split.roles.count("tog2.query_reform") == split.roles.count("tog2.reason") - 1
 
 
-def test_clues_off_carries_none_and_reforms_nothing() -> None:
+def test_query_reform_and_clues_are_off_together() -> None:
     _, with_clues = ask(BORDERS, {}, depth=2)
     _, without = ask(BORDERS, {}, depth=2, clues=False, fused=False)
     assert any(prompt.text("clues so far") == "so far" for prompt in with_clues.asked)
@@ -105,7 +105,7 @@ def test_clues_off_carries_none_and_reforms_nothing() -> None:
     assert "tog2.query_reform" not in without.roles
 
 
-def test_the_round_query_reaches_the_ranker() -> None:
+def test_context_retrieval_ranks_by_the_round_query() -> None:
     seen: list[str] = []
 
     class Ranker:
@@ -178,7 +178,7 @@ def test_namesakes_are_told_apart_by_id() -> None:
     assert answer["answers"] == ["Mali"]
 
 
-def test_a_literal_ends_a_path_and_can_be_the_answer() -> None:
+def test_entity_discovery_reaches_literals_which_can_be_the_answer() -> None:
     def reason(prompt: ParsedPrompt) -> Any:
         for item in prompt.lines("evidence"):
             for hop in item.triples:
@@ -213,7 +213,7 @@ def test_all_tails_of_a_relation_stand_in_one_line() -> None:
     assert len(answer["evidence"]["triples"]) == 80
 
 
-def test_a_hub_is_bounded_and_says_so() -> None:
+def test_entity_discovery_bounds_a_hub_and_says_so() -> None:
     rows = [("Hub", "member", f"Member {n:05}") for n in range(3000)]
     lines: list[str] = []
 
@@ -238,7 +238,7 @@ def test_a_hub_is_bounded_and_says_so() -> None:
     assert any(line.endswith("... and 2950 more") for line in lines)
 
 
-def test_walking_back_over_the_same_relation_is_allowed_but_cycles_are_not() -> None:
+def test_entity_discovery_walks_back_over_a_relation_but_not_in_cycles() -> None:
     rows = [("Film A", "actor", "Ann"), ("Film A", "actor", "Bob"), ("Film B", "actor", "Ann")]
     reached: list[set[str]] = []
 
@@ -254,7 +254,7 @@ def test_walking_back_over_the_same_relation_is_allowed_but_cycles_are_not() -> 
         assert reached[-1] == expected
 
 
-def test_the_last_round_sees_the_evidence_of_all_rounds() -> None:
+def test_reason_sees_the_evidence_of_all_rounds_in_the_last() -> None:
     shown: list[int] = []
 
     def reason(prompt: ParsedPrompt) -> Any:
@@ -265,7 +265,7 @@ def test_the_last_round_sees_the_evidence_of_all_rounds() -> None:
     assert shown[-1] > max(shown[:-1])
 
 
-def test_a_best_effort_at_the_end_is_partial() -> None:
+def test_reason_gives_a_best_effort_at_the_end_as_partial() -> None:
     guess = {"sufficient": False, "answers": ["Colombia"], "evidence": [1], "clues": "", "query": ""}
     answer, _ = ask(BORDERS, {"tog2.reason": guess, "tog2.relation_prune": only("borders")}, depth=1)
     assert (answer["answers"], answer["status"]) == (["Colombia"], "partial")
@@ -288,7 +288,7 @@ def test_too_narrow_a_beam_for_all_answers_ends_in_those_it_saw() -> None:
     assert set(answer["answers"]) < set(question.answers)
 
 
-def test_long_passages_are_cut_into_chunks_with_offsets() -> None:
+def test_context_retrieval_cuts_long_passages_into_chunks_with_offsets() -> None:
     text = " ".join(f"Sentence number {n} about nothing." for n in range(40)) + " The voting age is 18 in Panama."
     passage = Passage(id="long", entities=["Panama"], title="Panama", section="Voting", text=text)
     graph = MemoryGraphStore([("Panama", "highest_point", "Baru")])
@@ -366,7 +366,7 @@ def test_the_paper_preset_turns_every_departure_back_and_gives_way_to_what_is_se
     assert resolve_settings(Tog2Settings, {"own_knowledge": False}, {"preset": "paper"}).own_knowledge is False
 
 
-def test_passages_of_the_topic_are_searched_again_with_the_new_query() -> None:
+def test_context_retrieval_reads_the_topics_passages_again_with_a_new_query() -> None:
     many = [
         Passage(
             id=f"n{n}", entities=["Panama"], title="Panama", section="Other", text=f"Which countries border it: {n}."

@@ -3,8 +3,10 @@
 begin ── mind_map ──┬─ decompose × open questions ── mind_map (a level down while a question is open)
                     └─ extract_keys (local, global) ── retrieve ──┐
     ┌─────────────────────────────────────────────────────────────┘
-    └─ question × ready: reason ── verify ── rethink (k times) ── conclude ──┬─ retrieve (follow answers)
-                                                                             └─ answer (the root has one)
+    └─ question × ready: reason ── verify ◄─► rethink (k times) ── conclude ──┬─ retrieve (the next questions)
+                                                                              └─ answer (the root has one)
+
+Not drawn: a spent ceiling leads from mind_map to retrieve. An answer that needs no verifying, or is verified, ends its question.
 """
 
 from __future__ import annotations

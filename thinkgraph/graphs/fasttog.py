@@ -4,6 +4,8 @@ begin ── extract_subjects ── community_search (of the subjects) ── h
     ┌───────────────────────────────────────────────────────────────────────────────────────────────────────────┤
     │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── majority) ── answer      │
     └─ community_search (of every chain) ── community_prune × chains (single choice) ── grow ── reason ─────────┘
+
+Not drawn: without a subject, extract_subjects leads to remember or answer; with nothing to ask, community_search leads to grow.
 """
 
 from __future__ import annotations

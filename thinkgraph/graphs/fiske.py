@@ -6,7 +6,7 @@ begin ── extract_clues ── starting_points ──┐
     │◄─────────────────────────────────────────────── next round ◄─────────────────────────────────────────────────────┘
     └─ no live branch, or a spent ceiling: conclude ── answer
 
-A discovery that leaves nothing to ask skips its mapping. The fan-out is per chunk, not per branch: branches with the same
+A discovery that leaves nothing to ask skips its mapping. A spent ceiling leads from extract_clues and entity_discovery to conclude. The fan-out is per chunk, not per branch: branches with the same
 remaining clues share their mapping calls, which a subgraph for each branch would make again for each.
 """
 

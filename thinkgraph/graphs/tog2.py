@@ -7,6 +7,8 @@ begin ── link_entities ──┬─(precheck)─ precheck × n ── majori
     └─ (query_reform, split mode) ── relation_prune (one call, or one per topic) ── entity_discovery ──┐         │
                                      ┌─────────────────────────────────────────────────────────────────┘         │
                                      └─ context_retrieval ── entity_prune ── reason ─────────────────────────────┘
+
+Not drawn: samples that agree lead from majority to answer; a spent ceiling leads from context_retrieval to reason.
 """
 
 from __future__ import annotations

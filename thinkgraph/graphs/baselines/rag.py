@@ -2,6 +2,8 @@
 
 begin ──┬─ link_entities ─┬─ passage_search or triple_search ── reason ── answer
         └─(whole corpus)──┘
+
+Only `rag` searches the whole corpus.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The baselines without retrieval: `direct` and `cot` (begin ── recall ── answer), `cot_sc` (sample × n ── majority)."""
+"""The baselines without retrieval: `direct` and `cot` (begin ── recall ── answer), `cot_sc` (begin ── sample × n ── majority ── answer)."""
 
 from __future__ import annotations
 

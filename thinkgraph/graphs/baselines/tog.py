@@ -2,7 +2,10 @@
 
 begin ── link_entities ── topic_prune ── relation_prune × W ── entity_discovery ── entity_prune × W ── beam ── reason ──┐
                                               ▲                                                                        │
-                                              └──────────────── not sufficient, rounds remain ─────────────────────────┘
+                                              └──────────────── not sufficient, rounds remain ─────────────────────────┤
+                                                                                                            answer ────┘
+
+Not drawn: where nothing is left to ask, topic_prune and entity_discovery lead to beam or reason.
 """
 
 from __future__ import annotations
