@@ -24,8 +24,6 @@ from thinkgraph.ingest import world as world_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.ingest.neo4j.kb_rows import KbRows
-from thinkgraph.ingest.writers import adjacency
-from thinkgraph.ingest.writers import rows as rows_module
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
@@ -304,38 +302,33 @@ def test_triples_are_not_read_again(tmp_path, files, monkeypatch):
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
 
 
-@pytest.mark.parametrize("where", ["adjacency._write_edges", "names.key_label", "names.NameWriter.move"])
-def test_either_thread_may_fail(tmp_path, files, monkeypatch, where):
+@pytest.mark.parametrize("where", ["adjacency._write_edges", "names.key_label", "graph.move_names"])
+@pytest.mark.parametrize("large", [1, 1_000_000])
+def test_what_writes_a_graph_may_fail(tmp_path, files, monkeypatch, where, large):
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
+    monkeypatch.setattr("thinkgraph.ingest.writers.graph.LARGE", large)
+    # Only here: a process of its own finds room, unless it ends as one that does not.
     monkeypatch.setattr(f"thinkgraph.ingest.writers.{where}", full)
+    if where == "names.key_label":
+        monkeypatch.setattr("thinkgraph.ingest.writers.graph.sys.executable", "/bin/false")
     with pytest.raises(KnowledgeError, match="No space left on device"):
         build_kb(tmp_path / "kb", **files)
     assert not (tmp_path / "kb").exists()
     monkeypatch.undo()
-    assert [thread.name for thread in threading.enumerate() if "ThreadPool" in thread.name] == []
+    assert build_kb(tmp_path / "kb", **files).manifest["graph"]["triples"] == 4
 
 
-def test_a_failure_ends_the_sorting(tmp_path, monkeypatch):
-    path = tmp_path / "t.tsv"
-    path.write_text("".join(f"n{i}\tr\tn{i * 7 % 5000}\n" for i in range(5000)))
-    monkeypatch.setattr(rows_module, "RUN_ROWS", 10)
-    write, times = adjacency._write_edges, []
-
-    def slow(*arguments: object) -> None:
-        times.append(time.sleep(0.01))
-        write(*arguments)
-
-    monkeypatch.setattr(adjacency, "_write_edges", slow)
-
-    def full(*_: object) -> None:
-        raise OSError(28, "No space left on device")
-
-    monkeypatch.setattr("thinkgraph.ingest.writers.names.NameWriter.write", full)
-    with pytest.raises(KnowledgeError, match="No space left on device"):
-        build_kb(tmp_path / "kb", triples=[path], index=False)
-    assert len(times) < 500
+@pytest.mark.parametrize("python", [sys.executable, "/bin/false", None])
+def test_a_large_graph_is_the_same(tmp_path, files, monkeypatch, python):
+    """Its names are indexed in a process of its own, or here where that fails."""
+    build_kb(tmp_path / "small", **files, name="kb")
+    monkeypatch.setattr("thinkgraph.ingest.writers.graph.LARGE", 1)
+    monkeypatch.setattr("thinkgraph.ingest.writers.graph.sys.executable", python)
+    build_kb(tmp_path / "large", **files, name="kb")
+    small, large = ((tmp_path / name / "graph.sqlite").read_bytes() for name in ("small", "large"))
+    assert small == large
 
 
 def test_two_builds_of_one_folder(tmp_path, files):
@@ -502,8 +495,6 @@ def test_world(tmp_path, files, monkeypatch):
 
         def __exit__(self, *_: object) -> None:
             guard.release()
-
-    import threading
 
     guard = threading.Lock()
     monkeypatch.setattr(world_module, "cache_folder", (tmp_path / "cache").joinpath)

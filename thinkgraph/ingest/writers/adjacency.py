@@ -22,8 +22,7 @@ def write_triples(
         rows: file of 32-bit numbers: subject, relation, object, qualifiers.
         nodes: the highest number of a node.
         relations: the highest number of a relation.
-        told: called with the number of triples that are done, of twice those that there are; what it raises ends the
-            work.
+        told: called with the number of triples that are done, of twice those that there are.
 
     Returns:
         By node, the triples that touch it (a loop counts once), and by relation, its triples.

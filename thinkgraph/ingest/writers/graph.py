@@ -1,13 +1,13 @@
-"""Writes `graph.sqlite` from what was loaded: triples are sorted both ways while the names are indexed."""
+"""Writes `graph.sqlite` from what was loaded."""
 
 from __future__ import annotations
 
 import sqlite3
-import threading
-from collections.abc import Callable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor, wait
-from contextlib import ExitStack, closing
+import sys
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import closing, contextmanager
 from pathlib import Path
+from subprocess import DEVNULL, Popen
 
 import numpy as np
 from typing_extensions import TypedDict
@@ -15,13 +15,14 @@ from typing_extensions import TypedDict
 from thinkgraph.ingest.readers.files import EntityRow
 from thinkgraph.ingest.writers.adjacency import write_triples
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, load_file, remove_load, rows_file
-from thinkgraph.ingest.writers.names import NameWriter
+from thinkgraph.ingest.writers.names import aliases_file, move_names, names_file, note_aliases, write_names
 from thinkgraph.ingest.writers.rows import fast_database, insert
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.sqlite import graph_schema as schema
 
-_TOLD_SECONDS = 0.2
+LARGE = 1_000_000
+"""Triples from which on the names are indexed while the triples are sorted."""
 
 
 class GraphCounts(TypedDict):
@@ -75,44 +76,37 @@ def write_graph(
     Returns:
         The counts, and the keys of `aliases` that name no entity.
     """
-    with ExitStack() as stack:
-        db = stack.enter_context(closing(fast_database(path)))
-        db.executescript(schema.TABLES)
-        db.execute("ATTACH ? AS load", (str(load_file(path)),))
-        names = stack.enter_context(NameWriter(path, load_file(path), aliases=aliases, progress=progress))
-        worker = stack.enter_context(ThreadPoolExecutor(1))
-        work = _Work()
-        stack.callback(work.stop.set)
-        # Both threads spend most of their time in NumPy and SQLite, which run side by side.
-        sorting = worker.submit(_write_tables, db, path, work.told)
-        progress("sorting", 0, 2 * state["rows"])
-        names.write()
-        while not wait([sorting], _TOLD_SECONDS).done:
-            progress("sorting", work.done, 2 * state["rows"])
-        sorting.result()
-        names.move(db)
-        counts = _counts(db, state)
-        progress("nodes", counts["entities"] + counts["literals"], None)
-        db.executemany("INSERT INTO meta VALUES (?, ?)", _meta(db, meta, counts).items())
-        db.execute("COMMIT")
-    return counts, names.unknown
+    try:
+        unknown = note_aliases(path, aliases)
+        with closing(fast_database(path)) as db, _beside(path, large=state["rows"] >= LARGE) as finished:
+            db.executescript(schema.TABLES)
+            db.execute("ATTACH ? AS load", (str(load_file(path)),))
+            _write_tables(db, path, lambda done: progress("sorting", done, 2 * state["rows"]))
+            if not finished():
+                write_names(path, progress)
+            move_names(db, path)
+            counts = _counts(db, state)
+            progress("nodes", counts["entities"] + counts["literals"], None)
+            db.executemany("INSERT INTO meta VALUES (?, ?)", _meta(db, meta, counts).items())
+            db.execute("COMMIT")
+    finally:
+        for file in (aliases_file(path), names_file(path)):
+            file.unlink(missing_ok=True)
+    return counts, unknown
 
 
-class _Stopped(Exception):  # noqa: N818 (no error: the other thread has failed)
-    """Raised in the sorting thread when its result is not wanted any more."""
-
-
-class _Work:
-    """How far the sorting thread is, and whether it should go on."""
-
-    def __init__(self) -> None:
-        self.done = 0
-        self.stop = threading.Event()
-
-    def told(self, done: int) -> None:
-        self.done = done
-        if self.stop.is_set():
-            raise _Stopped
+@contextmanager
+def _beside(graph: Path, *, large: bool) -> Iterator[Callable[[], bool]]:
+    """Index the names of a large graph in a process of its own; the function given waits for it, and says whether it did it."""
+    if not (large and sys.executable):
+        yield lambda: False
+        return
+    command = [sys.executable, "-m", write_names.__module__, str(graph)]
+    with Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL) as process:  # noqa: S603 (ourselves)
+        try:
+            yield lambda: process.wait() == 0
+        finally:
+            process.kill()
 
 
 def _write_tables(db: sqlite3.Connection, path: Path, told: Callable[[int], None]) -> None:

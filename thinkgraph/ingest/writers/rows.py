@@ -23,7 +23,7 @@ _STATEMENT_VALUES = 10_000
 def fast_database(path: Path) -> sqlite3.Connection:
     """A new database that is thrown away if its making fails, so that nothing in it needs to be safe before."""
     path.unlink(missing_ok=True)
-    db = sqlite3.connect(path, isolation_level=None, check_same_thread=False, cached_statements=8)
+    db = sqlite3.connect(path, isolation_level=None, cached_statements=8)
     for pragma in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-8000"):
         db.execute(f"PRAGMA {pragma}")
     return db
