@@ -98,10 +98,11 @@ def write_graph(
 @contextmanager
 def _beside(graph: Path, *, large: bool) -> Iterator[Callable[[], bool]]:
     """Index the names of a large graph in a process of its own; the function given waits for it, and says whether it did it."""
-    if not (large and sys.executable):
+    if not (large and sys.executable) or getattr(sys, "frozen", False):
         yield lambda: False
         return
-    command = [sys.executable, "-m", write_names.__module__, str(graph)]
+    # -P: nothing in the working folder is imported.
+    command = [sys.executable, "-P", "-m", write_names.__module__, str(graph)]
     with Popen(command, stdin=DEVNULL, stdout=DEVNULL, stderr=DEVNULL) as process:  # noqa: S603 (ourselves)
         try:
             yield lambda: process.wait() == 0
