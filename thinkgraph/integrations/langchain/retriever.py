@@ -16,8 +16,8 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.build import Graph, build, offline_model
-from thinkgraph.integrations.langchain.shared import opened
+from thinkgraph.graphs.build import Graph, offline_model
+from thinkgraph.integrations.langchain.shared import graph_and_context, opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import OFFLINE, Models
@@ -28,7 +28,6 @@ from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.settings import explicit
 
 
 class ThinkGraphRetriever(BaseRetriever):
@@ -85,16 +84,7 @@ class ThinkGraphRetriever(BaseRetriever):
         """Open the knowledge and build the graph, so that what is wrong shows now."""
         super().model_post_init(context)
         self.knowledge = opened(self.knowledge)
-        self._graph = build(
-            self.method,
-            knowledge=self.knowledge,
-            model=self.model,
-            settings=self.settings,
-            prompts=self.prompts,
-            journal=self.journal,
-        )
-        # A nested graph that is given no context takes its caller's: an agent's.
-        self._context = explicit(self.settings)
+        self._graph, self._context = graph_and_context(self)
         models = Models(OFFLINE, offline=offline_model(self.knowledge))
         self._deps = Deps(knowledge=self.knowledge, models=models, prompts=PromptLibrary(), journal=None)
 

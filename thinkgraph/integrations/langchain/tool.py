@@ -11,12 +11,11 @@ from langchain_core.tools import BaseTool, ToolException
 from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import SettingsError, UsageError
-from thinkgraph.graphs.build import Graph, build
-from thinkgraph.integrations.langchain.shared import answer_text, opened
+from thinkgraph.graphs.build import Graph
+from thinkgraph.integrations.langchain.shared import answer_text, graph_and_context, opened
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.settings import explicit
 
 DESCRIPTION = (
     "Answers a question from a knowledge graph and the documents about its entities, and says what the answer stands on. "
@@ -81,16 +80,7 @@ class ThinkGraphTool(BaseTool):
         """Open the knowledge and build the graph, so that what is wrong shows now and not in the middle of an agent's run."""
         super().model_post_init(context)
         self.knowledge = opened(self.knowledge)
-        self._graph = build(
-            self.method,
-            knowledge=self.knowledge,
-            model=self.model,
-            settings=self.settings,
-            prompts=self.prompts,
-            journal=self.journal,
-        )
-        # A nested graph that is given no context takes its caller's: an agent's.
-        self._context = explicit(self.settings)
+        self._graph, self._context = graph_and_context(self)
 
     def _run(self, question: str, config: RunnableConfig) -> tuple[str, Answer]:
         try:
