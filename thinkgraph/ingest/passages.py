@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.ingest.folder import writing
-from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
+from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 from thinkgraph.tools.sqlite.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
 if TYPE_CHECKING:
@@ -165,10 +165,7 @@ def _put(connection: sqlite3.Connection, passage: Passage, content: bytes, embed
 def _embed(connection: sqlite3.Connection, todo: list[tuple[int, Passage]], embedder: Embedder) -> None:
     if not todo:
         return
-    windows: list[list[str]] = []
-    for _, passage in todo:
-        split = embedder.windows if isinstance(embedder, WindowedEmbedder) else split_words
-        windows.append(split(passage["text"], title_prefix(passage)))
+    windows = [windows_of(embedder, passage["text"], title_prefix(passage)) for _, passage in todo]
     vectors = embed_array(embedder, [window for group in windows for window in group])
     start = 0
     for (no, _), group in zip(todo, windows, strict=True):

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
+from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -92,5 +92,4 @@ class ReusingEmbedder:
         """
         if key(self.name, prefix + text) in self._known:
             return [prefix + text]
-        split = self._embedder.windows if isinstance(self._embedder, WindowedEmbedder) else split_words
-        return split(text, prefix)
+        return windows_of(self._embedder, text, prefix)

@@ -60,6 +60,12 @@ def embed_array(embedder: Embedder, texts: Sequence[str]) -> NDArray[np.float32]
     return np.asarray(embedder.embed(texts), np.float32).reshape(len(texts), -1 if texts else 0)
 
 
+def windows_of(embedder: Embedder, text: str, prefix: str = "") -> list[str]:
+    """`text` cut into stretches that fit the embedder, or of about 200 words where it does not know what it reads at once."""
+    split = embedder.windows if isinstance(embedder, WindowedEmbedder) else split_words
+    return split(text, prefix)
+
+
 class CachingEmbedder(ABC):
     """What all our embedders share: loading on first use, a cache of recent vectors, unit length, counting.
 

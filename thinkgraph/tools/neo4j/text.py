@@ -19,7 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
-from thinkgraph.tools.encoders.embeddings import WindowedEmbedder, embed_array, split_words
+from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 from thinkgraph.tools.encoders.rankers import Bm25Ranker
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import relation_label, well_formed
@@ -168,8 +168,7 @@ class Neo4jTextStore:
             {"passage": _own(part.passage), "score": part.known} for part in parts if part.known is not None
         ]
         if open_:
-            split = self._embedder.windows if isinstance(self._embedder, WindowedEmbedder) else split_words
-            stretches = [split(part.passage["text"], part.prefix) for part in open_]
+            stretches = [windows_of(self._embedder, part.passage["text"], part.prefix) for part in open_]
             vectors = embed_array(self._embedder, [query, *(text for group in stretches for text in group)])
             scores = vectors[1:].astype(np.float64) @ vectors[0].astype(np.float64)
             start = 0
