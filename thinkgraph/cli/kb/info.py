@@ -78,7 +78,7 @@ def _more(items: Sequence[Any]) -> list[str]:
 def _store(knowledge: Knowledge) -> tuple[dict[str, Any], list[str]]:
     """What the graph and the text store report of themselves."""
     graph = knowledge.graph.info()
-    text = knowledge.text.info() if knowledge.text else None
+    text = knowledge.text.info() if knowledge.text is not None else None
     notes = list(getattr(knowledge.graph, "notes", ()))
     facts = {
         "name": knowledge.name,

@@ -136,13 +136,13 @@ class TurnModel(BaseChatModel):
         return self.bind(tools=[convert_to_openai_tool(tool) for tool in tools])
 
     def _generate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
-        return _result(self.turn(*self._asked(messages, kwargs)))
+        return _result(self.turn(*self._asked(messages, **kwargs)))
 
     async def _agenerate(self, messages: list[BaseMessage], *_: Any, **kwargs: Any) -> ChatResult:
-        return _result(await self.aturn(*self._asked(messages, kwargs)))
+        return _result(await self.aturn(*self._asked(messages, **kwargs)))
 
-    def _asked(self, messages: Sequence[BaseMessage], options: Mapping[str, Any]) -> tuple[Any, list[Message]]:
-        return self.request(options.get("tools", ()), len(messages)), [pack(one) for one in messages]
+    def _asked(self, messages: Sequence[BaseMessage], tools: Sequence[Any] = (), **_: Any) -> tuple[Any, list[Message]]:
+        return self.request(tools, len(messages)), [pack(one) for one in messages]
 
 
 def _result(message: AIMessage) -> ChatResult:
