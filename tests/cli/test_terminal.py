@@ -15,6 +15,7 @@ from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
 from thinkgraph.cli.runs import RunStore
+from thinkgraph.cli.show import LineProgress
 from thinkgraph.ingest.build import build_kb
 
 ANSI = "\x1b[2J\x1b]0;title\x07"
@@ -185,3 +186,27 @@ def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypa
 
 def _answered(server: ModelServer, call: ServedCall) -> Answer:
     return server._answer(call)
+
+
+def test_progress_on_a_terminal():
+    class Terminal:
+        def __init__(self) -> None:
+            self.text = ""
+
+        def isatty(self) -> bool:
+            return True
+
+        def write(self, text: str) -> None:
+            self.text += text
+
+        def flush(self) -> None:
+            pass
+
+    out = Terminal()
+    progress = LineProgress(out)
+    for i in range(1000):
+        progress("triples", i, None)
+    progress("text", 5, 5)
+    progress.close()
+    assert out.text.count("\r") <= 5
+    assert out.text.endswith("\r")

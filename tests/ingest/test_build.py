@@ -7,20 +7,16 @@ import shutil
 import signal
 import subprocess
 import sys
-import threading
 import time
-from concurrent.futures import ThreadPoolExecutor
 from itertools import groupby
 from pathlib import Path
 
 import pytest
 
 from thinkgraph.cli.kb import command as kb
-from thinkgraph.cli.show import LineProgress
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest import build as build_module
 from thinkgraph.ingest import passages as passages_module
-from thinkgraph.ingest import world as world_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.ingest.neo4j.kb_rows import KbRows
@@ -451,71 +447,6 @@ def test_command_line(tmp_path, files, capsys):
     facts = json.loads(capsys.readouterr().out)
     assert facts["relations"][0] == {"name": "population", "label": "population", "triples": 2}
     assert facts["bytes"] > 0
-
-
-def test_progress_on_a_terminal(capsys):
-    class Terminal:
-        def __init__(self) -> None:
-            self.text = ""
-
-        def isatty(self) -> bool:
-            return True
-
-        def write(self, text: str) -> None:
-            self.text += text
-
-        def flush(self) -> None:
-            pass
-
-    out = Terminal()
-    progress = LineProgress(out)
-    for i in range(1000):
-        progress("triples", i, None)
-    progress("text", 5, 5)
-    progress.close()
-    assert out.text.count("\r") <= 5
-    assert out.text.endswith("\r")
-
-
-def test_world(tmp_path, files, monkeypatch):
-    data = tmp_path / "package" / "data" / "world"
-    data.mkdir(parents=True)
-    (data / "triples.tsv").write_text(TRIPLES.replace("broken\n", ""))
-    (data / "literals.tsv").write_text("subject\trelation\tvalue\nParis\tcode\tFR-75\n")
-    monkeypatch.setattr("thinkgraph.ingest.world.files", lambda _: tmp_path / "package")
-    locked = []
-
-    class Lock:
-        def __init__(self, path, timeout=0.0) -> None:
-            locked.append(path)
-            path.parent.mkdir(parents=True, exist_ok=True)
-
-        def __enter__(self) -> None:
-            guard.acquire()
-
-        def __exit__(self, *_: object) -> None:
-            guard.release()
-
-    guard = threading.Lock()
-    monkeypatch.setattr(world_module, "cache_folder", (tmp_path / "cache").joinpath)
-    monkeypatch.setattr(world_module, "file_lock", Lock)
-    with ThreadPoolExecutor(4) as pool:
-        asked = [pool.submit(world_module.world_folder) for _ in range(8)]
-        folders = [one.result() for one in asked]
-    assert len(set(folders)) == 1
-    locked.clear()
-    with Knowledge.open("world") as world:
-        assert world.name == "world"
-        assert world.graph.info()["triples"] == 5
-        # What is no number is a literal all the same where the file says so.
-        assert world.graph.info()["literals"] == 3
-    assert locked == []
-    (data / "triples.tsv").write_text(TRIPLES + "x\ty\tz\n")
-    with Knowledge.open("world") as other:
-        assert other.folder not in folders
-    (data / "triples.tsv").unlink()
-    with pytest.raises(KnowledgeError, match="install"):
-        Knowledge.open("world")
 
 
 def test_triples_are_exported_relation_by_relation(tmp_path):

@@ -288,11 +288,10 @@ class Build:
         meta = {"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)}
         if inputs["wikidata"] or any(map(rdf_form, inputs["triples"])):
             # What these files say of entities is kept only until the graph is written: both are one stage.
-            with Facts(said := place.work / "facts.part", Languages(self.languages)) as facts:
+            with Facts(place.work / "facts.part", Languages(self.languages)) as facts:
                 state = self._triples(path, facts, place.work)
                 names = facts.aliases(aliases)
                 counts, unknown = write_graph(path, state, meta=meta, aliases=names, progress=self.progress)
-            said.unlink(missing_ok=True)
         else:
             state = self._stage(place, "triples", lambda: self._triples(path, None, place.work))
             counts, unknown = write_graph(path, state, meta=meta, aliases=aliases, progress=self.progress)

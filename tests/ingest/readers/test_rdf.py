@@ -30,8 +30,6 @@ def read(tmp_path, text: str | bytes, name: str = "x.nt", languages=()):
     rejects = Rejects()
     with Facts(tmp_path / "facts", Languages(languages)) as facts:
         rows = list(read_rdf(path, facts, rejects))
-    # Written by one stage of a build and read by another.
-    with Facts(tmp_path / "facts", Languages(languages), again=True) as facts:
         return rows, {row.id: row[2:] for row in facts.rows()}, dict(facts.aliases({})), rejects
 
 

@@ -48,27 +48,25 @@ class Languages:
 
 
 class Facts(AbstractContextManager["Facts"]):
-    """A file of such facts. Use as a context manager; the file stays until it is removed."""
+    """A file of such facts. Use as a context manager; the file goes when it ends."""
 
-    def __init__(self, path: Path, languages: Languages, *, again: bool = False) -> None:
-        """Begin a new file, or open one `again` that was written before."""
+    def __init__(self, path: Path, languages: Languages) -> None:
+        """Begin a new file; what a killed build left there goes."""
         self.languages = languages
-        if not again:
-            path.unlink(missing_ok=True)
+        self._path = path
+        path.unlink(missing_ok=True)
         self._db = sqlite3.connect(path, isolation_level=None)
         for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
             self._db.execute(f"PRAGMA {pragma}")
-        self._db.execute("CREATE TABLE IF NOT EXISTS fact (entity TEXT, kind INTEGER, rank INTEGER, text TEXT)")
+        self._db.execute("CREATE TABLE fact (entity TEXT, kind INTEGER, rank INTEGER, text TEXT)")
         self._db.execute("BEGIN")
         self._pending: list[tuple[str, int, int, str]] = []
         self._indexed = False
         self._label = lru_cache(100_000)(self._asked_label)
 
-    def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            self._flush()
-            self._db.execute("COMMIT")
+    def __exit__(self, *_: object) -> None:
         self._db.close()
+        self._path.unlink()
 
     def add(self, entity: str, kind: Kind, text: str, *, language: str = "", predicate: int = 0) -> None:
         """Note one fact; `predicate` is the rank of what says it. Other names in other languages are let go."""
@@ -92,7 +90,7 @@ class Facts(AbstractContextManager["Facts"]):
     def _read(self) -> sqlite3.Connection:
         self._flush()
         if not self._indexed:
-            self._db.execute("CREATE INDEX IF NOT EXISTS fact_order ON fact (entity, kind, rank, text)")
+            self._db.execute("CREATE INDEX fact_order ON fact (entity, kind, rank, text)")
             self._indexed = True
         return self._db
 
