@@ -64,6 +64,6 @@ def count_generated(n: int) -> None:
     _count(generated_texts=n)
 
 
-def count_round_trip(n: int = 1) -> None:
-    """Count `n` logical round trips to a store."""
-    _count(store_round_trips=n)
+def count_round_trip() -> None:
+    """Count one logical round trip to a store."""
+    _count(store_round_trips=1)

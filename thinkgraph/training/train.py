@@ -17,8 +17,8 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict, override
 
-from thinkgraph.errors import KnowledgeError, ModelError, ThinkGraphError
-from thinkgraph.ingest.folder import BuildFolder, FolderKind, refuse_target
+from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.ingest.folder import BuildFolder, FolderKind, writing
 from thinkgraph.tools.communities.g2t import load_checkpoint, max_tokens, room_for, writer
 from thinkgraph.tools.encoders.embeddings import folder_hash, one_line, quiet_libraries
 from thinkgraph.tools.progress import Progress, no_progress
@@ -117,20 +117,14 @@ def train(
     key = _key(pairs, settings)
     if (known := _finished(out, key)) is not None:
         return known
-    try:
-        refuse_target(out, replace=replace, kind=KIND)
-        with BuildFolder(out, key, replace=replace, kind=KIND) as place:
-            report: TrainReport | None = place.stage("trained")
-            if report is None:
-                report = _run(pairs, settings, place, progress, each)
-                report["key"] = key
-                place.finished("trained", report)
-            _tidy(place.work, report)
-            place.commit()
-    except OSError as error:
-        raise KnowledgeError(
-            f"cannot write {out}: {error.strerror or error}; mend that and run the same command again to go on"
-        ) from error
+    with writing(out), BuildFolder(out, key, replace=replace, kind=KIND) as place:
+        report: TrainReport | None = place.stage("trained")
+        if report is None:
+            report = _run(pairs, settings, place, progress, each)
+            report["key"] = key
+            place.finished("trained", report)
+        _tidy(place.work, report)
+        place.commit()
     return report
 
 
