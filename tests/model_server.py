@@ -22,13 +22,14 @@ from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 from typing import Any, TextIO
 
+from known_roles import role_of
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 from local_http import InThread, LocalServer
 from replies import Answer, Drop, Fault, Garbage, Hang, Reply
 
 from thinkgraph.models.offline.rule_based import estimate_tokens
-from thinkgraph.prompts.lines import HEADER
+from thinkgraph.prompts.parsed import kind_asked
 
 __all__ = ["ModelServer", "ServedCall", "main"]
 
@@ -45,7 +46,7 @@ class ServedCall:
     """Seconds since the epoch."""
     messages: list[dict[str, Any]]
     role: str
-    """Role and kind from the prompt's header line; empty where it has none."""
+    """Role and kind as the prompt's words tell them; empty where they do not."""
     kind: str
     parameters: dict[str, Any]
     """The request's other fields (model, temperature, response_format …)."""
@@ -122,7 +123,6 @@ class ModelServer(InThread):
         """Note a call's arrival."""
         messages = [message for message in request.get("messages", []) if isinstance(message, dict)]
         system = next((str(m.get("content")) for m in messages if m.get("role") in {"system", "developer"}), "")
-        header = HEADER.search(system)
         with self._lock:
             self._flying += 1
             self.max_in_flight = max(self.max_in_flight, self._flying)
@@ -130,8 +130,8 @@ class ModelServer(InThread):
                 number=len(self.calls),
                 received=time.time(),
                 messages=messages,
-                role=header["role"] if header else "",
-                kind=header["kind"] if header else "",
+                role=role_of(system),
+                kind=kind_asked(system),
                 parameters={name: value for name, value in request.items() if name != "messages"},
                 in_flight=self._flying,
             )

@@ -18,6 +18,11 @@ from model_server import ModelServer
 from replies import Drop, Garbage, Hang, Reply, server_error, thinking, too_many, unsupported
 
 from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.library import PromptLibrary
+
+PROMPT = PromptLibrary().get("tog2.topic_prune")
+SYSTEM = PROMPT.render(dict.fromkeys(PROMPT.places, ""), Shape())[0][1]
 
 
 def client(server: ModelServer, **options: object) -> ChatOpenAI:
@@ -45,13 +50,13 @@ def test_answers_in_order_and_reports_usage(ask) -> None:
     with ModelServer(["one", Reply("two", 7, 3)]) as server:
         model = ask(server, temperature=0.4)
         assert model.invoke("hello").text == "one"
-        second = model.invoke([SystemMessage("[thinkgraph role=tog2.reason kind=judge]\nx"), HumanMessage("again")])
+        second = model.invoke([SystemMessage(SYSTEM), HumanMessage("again")])
         assert (second.text, second.usage_metadata["total_tokens"]) == ("two", 10)
         assert model.invoke("more").text == "two", "the last answer repeats"
     first, marked, _ = server.calls
     assert first.parameters["temperature"] == 0.4
     assert first.answered >= first.received
-    assert (marked.role, marked.kind, marked.text, marked.status) == ("tog2.reason", "judge", "again", 200)
+    assert (marked.role, marked.kind, marked.text, marked.status) == ("tog2.topic_prune", "pick", "again", 200)
     assert (first.role, first.reply) == ("", "one")
 
 
@@ -140,7 +145,7 @@ def test_lists_its_model_and_refuses_other_paths() -> None:
 def test_plays_a_model(ask) -> None:
     with ModelServer(chat_model=PerfectChooser({})) as server:
         model = ask(server)
-        message = model.invoke([SystemMessage("[thinkgraph role=a.b kind=pick]"), HumanMessage("## Question\nWho?")])
+        message = model.invoke([SystemMessage(KINDS["pick"].instruction(Shape())), HumanMessage("## Question\nWho?")])
     assert json.loads(message.text) == {"numbers": []}
     assert message.usage_metadata["input_tokens"] > 0
 

@@ -8,13 +8,16 @@
     prices = "prices.yaml"
     runs = "runs"                      # where the command line keeps its runs
 
+    [models."openai:qwen2.5-coder-1.5b"]  # what you know of a model: see thinkgraph.models.profiles.ChatProfile
+    window = 8192
+
     [settings]
     max_calls = 30                     # of every method that has it
     tog2.width = 5                     # of one
 
 The file lies in the working directory, or THINKGRAPH_CONFIG names it. The environment has the same values as THINKGRAPH_KB,
-_TEXT, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs) and _SETTINGS (`width=5 ranker=bm25`). _SETTINGS and _MODEL may be JSON
-objects. Nothing is read when this module is imported.
+_TEXT, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs), _MODELS and _SETTINGS (`width=5 ranker=bm25`). _MODELS is a JSON object,
+_SETTINGS and _MODEL may be. Nothing is read when this module is imported.
 """
 
 from __future__ import annotations
@@ -34,7 +37,7 @@ from thinkgraph.tools.addresses import redacted
 FILE = "thinkgraph.toml"
 CONFIG = "THINKGRAPH_CONFIG"
 VARIABLES = {
-    **{name: f"THINKGRAPH_{name.upper()}" for name in ("kb", "text", "model", "method", "prompts", "prices")},
+    **{name: f"THINKGRAPH_{name.upper()}" for name in ("kb", "text", "model", "models", "method", "prompts", "prices")},
     "runs": "THINKGRAPH_HOME",
     "settings": "THINKGRAPH_SETTINGS",
 }
@@ -125,7 +128,9 @@ def load_config() -> Config:
 
 def shown(value: Value) -> str:
     """A value with its source, for people. Secrets of addresses are left out."""
-    said = model_words(value.value) if isinstance(value.value, dict) else str(value.value)
+    said = str(value.value)
+    if isinstance(value.value, dict) and "default" in value.value:
+        said = model_words(value.value)
     return f"{redacted(said)} ({value.source})"
 
 
@@ -155,7 +160,7 @@ def _file() -> tuple[Path, dict[str, Any]]:
 
 def _from_text(name: str, text: str, variable: str) -> Any:
     """A variable's value in the form that the file would give it."""
-    if name in {"model", "settings"} and text.startswith("{"):
+    if name in {"model", "models", "settings"} and text.startswith("{"):
         try:
             return json.loads(text)
         except ValueError as error:
@@ -176,6 +181,10 @@ def _checked(name: str, value: object, source: str, folder: Path) -> Any:
         if not isinstance(value, dict):
             raise UsageError(f"{source}: 'settings' is a table ([settings]), not {value!r:.80}")
         return {key: _unset(one) for key, one in _flat(value).items()}
+    if name == "models":
+        from thinkgraph.models.profiles import check_profiles
+
+        return check_profiles(value, source)
     if name == "model" and isinstance(value, dict):
         return _models(value, source)
     if not isinstance(value, str) or not value.strip():

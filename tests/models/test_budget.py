@@ -74,11 +74,16 @@ def test_room_is_taken_before_the_call_and_given_back_after_it() -> None:
 
 
 def test_the_limit_on_output_is_part_of_the_room() -> None:
-    settings = RunSettings(max_tokens=100, max_output_tokens=95)
-    book = Ledger(Quota(calls=None, tokens=100, cost=None, seconds=None), settings)
+    book = Ledger(Quota(calls=None, tokens=100, cost=None, seconds=None), RunSettings(max_tokens=100))
     with pytest.raises(BudgetSpentError):
-        book.reserve(characters=30)
-    assert book.reserve(characters=15).tokens == 100
+        book.reserve(characters=30, output=95)
+    assert book.reserve(characters=15, output=95).tokens == 100
+
+
+def test_a_refused_request_gives_its_call_back_too() -> None:
+    book = ledger(calls=1, tokens=100)
+    book.refund(book.reserve(characters=150, output=50))
+    assert book.reserve(characters=150, output=50).tokens == 100
 
 
 def test_a_failed_request_gives_its_tokens_back_but_counts_as_a_call() -> None:

@@ -23,6 +23,7 @@ from replies import Reply as ServedReply
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import CallOptions, ChatClient, ModelReply, client_for, pack
 from thinkgraph.models.failures import Failure, classify
+from thinkgraph.models.wire.arguments import prepared
 from thinkgraph.prompts.library import Message
 
 FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)
@@ -66,51 +67,53 @@ class BaseChatOpenAI(Loud):
     """Named as the base of OpenAI's models is."""
 
 
-def test_openai_models_get_every_argument() -> None:
-    arguments = ChatClient("m", Loud, openai=True).arguments(FULL)
-    form = arguments.pop("extra_body")["response_format"]
-    assert arguments == {"temperature": 0.4, "timeout": 5, "max_tokens": 64}
-    assert form["type"] == "json_schema"
-    assert (form["json_schema"]["schema"], form["json_schema"]["strict"]) == ({"type": "object"}, True)
-
-
-def test_other_models_get_what_all_understand() -> None:
-    assert ChatClient("m", Loud).arguments(FULL) == {"temperature": 0.4}
-    assert ChatClient("m", Loud).arguments(BARE) == {}
-    assert ChatClient("m", Loud, openai=True).arguments(BARE) == {"timeout": 5}
+def sent_with(client: ChatClient, options: CallOptions = FULL) -> set[str]:
+    """What a request of a client holds."""
+    _, arguments = prepared(client.made(), client.profile, options, client.refused)
+    return {*arguments, *arguments.pop("extra_body", {})} - {"extra_body"}
 
 
 @pytest.mark.parametrize(
-    ("refusal", "gone"),
+    ("refusals", "gone"),
     [
-        ("Unsupported value: 'temperature' does not support 0.4", "temperature"),
-        ("Invalid parameter: 'response_format' of type 'json_schema' is not supported", "extra_body"),
-        ("This model has no structured outputs", "extra_body"),
-        ("Unsupported parameter: 'max_tokens'. Use 'max_completion_tokens' instead.", "max_tokens"),
-        ("max_completion_tokens: Extra inputs are not permitted", "max_tokens"),
-        ("JSON mode is not enabled for this model", "extra_body"),
+        (["Unsupported value: 'temperature' does not support 0.4"], {"temperature"}),
+        (["Invalid parameter: 'response_format' of type 'json_schema' is not supported"], {"response_format"}),
+        (["This model has no structured outputs"], {"response_format"}),
+        (["JSON mode is not enabled for this model"], {"response_format"}),
+        (["max_completion_tokens: Extra inputs are not permitted"], set()),
+        (["Unknown field max_completion_tokens", "max_tokens: not permitted"], {"max_tokens"}),
+        (["Unrecognized request argument supplied: stream_options"], set()),
     ],
 )
-def test_a_refusal_teaches_once(refusal: str, gone: str) -> None:
-    client = ChatClient("m", Loud, openai=True)
-    before = set(client.arguments(FULL))
-    assert client.learn_from(refusal)
-    assert before - set(client.arguments(FULL)) == {gone}
-    assert not client.learn_from(refusal), "it was not sent any more: something else is wrong"
+def test_a_refusal_teaches_once(refusals: list[str], gone: set[str]) -> None:
+    client = client_for(BaseChatOpenAI())
+    before = sent_with(client)
+    assert {"temperature", "timeout", "max_tokens", "response_format"} <= before
+    assert all(client.learn_from(refusal) for refusal in refusals)
+    assert before - sent_with(client) == gone
+
+
+def test_the_limit_goes_on_under_its_other_name_until_that_is_refused_too() -> None:
+    client = client_for(BaseChatOpenAI())
+    for place in ("max_tokens", "extra_body"):
+        _, arguments = prepared(client.made(), client.profile, FULL, client.refused)
+        assert arguments[place] == 64 or arguments[place]["max_tokens"] == 64
+        assert client.learn_from("max_completion_tokens is not supported")
+    assert not client.learn_from("max_completion_tokens is not supported"), "it was not sent any more"
 
 
 def test_a_refusal_of_something_else_teaches_nothing() -> None:
-    client = ChatClient("m", Loud, openai=True)
+    client = client_for(BaseChatOpenAI())
     assert not client.learn_from("your prompt is too long")
-    assert client.taken == (True, True, True)
+    assert client.refused == frozenset()
 
 
 def test_a_request_sent_before_another_learnt_is_made_again() -> None:
-    client = ChatClient("m", Loud, openai=True)
-    sent = client.taken
+    client = client_for(BaseChatOpenAI())
+    sent = client.refused
     assert client.learn_from("no temperature", sent)
     assert client.learn_from("no temperature", sent)
-    assert not client.learn_from("no temperature", client.taken)
+    assert not client.learn_from("no temperature", client.refused)
 
 
 def test_messages_and_arguments_reach_the_model() -> None:
@@ -178,12 +181,12 @@ async def test_a_call_that_takes_too_long_is_ended() -> None:
 
 def test_nothing_is_made_before_the_first_call() -> None:
     assert client_for("anthropic:claude").name == "anthropic:claude"
-    assert client_for("openai:gpt-4o-mini").openai
+    assert client_for("openai:gpt-4o-mini").profile.provider == "openai"
 
 
 def test_a_model_given_as_an_object_keeps_its_name_and_sort() -> None:
     plain, openai = client_for(Loud()), client_for(BaseChatOpenAI())
-    assert (plain.name, plain.openai, openai.openai) == ("loud", False, True)
+    assert (plain.name, plain.profile.provider, openai.profile.provider) == ("loud", "other", "openai")
     model = Loud()
     assert client_for(model).make() is model
 
@@ -218,7 +221,7 @@ async def test_the_short_way_to_openai_sends_and_brings_back_the_same(monkeypatc
         plain = ChatOpenAI(
             model="test", base_url=server.base_url, api_key=SecretStr("none"), max_retries=0, use_responses_api=False
         )
-        theirs = ChatClient("openai:test", lambda: plain, openai=True)
+        theirs = client_for(plain)
         replies = [client.invoke(asked, options, {}) for client in (ours, theirs)]
         replies += [await client.ainvoke(asked, options, {}) for client in (ours, theirs)]
         await ours.aclose()
@@ -296,3 +299,18 @@ async def test_a_response_that_is_no_completion_is_a_failure_of_the_request(
         assert failure.passing is passing
         assert re.search(words, failure.message)
         assert "\n" not in failure.message
+
+
+def test_bounds_go_before_the_schema_where_a_provider_refuses_them() -> None:
+    client = client_for(ChatOpenAI(model="m", api_key=SecretStr("k")))
+    options = CallOptions(0.0, {"type": "array", "maxItems": 3, "items": {"type": "integer"}}, None, 5.0)
+
+    def sent() -> Any:
+        _, arguments = prepared(client.made(), client.profile, options, client.refused)
+        return arguments.get("extra_body", {}).get("response_format", {}).get("json_schema", {}).get("schema")
+
+    assert sent()["maxItems"] == 3
+    assert client.learn_from("Invalid schema for response_format 'reply': 'maxItems' is not permitted.")
+    assert sent() == {"type": "array", "items": {"type": "integer"}}
+    assert client.learn_from("response_format is not supported")
+    assert sent() is None

@@ -76,7 +76,7 @@ def ask(model: OfflineChatModel, role: str, shape: Shape, **inputs: str) -> Any:
 
 def raw(model: OfflineChatModel, kind: str, user: str, shape: Shape | None = None) -> Any:
     shape = shape or Shape(options=9, clues=9, evidence=9)
-    head = f"[thinkgraph role=new.thing kind={kind}]\n{KINDS[kind].instruction(shape)}"
+    head = KINDS[kind].instruction(shape)
     return KINDS[kind].parse(model.invoke([SystemMessage(head), HumanMessage(user)]).text, shape)
 
 
@@ -318,7 +318,7 @@ def test_usage_is_an_estimate(model) -> None:
 
 
 def test_explains_where_asked(model) -> None:
-    head = f"[thinkgraph role=a.b kind=pick]\n{KINDS['pick'].instruction(Shape(explain=True))}"
+    head = KINDS["pick"].instruction(Shape(explain=True))
     assert '"why"' in model.invoke([SystemMessage(head), HumanMessage("## Question\nx")]).text
 
 

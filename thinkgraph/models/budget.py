@@ -118,11 +118,14 @@ class Ledger:
         self._used = _used(calls or {})
         self._began = time.monotonic() - active_seconds((work or {}).values())
 
-    def reserve(self, *, characters: int, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0) -> Reservation:
+    def reserve(
+        self, *, characters: int, output: int = 0, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0
+    ) -> Reservation:
         """Take room for one call before it is made.
 
         Args:
             characters: length of the messages, from which input tokens are estimated.
+            output: tokens that the reply may take, hidden reasoning included.
             spare: calls that must remain possible after this one (a run's closing call).
             price_in: US dollars per input token.
             price_out: US dollars per output token.
@@ -133,8 +136,8 @@ class Ledger:
         Raises:
             BudgetSpentError: there is no room under one of the ceilings.
         """
-        tokens, room = estimate_tokens(characters), self._limits.max_output_tokens or 0
-        reserved = Reservation(tokens + room, tokens * price_in + room * price_out)
+        tokens = estimate_tokens(characters)
+        reserved = Reservation(tokens + output, tokens * price_in + output * price_out)
         wanted: dict[CeilingName, float] = {"calls": 1 + spare, "tokens": reserved.tokens, "cost": reserved.cost}
         with self._lock:
             spent = [
@@ -158,6 +161,11 @@ class Ledger:
         """Replace an estimate by what the call really used."""
         with self._lock:
             self._count(0, tokens - reserved.tokens, cost - reserved.cost)
+
+    def refund(self, reserved: Reservation) -> None:
+        """Give a whole reservation back: a server refused the request unread, and nobody pays for it."""
+        with self._lock:
+            self._count(-1, -reserved.tokens, -reserved.cost)
 
     def replay(self, *, attempts: int, tokens: int, cost: float) -> None:
         """Count a reply that came from the journal as it was counted when it was paid for."""

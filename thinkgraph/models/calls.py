@@ -1,26 +1,29 @@
-"""One model call from question to parsed reply: budget, journal, retries, one repair, deterministic fallback, usage."""
+"""One model call from question to parsed reply: budget, journal, window, retries, one repair, deterministic fallback, usage."""
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import json
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
 
 from langchain_core.messages import AIMessage, ToolCall
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
-from thinkgraph.models.client import CallOptions, ChatClient, ModelReply
-from thinkgraph.models.failures import MAX_WAIT, classify
+from thinkgraph.models.client import CallOptions, ChatClient, Finish, ModelReply
+from thinkgraph.models.failures import MAX_WAIT, Failure, classify
 from thinkgraph.models.journal import Journal, RawReply
 from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
 from thinkgraph.models.roles import Models
+from thinkgraph.models.window import FittedPrompt, Rank, TooLong, fit, shorten, too_long, weigh, weigh_all
+from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
-from thinkgraph.prompts.reading import BadReplyError
+from thinkgraph.prompts.reading import BadReplyError, is_whole, strip_thinking
 from thinkgraph.state.events import Called, Event
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
@@ -62,6 +65,9 @@ class ModelCall(Op[CallResult[T]]):
     """Overrides the stage's temperature."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools the model may call instead of replying; see `turn`."""
+    rank: Mapping[str, Rank] = field(default_factory=dict)
+    """For an input, numbers of its lines, the most useful first; without it they are useful in their order. What does not fit
+    the model's window is left out from the end."""
 
 
 @dataclass
@@ -84,6 +90,56 @@ class CallScope:
     """Where the run was called, for one within another graph: an agent may ask the same thing twice on its thread."""
 
 
+def prompt_profile(prompt: Prompt, models: Models, settings: RunSettings) -> Profile:
+    """For which size of model a prompt is rendered: as the settings say, else that of the model that answers it."""
+    if settings.prompt_profile != "auto":
+        return settings.prompt_profile
+    return models.of(prompt).size
+
+
+def rendered(
+    prompt: Prompt,
+    inputs: Mapping[str, str],
+    shape: Shape,
+    models: Models,
+    settings: RunSettings,
+    *,
+    shots: int | None = None,
+) -> list[Message]:
+    """The messages of a call as settings and model want them; see `Prompt.render`. `shots` overrides the setting."""
+    return prompt.render(
+        inputs,
+        shape,
+        shots=settings.shots if shots is None else shots,
+        profile=prompt_profile(prompt, models, settings),
+        memory=settings.own_knowledge,
+    )
+
+
+REASONS_FIRST = 8
+"""`reply_factor` of a model that was seen to reason, unasked, until its limit was reached."""
+_TOOL_TOKENS = 1000
+"""Output tokens at least where the model may call tools."""
+
+_Write: TypeAlias = Callable[[float | None], FittedPrompt]
+"""Writes the prompt of a call for a room; see `window.fit`."""
+
+
+@dataclass(frozen=True)
+class _Reply:
+    """A reply with what belongs to it."""
+
+    raw: RawReply
+    record: CallRecord
+    replayed: bool
+    shape: Shape
+    """What the prompt that was sent showed."""
+
+    @property
+    def finish(self) -> Finish:
+        return self.raw.get("finish", "stop")
+
+
 def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     """Make one call.
 
@@ -92,8 +148,19 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
         ModelError: the model cannot be reached or refuses.
     """
     prompt = scope.prompts.get(request.role)
-    messages = prompt.render(request.inputs, request.shape, shots=scope.settings.shots)
-    value = yield from _exchange(request, messages, scope, lambda raw: request.kind.parse(raw["text"], request.shape))
+    settings = scope.settings
+    request = replace(request, shape=prompt.shaped(request.shape, prompt_profile(prompt, scope.models, settings)))
+
+    def render(inputs: Mapping[str, str], shape: Shape, shots: int) -> list[Message]:
+        return rendered(prompt, inputs, shape, scope.models, settings, shots=shots)
+
+    @functools.cache
+    def write(room: float | None) -> FittedPrompt:
+        return fit(render, request.inputs, request.shape, shots=settings.shots, room=room, rank=request.rank)
+
+    value = yield from _exchange(
+        request, write, scope, lambda reply: request.kind.parse(reply.raw["text"], reply.shape)
+    )
     if value is None:
         return CallResult(_fallback(request), fell_back=True)
     return CallResult(value, fell_back=False)
@@ -110,13 +177,14 @@ def turn(request: ModelCall[Any], messages: Sequence[Message], scope: CallScope)
         ModelError: the model cannot be reached, refuses, or takes no tools.
     """
 
-    def read(raw: RawReply) -> AIMessage:
-        calls = raw.get("tool_calls", [])
+    def read(reply: _Reply) -> AIMessage:
+        calls = reply.raw.get("tool_calls", [])
+        text = reply.raw["text"]
         if not calls:
-            request.kind.parse(raw["text"], request.shape)
-        return AIMessage(content=raw["text"], tool_calls=[cast("ToolCall", dict(call)) for call in calls])
+            request.kind.parse(text, reply.shape)
+        return AIMessage(content=text, tool_calls=[cast("ToolCall", dict(call)) for call in calls])
 
-    message = yield from _exchange(request, messages, scope, read)
+    message = yield from _exchange(request, lambda room: shorten(messages, request.shape, room), scope, read)
     return message or AIMessage(content=json.dumps(_fallback(request)))
 
 
@@ -124,31 +192,60 @@ def _fallback(request: ModelCall[T]) -> T:
     return request.fallback() if callable(request.fallback) else request.fallback
 
 
-def _exchange(
-    request: ModelCall[Any], messages: Sequence[Message], scope: CallScope, read: Callable[[RawReply], R]
-) -> Flow[R | None]:
-    """What `read` makes of the reply, or of the one repair; None where the fallback must stand."""
-    raw, record, replayed = yield from _reply(request, scope, messages, repair=False)
-    for repaired in (False, True):
+def _exchange(request: ModelCall[Any], write: _Write, scope: CallScope, read: Callable[[_Reply], R]) -> Flow[R | None]:
+    """What `read` makes of the reply, or of the one that is asked for after it; None where the fallback must stand.
+
+    A reply that cannot be read is repaired. One that its limit cut off is asked for again with a larger limit instead.
+    """
+    reply = yield from _reply(request, scope, write)
+    for again in (False, True):
         try:
-            value = read(raw)
+            _check_end(reply)
+            value = read(reply)
         except BadReplyError as error:
             problem = str(error)
         else:
-            scope.emit(_called(record, replayed=replayed, problem=""))
+            scope.emit(_called(reply.record, replayed=reply.replayed, problem=""))
             return value
-        scope.emit(_called(record, replayed=replayed, problem=problem))
-        if repaired:
+        scope.emit(_called(reply.record, replayed=reply.replayed, problem=problem))
+        if again or reply.finish == "filtered":
             break
-        words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
-        again: list[Message] = [*messages, ("assistant", raw["text"][:4000] or "(empty)"), ("user", words)]
+        more: list[Message] = []
+        if reply.finish == "length":
+            if not _can_grow(request, scope, reply.raw):
+                break
+        else:
+            words = f"That reply cannot be used: {problem}. {request.kind.instruction(request.shape)}"
+            more = [("assistant", reply.raw["text"][:4000] or "(empty)"), ("user", words)]
         try:
-            raw, record, replayed = yield from _reply(request, scope, again, repair=True)
+            reply = yield from _reply(request, scope, write, more=more, repair=True, longer=not more)
         except BudgetSpentError:
-            break  # the first reply was paid for; without room for a repair the fallback stands
-    record["fallback"] = True
-    scope.emit(_called(record, replayed=False, problem=f"fallback taken: {problem}"))
+            break  # the first reply was paid for; without room for another the fallback stands
+    reply.record["fallback"] = True
+    scope.emit(_called(reply.record, replayed=False, problem=f"fallback taken: {problem}"))
     return None
+
+
+def _check_end(reply: _Reply) -> None:
+    """Raises BadReplyError where a reply did not end by itself: what is there of it must not pass for the whole."""
+    if reply.finish == "filtered":
+        raise BadReplyError("the provider's content filter withheld the reply")
+    if reply.finish == "length" and not is_whole(reply.raw["text"]):
+        raise BadReplyError(f"the reply was cut off at its limit ({reply.raw['output_tokens']} tokens)")
+
+
+def _can_grow(request: ModelCall[Any], scope: CallScope, raw: RawReply) -> bool:
+    """Whether a larger limit can be had for a reply that was cut off.
+
+    A model that reached its limit before its reply began reasons first: its replies need a larger one from now on.
+    """
+    prompt = scope.prompts.get(request.role)
+    client = scope.models.of(prompt)
+    limits = [_options(request, scope, prompt, longer=longer).max_output_tokens or 0 for longer in (False, True)]
+    before = _limit(client, limits[0])
+    if not strip_thinking(raw["text"]) and raw["output_tokens"]:
+        client.reply_factor = max(client.reply_factor, REASONS_FIRST)
+    return _limit(client, limits[1]) > before
 
 
 def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
@@ -161,46 +258,61 @@ def _called(record: CallRecord, *, replayed: bool, problem: str) -> Called:
         output_tokens=record["output_tokens"],
         replayed=replayed,
         problem=problem,
+        left_out=record.get("left_out", 0),
     )
 
 
-def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt) -> CallOptions:
+def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt, *, longer: bool) -> CallOptions:
+    """The options of a call for a model that does not reason first and whose window is large enough."""
     settings = scope.settings
     temperature = request.temperature
+    explore = prompt.stage == "explore"
     if temperature is None:
-        explore = prompt.stage == "explore"
         temperature = settings.temperature_explore if explore else settings.temperature_reason
-    left = scope.ledger.time_left()
+    limit = settings.max_output_tokens
+    if limit is None:
+        limit = max(request.kind.tokens(request.shape), _TOOL_TOKENS if request.tools else 0)
     return CallOptions(
         temperature=temperature,
         # With tools the form is asked for in words: a schema would forbid calling them.
         schema=None if request.tools else request.kind.schema(request.shape),
-        max_output_tokens=settings.max_output_tokens,
-        timeout=settings.call_timeout if left is None else max(0.1, min(settings.call_timeout, left)),
+        max_output_tokens=2 * limit if longer else limit,
+        timeout=settings.call_timeout,
+        total=scope.ledger.time_left(),
         tools=request.tools,
+        stage=prompt.stage,
+        effort=settings.reasoning_effort_explore if explore else settings.reasoning_effort_reason,
     )
 
 
 def _reply(
-    request: ModelCall[Any], scope: CallScope, messages: Sequence[Message], *, repair: bool
-) -> Flow[tuple[RawReply, CallRecord, bool]]:
-    """The reply from the journal or from the model, its record, and whether it came from the journal."""
+    request: ModelCall[Any],
+    scope: CallScope,
+    write: _Write,
+    *,
+    more: Sequence[Message] = (),
+    repair: bool = False,
+    longer: bool = False,
+) -> Flow[_Reply]:
+    """The reply from the journal or from the model: `more` follows the prompt, `longer` doubles the limit on the reply."""
     prompt = scope.prompts.get(request.role)
     client = scope.models.of(prompt)
-    options = _options(request, scope, prompt)
+    options = _options(request, scope, prompt, longer=longer)
     identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
     if scope.within:
         identity.append(scope.within)
     parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
     parameters += [dict(tool) for tool in options.tools]
-    said = json.dumps([identity, messages, parameters], ensure_ascii=False, sort_keys=True)
+    # The whole prompt, whatever fits the window: a resumed run does not know yet how much that is.
+    said = json.dumps([identity, [*write(None).messages, *more], parameters], ensure_ascii=False, sort_keys=True)
     key = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
-    price_in, price_out = scope.models.price(client) or (0.0, 0.0)
     journal = scope.journal
     found: RawReply | None = None
     if journal is not None:
         found = yield Blocking(lambda: journal.get(scope.thread, key))
-    raw = found or (yield from _request(request, scope, client, messages, options, (price_in, price_out)))
+    raw = found or (yield from _request(request, scope, client, (write, more), options))
+    # The model that answered, which may be one that the role's model falls back to.
+    price_in, price_out = scope.models.price(raw["model"]) or (0.0, 0.0)
     cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
     if found:
         tokens = raw["input_tokens"] + raw["output_tokens"]
@@ -220,60 +332,148 @@ def _reply(
         repair=repair,
         fallback=False,
     )
+    if left_out := raw.get("left_out", 0):
+        record["left_out"] = left_out
+    if (finish := raw.get("finish", "stop")) != "stop":
+        record["finish"] = finish
     scope.records[key] = record
-    return raw, record, found is not None
+    shown = raw.get("shown", {})
+    shape = replace(request.shape, **{**shown, "unseen": tuple(shown["unseen"])}) if shown else request.shape
+    return _Reply(raw, record, found is not None, shape)
+
+
+def _limit(client: ChatClient, limit: int) -> int:
+    """The limit on a reply's length as this model needs it; half of the window is the prompt's."""
+    limit *= client.reply_factor
+    return limit if client.window is None else max(1, min(limit, client.window // 2))
+
+
+def _learn_window(client: ChatClient, refusal: TooLong, weight: float) -> None:
+    """Learn from a refusal how large the window is and how many tokens the model makes of a text."""
+    if refusal.window is not None:
+        client.window = refusal.window
+    elif client.window is None:
+        client.window = max(1, (refusal.prompt or client.gauge.tokens(weight)) * 3 // 4)
+    if refusal.prompt is not None:
+        client.gauge.saw(weight, refusal.prompt, sure=True)
+
+
+def _does_not_fit(client: ChatClient, role: str) -> ModelError:
+    return ModelError(
+        f"model {client.name}: the prompt of {role} does not fit its window of {client.window} tokens even with a line for "
+        "each list: give the server a larger one (llama.cpp: -c, Ollama: num_ctx), or take another model"
+    )
 
 
 def _request(
     request: ModelCall[Any],
     scope: CallScope,
     client: ChatClient,
-    messages: Sequence[Message],
+    writing: tuple[_Write, Sequence[Message]],
     options: CallOptions,
-    prices: tuple[float, float],
 ) -> Flow[RawReply]:
-    """Ask the model, and again while the failure may pass."""
-    # Counted in bytes: scripts of three bytes a character have about a token for each.
-    characters = sum(len(text.encode("utf-8", "replace")) for _, text in messages)
+    """Ask the model: shorter where its window is too small, and again while the failure may pass."""
+    write, more = writing
+    # Providers count schema and tools too, and so does what follows the prompt.
+    beside = weigh(json.dumps([options.schema, [dict(tool) for tool in options.tools]])) + weigh_all(more)
     began = time.monotonic()
-    attempts = 0
-    failures = 0
+    attempts = failures = 0
+    most: float | None = None
+    refused: tuple[float, int] | None = None
     while True:
+        prices = scope.models.price(client) or (0.0, 0.0)
+        limit = _limit(client, options.max_output_tokens or 0)
+        room = None if client.window is None else client.gauge.room(client.window - limit) - beside
+        written = write(room if most is None or room is None else min(room, most))
+        messages, weight = [*written.messages, *more], written.weight
+        if refused == (weight, limit):
+            raise _does_not_fit(client, request.role)
         # A retried attempt takes room of its own: it may be billed, and it counts.
         reserved = scope.ledger.reserve(
-            characters=characters, spare=request.spare, price_in=prices[0], price_out=prices[1]
+            characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
         attempts += 1
-        sent = client.taken
+        sent = client.refused
         try:
-            reply: ModelReply = yield SendRequest(client, messages, options, request.role)
+            told = replace(options, max_output_tokens=limit)
+            reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:
             # Only failures of the request itself are handled; anything else is a bug and rises.
             failure = classify(error)
             if failure is None:
                 raise
+            if refusal := too_long(f"{error} {getattr(error, 'body', '')}"):
+                # No server bills a prompt that it did not take.
+                scope.ledger.refund(reserved)
+                attempts -= 1
+                _learn_window(client, refusal, weight + beside)
+                # Where the numbers are not known, or did not help, each prompt is shorter than the last.
+                most = 0.85 * weight if refused or None in {refusal.window, refusal.prompt} else None
+                refused = weight, limit
+                continue
             scope.ledger.settle(reserved, tokens=0, cost=0.0)
             if failure.refused and client.learn_from(failure.message, sent):
                 continue
             failures += 1
-            if not failure.passing or failures > scope.settings.call_retries:
-                tries = f" after {attempts} attempts" if attempts > 1 else ""
-                raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
-            wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
-            left = scope.ledger.time_left()
-            # Never past the ceiling on time: the next reservation says that it is reached.
-            yield Sleep(wait if left is None else min(wait, left))
+            if client.fallback is not None and (not failure.passing or failures > scope.settings.call_retries):
+                client, failures, most, refused = client.fallback, 0, None, None
+                continue
+            yield Sleep(_pause(failure, client, scope, failures=failures, attempts=attempts, error=error))
     cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
     scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
+    client.gauge.saw(weight + beside, reply.input_tokens)
+    return _raw(reply, written, client.name, attempts=attempts, seconds=round(time.monotonic() - began, 4))
+
+
+def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions, role: str) -> Flow[ModelReply]:
+    """The reply of the model, or that of its recording."""
+    recording, began = client.recording, time.monotonic()
+    if recording is not None and (kept := recording.take(messages, options)) is not None:
+        return kept
+    if recording is not None and recording.replays:
+        raise recording.missing(role)
+    reply: ModelReply = yield SendRequest(client, messages, options, role)
+    if recording is not None:
+        recording.add(messages, options, reply, role=role, seconds=time.monotonic() - began)
+    return reply
+
+
+def _pause(
+    failure: Failure, client: ChatClient, scope: CallScope, *, failures: int, attempts: int, error: Exception
+) -> float:
+    """Seconds to wait after a failure that may pass. Raises ModelError where it may not, or did not often enough."""
+    if not failure.passing or failures > scope.settings.call_retries:
+        tries = f" after {attempts} attempts" if attempts > 1 else ""
+        raise ModelError(f"model {client.name} failed{tries}: {failure.message}") from error
+    wait = failure.retry_after if failure.retry_after is not None else min(0.5 * 2 ** (failures - 1), MAX_WAIT)
+    left = scope.ledger.time_left()
+    # Never past the ceiling on time: the next reservation says that it is reached.
+    return wait if left is None else min(wait, left)
+
+
+def _bytes(messages: Sequence[Message]) -> int:
+    """Length in bytes: scripts of three bytes a character have about a token for each."""
+    return sum(len(text.encode("utf-8", "replace")) for _, text in messages)
+
+
+def _raw(reply: ModelReply, written: FittedPrompt, model: str, *, attempts: int, seconds: float) -> RawReply:
+    """A reply as the journal keeps it."""
     raw = RawReply(
         text=reply.text,
-        model=client.name,
+        model=model,
         input_tokens=reply.input_tokens,
         output_tokens=reply.output_tokens,
         attempts=attempts,
-        seconds=round(time.monotonic() - began, 4),
+        seconds=seconds,
     )
     if reply.tool_calls:
         raw["tool_calls"] = [dict(call) for call in reply.tool_calls]
+    if reply.finish != "stop":
+        raw["finish"] = reply.finish
+    if written.left_out:
+        shape = written.shape
+        raw["left_out"] = written.left_out
+        raw["shown"] = {name: getattr(shape, name) for name in ("options", "evidence", "clues", "questions")}
+        raw["shown"]["unseen"] = list(shape.unseen)
     return raw

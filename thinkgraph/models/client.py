@@ -4,191 +4,147 @@ from __future__ import annotations
 
 import asyncio
 import functools
-import json
-import os
-import re
 import threading
 import weakref
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any, Final, cast
 
-from langchain_core.callbacks import AsyncCallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
-from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
-from langchain_core.outputs import ChatResult
+from langchain_core.messages import BaseMessage
 from langchain_core.rate_limiters import BaseRateLimiter, InMemoryRateLimiter
-from langchain_core.runnables import Runnable, RunnableConfig
+from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
+from langchain_core.runnables.config import merge_configs
 
 from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.models.failures import classify
+from thinkgraph.models.profiles import ChatProfile, named_profile, profile_of
+from thinkgraph.models.recorded import Recording
+from thinkgraph.models.window import Gauge
+from thinkgraph.models.wire.arguments import prepared
+from thinkgraph.models.wire.forms import (
+    PACKED,
+    CallOptions,
+    Finish,
+    ModelReply,
+    pack,
+    read_message,
+    reply_of,
+    to_messages,
+)
+from thinkgraph.models.wire.lean_openai import make_openai
+from thinkgraph.models.wire.watch import HeldLimiter, OversizedReplyError, Watch
+from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.library import Message
 
-if TYPE_CHECKING:
-    from langchain_openai import ChatOpenAI
+__all__ = [
+    "PACKED",
+    "CallOptions",
+    "ChatClient",
+    "Finish",
+    "ModelReply",
+    "client_for",
+    "pack",
+    "rate_limiter",
+    "to_messages",
+]
 
-CHARACTERS_PER_TOKEN = 4
-"""Used only where a provider reports no usage."""
+ChatModel = BaseChatModel | RunnableWithFallbacks[Any, Any]
+"""A LangChain chat model, or one with others to fall back to (`with_fallbacks`)."""
 
-_WEB_ADDRESS = re.compile(r"https?://[^/\s]+")
-
-_MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
-    "system": SystemMessage,
-    "user": HumanMessage,
-    "assistant": AIMessage,
+_REFUSALS: Final[Mapping[str, tuple[str, ...]]] = {
+    "effort": ("reasoning_effort", "reasoning.effort", "effort", "thinking_level"),
+    "temperature": ("temperature",),
+    "usage": ("stream_options", "include_usage"),
+    # llama.cpp's grammar counts repetitions.
+    "bounds": (
+        *(f"{end}{of}" for end in ("max", "min") for of in ("items", "length", "imum'")),
+        "number of repetitions",
+    ),
+    "schema": ("response_format", "response format", "json", "structured", "schema", "output_config"),
+    # LangChain sends it by its new name, of which not every server has heard.
+    "limit": ("max_tokens", "max_completion_tokens"),
+    "max_tokens": ("max_tokens", "max_completion_tokens"),
 }
-
-
-@dataclass(frozen=True)
-class ModelReply:
-    """What came back from one request."""
-
-    text: str
-    input_tokens: int
-    output_tokens: int
-    tool_calls: tuple[Mapping[str, Any], ...] = ()
-    """Tools the model wants called (`name`, `args`, `id`), where it was given any."""
-
-
-@dataclass(frozen=True)
-class CallOptions:
-    """How one request is made."""
-
-    temperature: float | None
-    schema: Mapping[str, Any] | None
-    """JSON schema of the reply, None for plain text."""
-    max_output_tokens: int | None
-    timeout: float
-    """Seconds."""
-    tools: tuple[Mapping[str, Any], ...] = ()
-    """Tools the model may call, in OpenAI's form."""
-
-
-PACKED: Literal["message"] = "message"
-"""Role of a message that is given as JSON (`pack`), because it has more than a text."""
-
-
-def pack(message: BaseMessage) -> Message:
-    """Any LangChain message as one of our pairs, without the ids that differ from run to run."""
-    kept = {"type": message.type, "content": str(message.text)}
-    for name in ("tool_calls", "tool_call_id", "name", "status"):
-        if value := getattr(message, name, None):
-            kept[name] = value
-    return PACKED, json.dumps(kept, ensure_ascii=False, sort_keys=True)
-
-
-def _unpacked(text: str) -> BaseMessage:
-    kept = json.loads(text)
-    return messages_from_dict([{"type": kept["type"], "data": kept}])[0]
-
-
-def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
-    """Our (role, text) pairs as LangChain messages."""
-    return [_unpacked(text) if role == PACKED else _MESSAGE_TYPES[role](content=text) for role, text in messages]
-
-
-def _read(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
-    # Half a character (a reply cut off) can be neither sent back nor stored.
-    text = str(message.text).encode("utf-8", "replace").decode("utf-8")
-    usage = getattr(message, "usage_metadata", None)
-    calls = tuple(
-        {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
-    )
-    asked, said = (_tokens((usage or {}).get(name)) for name in ("input_tokens", "output_tokens"))
-    # Nothing asked has no tokens, and a ceiling must not wait for a server that does not count.
-    asked = asked or -(-sum(len(part) for _, part in sent) // CHARACTERS_PER_TOKEN)
-    if said is None or not (said or calls):
-        said = -(-len(text) // CHARACTERS_PER_TOKEN)
-    return ModelReply(text, asked, said, calls)
-
-
-def _tokens(value: object) -> int | None:
-    """A count of tokens as a server reports it; None for what is none (missing, in words, below zero)."""
-    try:
-        count = int(value)  # type: ignore[call-overload]
-    except (TypeError, ValueError, OverflowError):
-        return None
-    return count if count >= 0 else None
-
-
-def _with_tools(model: BaseChatModel, options: CallOptions, name: str) -> Runnable[Any, BaseMessage]:
-    if not options.tools:
-        return model
-    try:
-        return model.bind_tools([dict(tool) for tool in options.tools])
-    except NotImplementedError:
-        raise ModelError(f"model {name} takes no tools: this method needs one that does") from None
+"""What a request can go without, and the words by which a refusal names it."""
+_MAKING: Final[Mapping[str, Mapping[str, Any]]] = {"mistralai": {"timeout": 3600}}
+"""Arguments of a provider's class whose default would end a request before our own limits do."""
 
 
 @dataclass
 class ChatClient:
-    """A model with what we have learnt about it: whether it takes a temperature, a schema, a limit on its output.
+    """A model with what is known of it and what its server has refused.
 
     Args of the constructor:
         name: how it is named in usage, manifest and answer.
         make: makes the LangChain model; called once per event loop, because HTTP clients cannot change loops.
-        openai: whether OpenAI's request fields (`response_format`) are understood.
+        profile: what is known of it; completed when the model is made.
+        given: what the user says of it, which wins over all else.
     """
 
     name: str
     make: Callable[[], BaseChatModel]
-    openai: bool = False
-    takes_temperature: bool = True
-    takes_schema: bool = True
-    takes_limit: bool = True
+    profile: ChatProfile = field(default_factory=ChatProfile)
+    given: Mapping[str, Any] = field(default_factory=dict)
+    refused: frozenset[str] = frozenset()
+    """What its server does not take, as far as it is known: see `prepared`."""
+    reply_factor: int = 1
+    """How many times as long as its text a reply may get: models that reason first need several."""
+    gauge: Gauge = field(default_factory=Gauge, repr=False)
     limiter: BaseRateLimiter | None = None
     """Asked before every request."""
     own: bool = False
     """Whether the models are made here, and their connections therefore closed here."""
+    fallback: ChatClient | None = None
+    """Asked where this one fails for good."""
+    recording: Recording | None = None
+    """Where its replies are kept, or come from."""
+    _window: int | None = field(default=None, repr=False)
     _sync: BaseChatModel | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
         default_factory=weakref.WeakKeyDictionary, repr=False
     )
 
-    def arguments(self, options: CallOptions) -> dict[str, Any]:
-        """Keyword arguments of the request, as far as this model takes them."""
-        arguments: dict[str, Any] = {}
-        if options.temperature is not None and self.takes_temperature:
-            arguments["temperature"] = options.temperature
-        if not self.openai:
-            return arguments
-        arguments["timeout"] = options.timeout
-        if options.schema is not None and self.takes_schema:
-            form = {"name": "reply", "strict": True, "schema": options.schema}
-            # In extra_body the provider sees it and LangChain's slower parsing path does not.
-            arguments["extra_body"] = {"response_format": {"type": "json_schema", "json_schema": form}}
-        if options.max_output_tokens is not None and self.takes_limit:
-            arguments["max_tokens"] = options.max_output_tokens
-        return arguments
+    def __post_init__(self) -> None:
+        self.profile = replace(self.profile, **self.given)
+
+    def chain(self) -> Iterator[ChatClient]:
+        """This client and those it falls back to, in turn."""
+        client: ChatClient | None = self
+        while client is not None:
+            yield client
+            client = client.fallback
 
     @property
-    def taken(self) -> tuple[bool, bool, bool]:
-        """What is known to be taken: temperature, schema, limit on the output."""
-        return self.takes_temperature, self.takes_schema, self.takes_limit
+    def window(self) -> int | None:
+        """Tokens that prompt and reply may have together: as a refusal said, else as its profile knows."""
+        return self._window or self.profile.window
 
-    def learn_from(self, problem: str, sent: tuple[bool, bool, bool] | None = None) -> bool:
+    @window.setter
+    def window(self, tokens: int) -> None:
+        self._window = tokens
+
+    @property
+    def size(self) -> Profile:
+        """The size of model that prompts are rendered for."""
+        return self.profile.size
+
+    def learn_from(self, problem: str, sent: frozenset[str] | None = None) -> bool:
         """After a refused request: drop the parameter the refusal names. True if trying again makes sense.
 
         Args:
             problem: the refusal.
-            sent: `taken` as it was when the request was made: where another request has learnt something since, this
+            sent: `refused` as it was when the request was made: where another request has learnt something since, this
                 one tries again with what is known now.
         """
-        if sent is not None and sent != self.taken:
+        if sent is not None and sent != self.refused:
             return True
         text = problem.casefold()
-        if self.takes_temperature and "temperature" in text:
-            self.takes_temperature = False
-            return True
-        if self.takes_schema and any(
-            word in text for word in ("response_format", "response format", "json", "structured", "schema")
-        ):
-            self.takes_schema = False
-            return True
-        # LangChain sends it by its new name, of which not every server has heard.
-        if self.takes_limit and ("max_tokens" in text or "max_completion_tokens" in text):
-            self.takes_limit = False
-            return True
+        for what, words in _REFUSALS.items():
+            if what not in self.refused and any(word in text for word in words):
+                self.refused |= {what}
+                return True
         return False
 
     def made(self) -> BaseChatModel:
@@ -199,18 +155,46 @@ class ChatClient:
         """
         with self._lock:
             # One for all threads: a model with weights would be loaded once for each.
-            self._sync = self._sync or self.make()
+            self._sync = self._sync or self._new()
             return self._sync
+
+    def _new(self) -> BaseChatModel:
+        model = self.make()
+        self.profile = replace(profile_of(model, self.name), **self.given)
+        return model
 
     def invoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> ModelReply:
         """Send one request and wait for it."""
         if self.limiter is not None:
             self.limiter.acquire()
-        bound = _with_tools(self.made(), options, self.name)
-        return _read(bound.invoke(to_messages(messages), config, **self.arguments(options)), messages)
+        model, asked, watch = self.made(), to_messages(messages), Watch(options)
+        bound, arguments = self._bound(model, options, watch)
+        call = functools.partial(bound.invoke, asked, _watched(config, model, watch), **arguments)
+        try:
+            return read_message(call() if _local(model) else watch.run(call), messages)
+        except Exception as error:
+            reply = _ended(error, watch, messages)
+            if reply is None:
+                raise
+            return reply
 
     async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> ModelReply:
         """Send one request without blocking the loop."""
+        model = await self._of_this_loop()
+        if self.limiter is not None:
+            await self.limiter.aacquire()
+        asked, watch = to_messages(messages), Watch(options)
+        bound, arguments = self._bound(model, options, watch)
+        try:
+            call = bound.ainvoke(asked, _watched(config, model, watch), **arguments)
+            return read_message(await watch.arun(call), messages)
+        except Exception as error:
+            reply = _ended(error, watch, messages)
+            if reply is None:
+                raise
+            return reply
+
+    async def _of_this_loop(self) -> BaseChatModel:
         loop = asyncio.get_running_loop()
         model = self._by_loop.get(loop)
         if model is None:
@@ -218,13 +202,22 @@ class ChatClient:
                 # A model's connections may hold on to their loop, which then never goes by itself.
                 self._by_loop.pop(gone, None)
             # Making a client reads certificates from disk, which must not block the loop.
-            model = self._by_loop.setdefault(loop, await asyncio.to_thread(self.make))
-        if self.limiter is not None:
-            await self.limiter.aacquire()
-        bound = _with_tools(model, options, self.name)
-        call = bound.ainvoke(to_messages(messages), config, **self.arguments(options))
-        async with asyncio.timeout(options.timeout):
-            return _read(await call, messages)
+            model = self._by_loop.setdefault(loop, await asyncio.to_thread(self._new))
+        return model
+
+    def _bound(
+        self, model: BaseChatModel, options: CallOptions, watch: Watch
+    ) -> tuple[Runnable[Any, BaseMessage], dict[str, Any]]:
+        """The model with its tools, and the arguments of the request."""
+        model, arguments = prepared(model, self.profile, options, self.refused)
+        if model.rate_limiter is not None:
+            model = model.model_copy(update={"rate_limiter": HeldLimiter(model.rate_limiter, watch)})
+        if not options.tools:
+            return model, arguments
+        try:
+            return model.bind_tools([dict(tool) for tool in options.tools]), arguments
+        except NotImplementedError:
+            raise ModelError(f"model {self.name} takes no tools: this method needs one that does") from None
 
     async def aclose(self) -> None:
         """Close this event loop's connections, where the model was made here; the next request opens new ones."""
@@ -234,112 +227,67 @@ class ChatClient:
             await client.aclose()
 
 
-def client_for(model: str | BaseChatModel) -> ChatClient:
+def _local(model: BaseChatModel) -> bool:
+    """Whether a model has no asynchronous code of its own: it speaks to no network, and cannot be late."""
+    kind = type(model)
+    return kind._agenerate is BaseChatModel._agenerate and kind._astream is BaseChatModel._astream  # noqa: SLF001
+
+
+def _watched(config: RunnableConfig, model: BaseChatModel, watch: Watch) -> RunnableConfig:
+    return config if _local(model) else merge_configs(config, {"callbacks": [watch]})
+
+
+def _ended(error: Exception, watch: Watch, sent: Sequence[Message]) -> ModelReply | None:
+    """The reply that a failure stands for: one cut off where it was too long, or an empty one that was filtered."""
+    if isinstance(error, OversizedReplyError):
+        return reply_of(watch.text, sent, "length")
+    failure = classify(error)
+    return reply_of("", sent, "filtered") if failure is not None and failure.filtered else None
+
+
+def client_for(model: str | ChatModel, profiles: Mapping[str, Mapping[str, Any]] | None = None) -> ChatClient:
     """A client for a model named "provider:name" or given as an object.
+
+    Args:
+        model: the name, a LangChain chat model, or one with others to fall back to, of which each gets a client of its own.
+        profiles: what the user says of models, by name; see `check_profiles`.
 
     Raises:
         UsageError: neither, or a name of another form.
-        ModelError: the provider's package or key is missing, or the name cannot be understood.
     """
+    if isinstance(model, RunnableWithFallbacks):
+        first, *others = (client_for(cast("BaseChatModel", one), profiles) for one in model.runnables)
+        for other in others:
+            list(first.chain())[-1].fallback = other
+        return first
     if isinstance(model, BaseChatModel):
         kind = type(model).__name__
-        name = (
+        name = str(
             getattr(model, "model_name", None) or getattr(model, "model", None) or getattr(model, "name", None) or kind
         )
-        openai = any(base.__name__ == "BaseChatOpenAI" for base in type(model).__mro__)
-        return ChatClient(str(name), lambda: model, openai=openai)
+        return ChatClient(name, lambda: model, profile_of(model, name), (profiles or {}).get(name, {}))
     if not isinstance(model, str):
         raise UsageError(f"a model is named provider:name, or is a LangChain chat model, not {model!r:.80}")
     provider, _, name = model.partition(":")
     if not name:
         raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")
-    if provider == "openai":
-        return ChatClient(model, lambda: _openai(name), openai=True, own=True)
-
-    def make() -> BaseChatModel:
-        from langchain.chat_models import init_chat_model
-
-        try:
-            made = init_chat_model(model)
-        except ImportError as error:
-            raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
-        except ValueError as error:
-            raise ModelError(f"model '{model}' cannot be set up: {str(error).splitlines()[0]}") from None
-        if hasattr(made, "max_retries"):
-            made.max_retries = 0
-        return made
-
-    return ChatClient(model, make)
+    make = functools.partial(make_openai, name) if provider == "openai" else functools.partial(_make, model, provider)
+    known = named_profile(model), (profiles or {}).get(model, {})
+    return ChatClient(model, make, *known, own=provider == "openai")
 
 
-@functools.cache
-def _chat_openai() -> type[ChatOpenAI]:
-    from langchain_openai import ChatOpenAI
+def _make(model: str, provider: str) -> BaseChatModel:
+    from langchain.chat_models import init_chat_model
 
-    class Lean(ChatOpenAI):
-        """ChatOpenAI without two costs of a call; the request and the result are the same.
-
-        The SDK walks through every message by its type annotations, to rename fields that no chat message has: 40 % of a
-        call's processor time. What is in `extra_body` it sends as it is. And LangChain hands every reply to a thread to be
-        put into its own form, which waits for the interpreter's lock longer than it works.
-        """
-
-        def _get_request_payload(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-            payload = super()._get_request_payload(*args, **kwargs)
-            body = {**(payload.get("extra_body") or {}), "messages": payload["messages"]}
-            return {**payload, "messages": [], "extra_body": body}
-
-        async def _agenerate(
-            self,
-            messages: list[BaseMessage],
-            stop: list[str] | None = None,
-            run_manager: AsyncCallbackManagerForLLMRun | None = None,
-            **kwargs: Any,
-        ) -> ChatResult:
-            del run_manager
-            payload = self._get_request_payload(messages, stop=stop, **kwargs)
-            return self._create_chat_result(await self.async_client.create(**payload))
-
-        def _create_chat_result(self, *args: Any, **kwargs: Any) -> ChatResult:
-            result = super()._create_chat_result(*args, **kwargs)
-            if not result.generations:
-                raise ValueError("it holds no choices")
-            return result
-
-    # Usage and traces name a model by its class.
-    Lean.__name__ = Lean.__qualname__ = "ChatOpenAI"
-    return Lean
-
-
-def _openai(name: str) -> BaseChatModel:
-    if not os.environ.get("OPENAI_API_KEY") and not os.environ.get("OPENAI_BASE_URL"):
-        raise ModelError("model 'openai:…' needs OPENAI_API_KEY (or OPENAI_BASE_URL of a server that takes none)")
-    key, base = (os.environ.get("OPENAI_API_KEY") or "none").strip(), os.environ.get("OPENAI_BASE_URL") or ""
-    if not key.isascii() or not key.isprintable() or " " in key:
-        raise ModelError("OPENAI_API_KEY holds a space, a line break or a letter that no key has: set it again")
-    if base and not _WEB_ADDRESS.match(base):
-        raise ModelError("OPENAI_BASE_URL must be an address like http://127.0.0.1:8000/v1")
-    from openai import DefaultAsyncHttpxClient, DefaultHttpxClient
-    from pydantic import SecretStr
-
-    # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
     try:
-        client, async_client = DefaultHttpxClient(), DefaultAsyncHttpxClient()
-    except (ValueError, ImportError, OSError) as error:
-        # A proxy or a certificate file that the environment names.
-        raise ModelError(f"model 'openai:{name}' cannot be set up: {error}") from None
-    model = _chat_openai()(
-        model=name,
-        api_key=SecretStr(key),
-        max_retries=0,
-        use_responses_api=False,
-        stream_usage=True,
-        http_client=client,
-        http_async_client=async_client,
-    )
-    # Nobody closes a chat model: its connections end with it.
-    weakref.finalize(model, client.close)
-    return model
+        made: BaseChatModel = init_chat_model(model, **_MAKING.get(provider, {}))
+    except ImportError as error:
+        raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
+    except ValueError as error:
+        raise ModelError(f"model '{model}' cannot be set up: {str(error).splitlines()[0]}") from None
+    if hasattr(made, "max_retries"):
+        made.max_retries = 0
+    return made
 
 
 def rate_limiter(requests_per_second: float | None) -> BaseRateLimiter | None:

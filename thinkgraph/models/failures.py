@@ -6,14 +6,20 @@ import email.utils
 import re
 import time
 import traceback
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
 _PASSING_NAMES = ("timeout", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
+_PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable")
+"""Failures that a server tells in the middle of a stream, whose status is 200."""
+_FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
+"""How providers name a prompt that their filters refuse."""
 _PROVIDERS = frozenset(
     ("openai", "httpx", "httpx2", "httpcore", "anthropic", "google", "ollama", "mistralai", "groq", "cohere", "json")
+) | frozenset(
+    ("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_ollama", "langchain_mistralai")
 )
 """Packages whose exceptions come from the request."""
 _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
@@ -34,13 +40,16 @@ class Failure:
     """Whether the server understood the request and refused its form (400, 422): a parameter may be at fault."""
     retry_after: float | None = None
     """Seconds the server asked to wait."""
+    filtered: bool = False
+    """Whether the provider's filter refused the content."""
 
 
 def _status(error: BaseException) -> int | None:
     for holder in (error, getattr(error, "response", None)):
-        for name in ("status_code", "status", "http_status"):
+        for name in ("status_code", "status", "http_status", "code"):
             value = getattr(holder, name, None)
-            if isinstance(value, int):
+            # A stream that fails in the middle began with 200, or has no status (-1).
+            if isinstance(value, int) and 300 <= value < 600:  # noqa: PLR2004 - statuses of failures
                 return value
     return None
 
@@ -107,7 +116,9 @@ def classify(error: Exception) -> Failure | None:
     status = _status(error)
     if status is not None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
-        return Failure(message, status in _PASSING_STATUS, status in {400, 422}, _header_wait(error))
+        refused = status in {400, 422}
+        filtered = refused and _named(_FILTERS, error, text)
+        return Failure(message, status in _PASSING_STATUS, refused and not filtered, _header_wait(error), filtered)
     # httpx and the SDKs wrap timeouts and dropped connections in classes of their own.
     names = " ".join(base.__name__.casefold() for base in type(error).__mro__)
     if isinstance(error, OSError | TimeoutError) or any(name in names for name in _PASSING_NAMES):
@@ -118,4 +129,12 @@ def classify(error: Exception) -> Failure | None:
     if _of_response(error):
         return _unreadable(error, text)
     module = type(error).__module__.partition(".")[0]
-    return Failure(f"{type(error).__name__}: {text}", passing=False) if module in _PROVIDERS else None
+    if module not in _PROVIDERS:
+        return None
+    return Failure(f"{type(error).__name__}: {text}", passing=_named(_PASSING_WORDS, error, text))
+
+
+def _named(words: Iterable[str], error: Exception, text: str) -> bool:
+    """Whether a failure's text, type or code holds one of the words."""
+    told = " ".join((text, str(getattr(error, "code", "")), str(getattr(error, "type", "")))).casefold()
+    return any(word in told for word in words)

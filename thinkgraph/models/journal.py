@@ -20,6 +20,7 @@ from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import RunError
+from thinkgraph.models.client import Finish
 
 
 class RawReply(TypedDict):
@@ -33,6 +34,12 @@ class RawReply(TypedDict):
     seconds: float
     tool_calls: NotRequired[list[dict[str, Any]]]
     """Tools the model wanted called."""
+    finish: NotRequired[Finish]
+    """Absent: "stop"."""
+    left_out: NotRequired[int]
+    """Numbered lines that the prompt lacked, to fit the model's window."""
+    shown: NotRequired[dict[str, Any]]
+    """Where it lacked some: the fields of the call's shape that it changed."""
 
 
 @runtime_checkable

@@ -4,16 +4,20 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.rate_limiters import BaseRateLimiter
 
 from thinkgraph.errors import UsageError
-from thinkgraph.models.client import ChatClient, client_for
+from thinkgraph.models.client import ChatClient, ChatModel, client_for
 from thinkgraph.models.prices import Prices, builtin_prices, check_prices, price_of
+from thinkgraph.models.profiles import check_profiles, named_profile
+from thinkgraph.models.recorded import REPLAY, Recording
 from thinkgraph.prompts.library import Prompt, builtin_roles
 
-ModelSpec = str | BaseChatModel | Mapping[str, str | BaseChatModel]
+ModelSpec = str | ChatModel | Mapping[str, str | ChatModel]
 """One model for all roles, or models by role ("tog2.reason"), method ("tog2"), stage ("explore", "reason") and "default"."""
 
 OFFLINE = "offline"
@@ -28,7 +32,9 @@ class Models:
         *,
         offline: Callable[[], BaseChatModel],
         prices: Prices | None = None,
+        profiles: Mapping[str, Mapping[str, Any]] | None = None,
         rate_limiter: BaseRateLimiter | None = None,
+        recording: Recording | None = None,
     ) -> None:
         """Check the specification without loading anything.
 
@@ -36,12 +42,15 @@ class Models:
             spec: see ModelSpec; "offline" names the model without weights that ships with the package.
             offline: makes that model (it needs the knowledge's encoder, which this layer does not know).
             prices: additions to the built-in price table.
+            profiles: what you know of models, by name; see `thinkgraph.models.profiles.ChatProfile`.
             rate_limiter: asked before every request to any of the models.
+            recording: keeps the replies of the one model.
 
         Raises:
-            UsageError: a mapping without "default" or with an unknown role, a name of a wrong form, or a malformed price.
+            UsageError: a mapping without "default" or with an unknown role, a name of a wrong form, or a malformed price
+                or profile.
         """
-        table: dict[str, str | BaseChatModel] = (
+        table: dict[str, str | ChatModel] = (
             {str(key): value for key, value in spec.items()} if isinstance(spec, Mapping) else {"default": spec}
         )
         if "default" not in table:
@@ -53,20 +62,34 @@ class Models:
         self._offline = offline
         self._limiter = rate_limiter
         self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
+        self._profiles = check_profiles(profiles or {}, "profiles")
+        self._recording = recording
         self._lock = threading.Lock()
         self._clients: dict[int | str, ChatClient] = {}
         self._table = table
         for model in table.values():
             self._client(model)
 
-    def _client(self, model: str | BaseChatModel) -> ChatClient:
+    def _client(self, model: str | ChatModel) -> ChatClient:
         key: int | str = model if isinstance(model, str) else id(model)
         with self._lock:
             client = self._clients.get(key)
             if client is None:
-                client = ChatClient(OFFLINE, self._offline) if model == OFFLINE else client_for(model)
-                client.limiter = self._limiter
+                client = self._made(model)
+                for one in client.chain():
+                    one.limiter = self._limiter
                 self._clients[key] = client
+        return client
+
+    def _made(self, model: str | ChatModel) -> ChatClient:
+        if model == OFFLINE:
+            return ChatClient(OFFLINE, self._offline)
+        if isinstance(model, str) and model.startswith(f"{REPLAY}:"):
+            kept = Recording(Path(model.partition(":")[2]))
+            profile, given = named_profile(kept.model), self._profiles.get(kept.model, {})
+            return ChatClient(kept.model, kept.no_model, profile, given, recording=kept)
+        client = client_for(model, self._profiles)
+        client.recording = self._recording
         return client
 
     def of(self, prompt: Prompt) -> ChatClient:
@@ -82,23 +105,27 @@ class Models:
         Raises:
             ModelError: the provider's package or key is missing, or the name cannot be understood.
         """
-        for client in list(self._clients.values()):
-            client.made()
+        for client in self._all():
+            if client.recording is None or not client.recording.replays:
+                client.made()
 
     async def aclose(self) -> None:
         """Close the connections that requests of this event loop opened. Without it they end with the process."""
-        for client in list(self._clients.values()):
+        for client in self._all():
             await client.aclose()
+
+    def _all(self) -> list[ChatClient]:
+        return [one for client in list(self._clients.values()) for one in client.chain()]
 
     @property
     def default(self) -> str:
         """Name of the default model."""
         return self._client(self._table["default"]).name
 
-    def price(self, client: ChatClient) -> tuple[float, float] | None:
-        """US dollars per input and output token, None where unknown."""
-        return price_of(client.name, self._prices)
+    def price(self, model: ChatClient | str) -> tuple[float, float] | None:
+        """US dollars per input and output token of a client or a model's name, None where unknown."""
+        return price_of(model if isinstance(model, str) else model.name, self._prices)
 
     def unpriced(self) -> list[str]:
         """Names of the models without a price: a ceiling on money cannot be kept with them."""
-        return sorted({c.name for c in self._clients.values() if self.price(c) is None})
+        return sorted({client.name for client in self._all() if self.price(client) is None})

@@ -13,7 +13,7 @@ import functools
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
@@ -25,14 +25,16 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import SettingsError
 from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
-from thinkgraph.models.calls import CallScope, ModelCall, call_model, turn
+from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model, prompt_profile, turn
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, Flow, Gather, NodeFunction, Op, SendRequest, Sleep, Update
+from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import settings_of
 from thinkgraph.runtime.requests import Converse, Emit, Fetch, Interrupt, LeaveOut
+from thinkgraph.runtime.shortlist import renumbered, shortlist
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
@@ -111,7 +113,7 @@ class Driver:
             case Blocking() | Fetch():
                 return self._blocking(op)
             case ModelCall():
-                return self.drive(self._with_room(functools.partial(call_model, op, self._in_node)))
+                return self.drive(self._called(op))
             case SendRequest():
                 return op.client.invoke(op.messages, op.options, self._call_config(op.role))
             case Sleep():
@@ -134,7 +136,7 @@ class Driver:
                 work = functools.partial(context.run, self._blocking, op)
                 return await asyncio.get_running_loop().run_in_executor(_pool(), work)
             case ModelCall():
-                return await self.adrive(self._with_room(functools.partial(call_model, op, self._in_node)))
+                return await self.adrive(self._called(op))
             case SendRequest():
                 return await op.client.ainvoke(op.messages, op.options, self._call_config(op.role))
             case Sleep():
@@ -171,6 +173,16 @@ class Driver:
                 return None
             case _:
                 raise TypeError(f"a flow yields operations, not {type(op).__name__}")
+
+    def _called(self, call: ModelCall[T]) -> Flow[CallResult[T]]:
+        """Make a call with as many options as its prompt shows; what the reply copied from the prompt's examples is left out."""
+        scope = self._in_node
+        prompt = scope.prompts.get(call.role)
+        most = prompt.most_options(prompt_profile(prompt, scope.models, scope.settings))
+        shown, numbers = yield from shortlist(call, most)
+        result = yield from self._with_room(functools.partial(call_model, shown, scope))
+        result = replace(result, value=without_example_names(result.value, prompt.file.examples, call.inputs))
+        return renumbered(call, result, numbers)
 
     def _with_room(self, call: Callable[[], Flow[T]]) -> Flow[T]:
         """Make a call; where a ceiling leaves no room for it, ask the person for more, if that is wanted."""

@@ -15,6 +15,7 @@ from langchain_core.messages import AIMessage
 
 from thinkgraph.models.calls import CallResult, Fallback, ModelCall
 from thinkgraph.models.ops import Blocking, Flow, Gather, Op
+from thinkgraph.models.window import Rank
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.deps import Deps
@@ -238,6 +239,7 @@ def call(
     sample: int = 0,
     spare: int = 0,
     temperature: float | None = None,
+    rank: Mapping[str, Rank] | None = None,
 ) -> Flow[T]:
     """One model call: the reply as its kind reads it, or the fallback where no readable reply came.
 
@@ -257,5 +259,6 @@ def call(
         sample=sample,
         spare=spare,
         temperature=temperature,
+        rank=rank or {},
     )
     return result.value

@@ -115,6 +115,8 @@ class Called(TypedDict):
     replayed: bool
     problem: str
     """Empty, or why the reply had to be repaired or replaced by the fallback."""
+    left_out: int
+    """Numbered lines left out of the prompt to fit the model's window."""
 
 
 class Stopped(TypedDict):

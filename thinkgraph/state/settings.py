@@ -11,6 +11,8 @@ from thinkgraph.errors import SettingsError
 
 S = TypeVar("S", bound="RunSettings")
 
+Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh"]
+
 RANKER = r"^(dense|bm25|llm|cross-encoder(:.+)?)$"
 """The rankers a setting can name; "cross-encoder:" may be followed by a model's name or folder."""
 
@@ -36,20 +38,35 @@ class RunSettings(BaseModel):
     max_tokens: int | None = Field(
         None,
         ge=1,
-        description="Ceiling on input and output tokens together. Room for a reply is kept only with max_output_tokens.",
+        description="Ceiling on input and output tokens together. Room for a reply is kept before it is asked for.",
     )
     max_cost: float | None = Field(
         None,
         gt=0,
-        description="Ceiling in US dollars, by the price table. As max_tokens, exact only with max_output_tokens.",
+        description="Ceiling in US dollars, by the price table. As max_tokens, kept before a call is made.",
     )
     max_seconds: float | None = Field(None, gt=0, description="Ceiling on active time; pauses do not count.")
-    call_timeout: float = Field(120.0, gt=0, le=3600, description="Seconds a single model call may take.")
+    call_timeout: float = Field(
+        300.0, gt=0, le=3600, description="Seconds a model may take to its first token, or be silent between two."
+    )
     call_retries: int = Field(3, ge=0, le=10, description="How often a call that can pass later is tried again.")
-    max_output_tokens: int | None = Field(None, ge=16, description="Limit on a reply's length, sent to the provider.")
+    max_output_tokens: int | None = Field(
+        None,
+        ge=16,
+        description="Limit on a reply's length, doubled once for a reply that it cut off. Without it each kind of reply has its own.",
+    )
     temperature_explore: float = Field(0.4, ge=0, le=2, description="Temperature of calls that explore.")
     temperature_reason: float = Field(0.0, ge=0, le=2, description="Temperature of calls that reason.")
+    reasoning_effort_explore: Effort = Field(
+        "auto", description="How much a reasoning model thinks in calls that explore; auto: as little as it can."
+    )
+    reasoning_effort_reason: Effort = Field(
+        "auto", description="How much a reasoning model thinks in calls that reason; auto: medium."
+    )
     shots: int = Field(2, ge=0, le=8, description="Worked examples per prompt.")
+    prompt_profile: Literal["auto", "small", "standard"] = Field(
+        "auto", description="How prompts are laid out: for small models or others; `auto`: by the model's size."
+    )
     explain: bool = Field(
         False, description="Ask for a sentence of explanation with every choice (costs output tokens)."
     )

@@ -32,6 +32,10 @@ class CallRecord(TypedDict):
     """Whether it is the second request after a reply that could not be read."""
     fallback: bool
     """Whether the reply could not be read and the role's deterministic fallback was taken."""
+    left_out: NotRequired[int]
+    """Numbered lines (options, evidence) left out of the prompt to fit the model's window; absent: none."""
+    finish: NotRequired[str]
+    """How the reply ended, where not by itself: "length", "filtered" or "tools"."""
 
 
 class WorkRecord(TypedDict):

@@ -22,7 +22,8 @@ from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
 from thinkgraph.prompts.kinds import LIKELY
-from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
+from thinkgraph.prompts.library import builtin_roles
+from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
 _LABELS = re.compile(
     r"The only answers allowed are: (.+?)\.(?: Do not explain\.| Put one sentence| Put the steps|\s*$)", re.MULTILINE
@@ -49,13 +50,16 @@ class Call:
     """The whole last user message."""
 
 
-def read_call(system: str, user: str) -> Call:
-    """Parse a rendered prompt: its system message and its last message, which holds the question to answer."""
+def read_call(system: str, user: str, role: str = "") -> Call:
+    """Parse a rendered prompt: its system message and its last message, which holds the question to answer.
+
+    The role is empty where it is not told: prompts do not say it.
+    """
     _, asked, form = system.rpartition("Reply with one JSON object")
     form = form if asked else ""
     labels = _LABELS.search(form)
     return Call(
-        prompt=parse_prompt(system, user),
+        prompt=parse_prompt(system, user, role),
         labels=tuple(labels[1].split(", ")) if labels else (),
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
         likely=LIKELY in form,
@@ -67,6 +71,11 @@ def read_call(system: str, user: str) -> Call:
 
 def _system(messages: Sequence[BaseMessage]) -> str:
     return next((str(message.text) for message in messages if message.type == "system"), "")
+
+
+def role_told(run: CallbackManagerForLLMRun | None) -> str:
+    """The role that a request is tagged with; empty where there is none."""
+    return next((tag for tag in (run.tags if run else ()) if tag in builtin_roles()), "")
 
 
 def conversation(messages: Sequence[BaseMessage]) -> tuple[str, str]:
@@ -155,16 +164,17 @@ class RuleBasedChatModel(BaseChatModel):
         run_manager: CallbackManagerForLLMRun | None = None,
         **kwargs: Any,
     ) -> ChatResult:
-        del stop, run_manager
+        del stop
+        role = role_told(run_manager)
         wanted: list[ToolCall] = []
         if kwargs.get("tools"):
-            call = read_call(*conversation(messages))
+            call = read_call(*conversation(messages), role)
             made = [one["args"] for message in messages if isinstance(message, AIMessage) for one in message.tool_calls]
             reply = self.search_turn(call, made)
             if isinstance(reply, dict) and "search" in reply:
                 wanted, reply = tool_calls(reply["search"], messages), ""
         else:
-            call = read_call(_system(messages), str(messages[-1].text))
+            call = read_call(_system(messages), str(messages[-1].text), role)
             reply = self.reply_to(call)
         if isinstance(reply, dict) and call.explain:
             reply = {"why": "By rule.", **reply}

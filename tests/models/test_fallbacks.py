@@ -1,0 +1,93 @@
+"""Models with others to fall back to, rate limiters and caches: what LangChain offers is honoured."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from by_hand import Hand, a_scope
+from langchain_core.caches import InMemoryCache
+from langchain_core.globals import set_llm_cache
+from langchain_core.rate_limiters import InMemoryRateLimiter
+from langchain_core.runnables import RunnableLambda
+from test_calls import GOOD, a_question
+from test_client import ASKED, BARE, Loud
+
+from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.models.calls import call_model
+from thinkgraph.models.client import client_for
+
+
+class RefusedError(Exception):
+    """A failure that stays."""
+
+    status_code = 401
+
+
+def three() -> Any:
+    first, *others = (Loud(model_name=name, seen=[], loops=[]) for name in ("fake", "second", "third"))
+    return first.with_fallbacks(others)
+
+
+def test_each_model_is_a_client_of_its_own() -> None:
+    assert [client.name for client in client_for(three()).chain()] == ["fake", "second", "third"]
+
+
+def test_the_next_model_is_asked_where_one_fails_for_good_and_the_usage_names_it() -> None:
+    scope = a_scope(three(), call_retries=0)
+    hand = Hand(RefusedError("no key"), TimeoutError(), GOOD)
+    assert not hand.run(call_model(a_question(), scope)).fell_back
+    assert [call.client.name for call in hand.calls] == ["fake", "second", "third"]
+    (record,) = scope.records.values()
+    assert (record["model"], record["attempts"], record["cost"]) == ("third", 3, 0.0)
+    with pytest.raises(ModelError, match="model third failed"):
+        Hand(*(RefusedError("no key") for _ in range(3))).run(call_model(a_question(), a_scope(three())))
+
+
+def test_only_chat_models_may_be_fallen_back_to() -> None:
+    with pytest.raises(UsageError, match="is a LangChain chat model"):
+        client_for(Loud().with_fallbacks([RunnableLambda(str)]))  # type: ignore[arg-type]
+
+
+class Slow(InMemoryRateLimiter):
+    """Lets a request through after longer than its time until the first token."""
+
+    def acquire(self, *, blocking: bool = True) -> bool:
+        time.sleep(0.5)
+        return blocking
+
+    async def aacquire(self, *, blocking: bool = True) -> bool:
+        await asyncio.sleep(0.5)
+        return blocking
+
+
+async def test_the_time_of_a_request_begins_behind_the_models_rate_limiter() -> None:
+    options = type(BARE)(None, None, None, 0.2)
+    client = client_for(Loud(rate_limiter=Slow(requests_per_second=1), seen=[], loops=[]))
+    assert client.invoke(ASKED, options, {}).text == "words"  # type: ignore[arg-type]
+    client = client_for(Loud(rate_limiter=Slow(requests_per_second=1), seen=[], loops=[]))
+    assert (await client.ainvoke(ASKED, options, {})).text == "words"  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def llm_cache() -> Iterator[None]:
+    set_llm_cache(InMemoryCache())
+    yield
+    set_llm_cache(None)
+
+
+@pytest.mark.usefixtures("llm_cache")
+def test_langchains_cache_answers_a_second_time() -> None:
+    model = Loud(seen=[], loops=[])
+    replies = [client_for(model).invoke(ASKED, BARE, {}) for _ in range(3)]  # type: ignore[arg-type]
+    assert (len(model.seen), {reply.text for reply in replies}) == (1, {"words"})
+
+
+async def test_a_models_own_cache_answers_a_second_time() -> None:
+    model = Loud(cache=InMemoryCache(), seen=[], loops=[])
+    client = client_for(model)
+    replies = [await client.ainvoke(ASKED, BARE, {}) for _ in range(3)]  # type: ignore[arg-type]
+    assert (len(model.seen), {reply.text for reply in replies}) == (1, {"words"})

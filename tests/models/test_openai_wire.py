@@ -1,0 +1,81 @@
+"""What only OpenAI's API and its many likenesses do: refusals, reasoning, filters, streams that are none."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from test_wires import ASKED, MODES, OPTIONS, SCHEMA, ask, serving
+from wires import WIRES, Said
+
+from thinkgraph.models.client import CallOptions, client_for
+
+FILTERED = {"error": {"message": "The response was filtered", "type": None, "code": "content_filter", "status": 400}}
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_refusal_is_no_unreadable_reply(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", Said("stop", refusal="I cannot help."), monkeypatch) as (_, client):
+        reply = ask(client, OPTIONS, mode)
+    assert (reply.text, reply.finish) == ("I cannot help.", "filtered")
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_prompt_that_a_filter_refuses_is_an_empty_filtered_reply(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", Said("stop", error=(400, FILTERED)), monkeypatch) as (_, client):
+        reply = ask(client, OPTIONS, mode)
+    assert (reply.text, reply.finish, reply.output_tokens) == ("", "filtered", 0)
+    assert client.refused == frozenset(), "nothing of the form was refused"
+
+
+@pytest.mark.parametrize(
+    ("name", "stage", "effort", "expected"),
+    [
+        ("gpt-5-mini", "explore", "auto", "minimal"),
+        ("gpt-5.1", "explore", "auto", "none"),
+        ("o3-mini", "explore", "auto", "low"),
+        ("gpt-5-mini", "reason", "auto", "medium"),
+        ("gpt-5-mini", "reason", "high", "high"),
+        ("gpt-4o-mini", "reason", "high", None),
+    ],
+)
+def test_a_reasoning_model_thinks_by_stage_and_has_no_temperature(
+    name: str, stage: str, effort: str, expected: str | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with serving("openai", Said("stop"), monkeypatch) as (server, _):
+        client = client_for(f"openai:{name}")
+        ask(client, CallOptions(0.4, SCHEMA, 64, 20.0, stage=stage, effort=effort), "sync")
+        (body,) = server.bodies
+    assert body.get("reasoning_effort") == expected
+    assert ("temperature" in body) is (expected is None)
+    assert body["max_completion_tokens"] == 64
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_a_stream_that_breaks_off_is_a_failure_that_can_pass(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = WIRES["openai"].events(Said("stop"))[:2]
+    monkeypatch.setitem(WIRES, "openai", _with_events(events))
+    with (
+        serving("openai", Said("stop"), monkeypatch) as (_, client),
+        pytest.raises(ConnectionError, match="in the middle"),
+    ):
+        ask(client, OPTIONS, mode)
+
+
+def _with_events(events: list[bytes]) -> Any:
+    from dataclasses import replace
+
+    return replace(WIRES["openai"], events=lambda _: events)
+
+
+def test_many_calls_share_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:
+    with serving("openai", Said("stop"), monkeypatch) as (server, client):
+
+        async def many() -> list[str]:
+            replies = await asyncio.gather(*(client.ainvoke(ASKED, OPTIONS, {}) for _ in range(8)))
+            await client.aclose()
+            return [reply.text for reply in replies]
+
+        assert len(set(asyncio.run(many()))) == 1
+        assert len(server.bodies) == 8

@@ -1,0 +1,64 @@
+"""Only the options nearest to the question are shown, and replies choose among them by their own numbers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from thinkgraph.models.calls import CallResult, ModelCall
+from thinkgraph.prompts.kinds import KINDS, KindName, Shape
+from thinkgraph.prompts.lines import numbered
+from thinkgraph.runtime.driver import Driver
+from thinkgraph.runtime.shortlist import renumbered, shortlist
+from thinkgraph.testing.embedder import HashEmbedder
+
+OPTIONS = ["(Osk) -[length]-> x1", "(Osk) <-[mouth]- x3", "(Osk) -[source]-> x1", "(Osk) -[bridge]-> x9"]
+
+
+class Deps:
+    """Knowledge with an encoder alone."""
+
+    def __init__(self) -> None:
+        self.knowledge = self
+        self.embedder = HashEmbedder()
+
+
+def a_call(kind: KindName = "pick", question: str = "Osk source") -> ModelCall[Any]:
+    inputs = {"question": question, "options": numbered(OPTIONS)}
+    return ModelCall(kind=KINDS[kind], role="a.b", inputs=inputs, shape=Shape(options=4, clues=2), fallback=[1])
+
+
+def narrowed(call: ModelCall[Any], most: int) -> tuple[ModelCall[Any], list[int]]:
+    return Driver({}, Deps()).drive(shortlist(call, most))  # type: ignore[arg-type]
+
+
+def test_the_nearest_options_are_shown_best_first() -> None:
+    shown, numbers = narrowed(a_call(), 2)
+    assert numbers[0] == 3
+    assert shown.inputs["options"].split("\n") == [
+        f"[{place}] {OPTIONS[number - 1]}" for place, number in enumerate(numbers, start=1)
+    ]
+    assert (shown.shape.options, shown.shape.clues, len(numbers)) == (2, 2, 2)
+
+
+@pytest.mark.parametrize("most", [0, 4, 9])
+def test_a_call_that_fits_stays_as_it_is(most: int) -> None:
+    call = a_call()
+    assert narrowed(call, most) == (call, [])
+
+
+def test_what_must_stay_whole_stays_so() -> None:
+    call = a_call("texts")
+    assert narrowed(call, 2) == (call, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "said", "meant"),
+    [("pick", [2, 1], [1, 3]), ("score", [(1, 9.0)], [(3, 9.0)]), ("pairs", [(2, 2)], [(2, 1)])],
+)
+def test_replies_mean_the_options_as_they_were(kind: KindName, said: Any, meant: Any) -> None:
+    call = a_call(kind)
+    assert renumbered(call, CallResult(said, fell_back=False), [3, 1]).value == meant
+    assert renumbered(call, CallResult(said, fell_back=True), [3, 1]).value == said
+    assert renumbered(call, CallResult(said, fell_back=False), []).value == said

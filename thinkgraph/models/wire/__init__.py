@@ -1,0 +1,1 @@
+"""How one request is written for each provider, watched while it is answered, and read."""

@@ -1,0 +1,160 @@
+"""Our form of a request and of its reply, and LangChain's messages for it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final, Literal
+
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
+
+from thinkgraph.prompts.library import Message
+
+CHARACTERS_PER_TOKEN = 4
+"""Used only where a provider reports no usage."""
+
+Finish = Literal["stop", "length", "filtered", "tools"]
+"""Why a reply ends: by itself, at a limit, refused or filtered, or to have tools called."""
+
+_FINISHES: Final[Mapping[str, Finish]] = {
+    # OpenAI, Mistral and Ollama; Mistral; Anthropic and Gemini; OpenAI's responses; Anthropic.
+    **dict.fromkeys(
+        ("length", "model_length", "max_tokens", "max_output_tokens", "model_context_window_exceeded"), "length"
+    ),
+    **dict.fromkeys(("content_filter", "refusal"), "filtered"),
+    # Gemini.
+    **dict.fromkeys(
+        ("safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "language"), "filtered"
+    ),
+    **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "tools"),
+}
+
+_MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
+    "system": SystemMessage,
+    "user": HumanMessage,
+    "assistant": AIMessage,
+}
+
+PACKED: Literal["message"] = "message"
+"""Role of a message that is given as JSON (`pack`), because it has more than a text."""
+
+
+@dataclass(frozen=True)
+class ModelReply:
+    """What came back from one request."""
+
+    text: str
+    input_tokens: int
+    output_tokens: int
+    """Tokens of the reply, hidden reasoning included."""
+    tool_calls: tuple[Mapping[str, Any], ...] = ()
+    """Tools the model wants called (`name`, `args`, `id`), where it was given any."""
+    finish: Finish = "stop"
+
+
+@dataclass(frozen=True)
+class CallOptions:
+    """How one request is made."""
+
+    temperature: float | None
+    schema: Mapping[str, Any] | None
+    """JSON schema of the reply, None for plain text."""
+    max_output_tokens: int | None
+    timeout: float
+    """Seconds until the first token, and seconds of silence between two tokens."""
+    tools: tuple[Mapping[str, Any], ...] = ()
+    """Tools the model may call, in OpenAI's form."""
+    total: float | None = None
+    """Seconds that the whole request may take; None for any."""
+    stage: str = "reason"
+    """`explore` or `reason`: how much a reasoning model thinks, where `effort` is "auto"."""
+    effort: str = "auto"
+    """`reasoning_effort` of a reasoning model."""
+
+
+def pack(message: BaseMessage) -> Message:
+    """Any LangChain message as one of our pairs, without the ids that differ from run to run."""
+    kept = {"type": message.type, "content": str(message.text)}
+    for name in ("tool_calls", "tool_call_id", "name", "status"):
+        if value := getattr(message, name, None):
+            kept[name] = value
+    return PACKED, json.dumps(kept, ensure_ascii=False, sort_keys=True)
+
+
+def _unpacked(text: str) -> BaseMessage:
+    kept = json.loads(text)
+    return messages_from_dict([{"type": kept["type"], "data": kept}])[0]
+
+
+def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
+    """Our (role, text) pairs as LangChain messages."""
+    return [_unpacked(text) if role == PACKED else _MESSAGE_TYPES[role](content=text) for role, text in messages]
+
+
+def read_message(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
+    """What a LangChain message says, with its usage and why it ends.
+
+    Args:
+        message: the model's.
+        sent: what it replies to, from which its tokens are estimated where the provider does not count.
+    """
+    usage = getattr(message, "usage_metadata", None)
+    calls = tuple(
+        {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
+    )
+    asked, said = (_tokens((usage or {}).get(name)) for name in ("input_tokens", "output_tokens"))
+    refusal = _refusal(message)
+    finish = "filtered" if refusal is not None else _finish(message.response_metadata, called=bool(calls))
+    # The text of a list of parts leaves thoughts out.
+    return reply_of(refusal or str(message.text), sent, finish, asked=asked, said=said, calls=calls)
+
+
+def reply_of(
+    text: str,
+    sent: Sequence[Message],
+    finish: Finish,
+    *,
+    asked: int | None = None,
+    said: int | None = None,
+    calls: tuple[Mapping[str, Any], ...] = (),
+) -> ModelReply:
+    """A reply, its tokens estimated where the provider does not count them."""
+    # Half a character (a reply cut off) can be neither sent back nor stored.
+    text = text.encode("utf-8", "replace").decode("utf-8")
+    # Nothing asked has no tokens, and a ceiling must not wait for a server that does not count.
+    asked = asked or -(-sum(len(part) for _, part in sent) // CHARACTERS_PER_TOKEN)
+    if said is None or not (said or calls):
+        said = -(-len(text) // CHARACTERS_PER_TOKEN)
+    return ModelReply(text, asked, said, calls, finish)
+
+
+def _tokens(value: object) -> int | None:
+    """A count of tokens as a server reports it; None for what is none (missing, in words, below zero)."""
+    try:
+        count = int(value)  # type: ignore[call-overload]
+    except (TypeError, ValueError, OverflowError):
+        return None
+    return count if count >= 0 else None
+
+
+def _refusal(message: BaseMessage) -> str | None:
+    """The words of a refusal, which OpenAI sends in a field of their own; None where there is none."""
+    if said := message.additional_kwargs.get("refusal"):
+        return str(said)
+    parts = message.content if isinstance(message.content, list) else ()
+    found = [part for part in parts if isinstance(part, dict) and part.get("type") == "refusal"]
+    return str(found[-1].get("refusal") or "") if found else None
+
+
+def _finish(told: Mapping[str, Any], *, called: bool) -> Finish:
+    """Why a reply ends, in each provider's words."""
+    details = told.get("incomplete_details") or {}
+    feedback = told.get("prompt_feedback") or {}
+    if feedback.get("block_reason"):
+        return "filtered"  # Gemini refused the prompt
+    names = ("finish_reason", "stop_reason", "done_reason")
+    reason = str(details.get("reason") or next((told[name] for name in names if told.get(name)), "")).casefold()
+    # LangChain adds chunks up, and the words of two that name a reason ("STOPSTOP").
+    found = next((finish for word, finish in _FINISHES.items() if reason.startswith(word)), None)
+    return "tools" if called and found != "length" else found or "stop"

@@ -1,0 +1,59 @@
+"""Showing a model only the options nearest to the question, where its prompt's header sets a limit (`options: 30`)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from thinkgraph.models.calls import CallResult, ModelCall
+from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.lines import Item, numbered
+from thinkgraph.prompts.parsed import parse_items
+from thinkgraph.runtime import requests
+
+T = TypeVar("T")
+
+
+def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[int]]]:
+    """The call with at most `most` options, the nearest to its question first (cosine of the encoder).
+
+    Args:
+        call: a call whose reply chooses among numbered options; any other stays as it is.
+        most: 0 for all.
+
+    Returns:
+        The call, and the options' numbers in the order shown; none where the call stays as it is.
+    """
+    if not most or call.kind.name not in _CHOOSING:
+        return call, []
+    items = parse_items(call.inputs.get("options", ""))
+    if most >= len(items):
+        return call, []
+    (row,) = yield from requests.cosines([call.inputs["question"]], [_said(item) for item in items])
+    best = sorted(range(len(items)), key=lambda place: -row[place])[:most]
+    options = numbered(items[place].text for place in best)
+    shown = replace(call, inputs={**call.inputs, "options": options}, shape=replace(call.shape, options=most))
+    return shown, [items[place].number for place in best]
+
+
+def renumbered(call: ModelCall[T], result: CallResult[T], numbers: Sequence[int]) -> CallResult[T]:
+    """The result with the numbers that the options had before; a fallback has them already."""
+    if not numbers or result.fell_back:
+        return result
+    return replace(result, value=_CHOOSING[call.kind.name](result.value, numbers))
+
+
+_CHOOSING: dict[str, Any] = {
+    "pick": lambda value, numbers: [numbers[number - 1] for number in value],
+    "score": lambda value, numbers: [(numbers[number - 1], score) for number, score in value],
+    "pairs": lambda value, numbers: [(clue, numbers[number - 1]) for clue, number in value],
+}
+"""By kind of reply, how its numbers are put back."""
+
+
+def _said(item: Item) -> str:
+    """An option as the encoder compares it."""
+    if item.step:
+        return f"{item.step[0]} {item.step[1]}"
+    return ". ".join(f"{hop.subject} {hop.relation} {hop.object}" for hop in item.triples) or item.text
