@@ -15,7 +15,7 @@ import thinkgraph as tg
 from thinkgraph.prompts.library import PromptLibrary
 
 ROLE = "tog2.reason"
-OURS = "You decide whether the evidence gathered so far answers the question, and answer it if it does."
+OURS = "Decide whether the evidence answers the question, and answer it if it does."
 YOURS = "You are a careful archivist. " + OURS
 
 

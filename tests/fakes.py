@@ -9,13 +9,14 @@ import time
 from collections.abc import Callable, Mapping
 from typing import Any
 
+from known_roles import role_of
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from pydantic import Field, PrivateAttr
 
 from thinkgraph.models.offline.rule_based import conversation, tool_calls
-from thinkgraph.prompts.lines import ParsedPrompt, parse_prompt
+from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
 Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]
 
@@ -41,7 +42,8 @@ class FakeModel(BaseChatModel):
     def _reply(self, messages: list[BaseMessage]) -> ChatResult:
         repair = messages[-1].type == "human" and len(messages) > 1 and "## Question" not in str(messages[-1].content)
         user = str(messages[-1].content) if repair else conversation(messages)[1]
-        parsed = parse_prompt(str(messages[0].content), user)
+        system = str(messages[0].content)
+        parsed = parse_prompt(system, user, role_of(system))
         self.asked.append(parsed)
         script = self.replies[parsed.role]
         value = script(parsed) if callable(script) else script

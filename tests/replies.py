@@ -52,11 +52,13 @@ class Fault:
     code: str = ""
     headers: Mapping[str, str] = field(default_factory=dict)
     latency: float = 0.0
+    more: Mapping[str, Any] = field(default_factory=dict)
+    """Further fields of the error."""
 
     def body(self) -> dict[str, Any]:
         """The JSON body of the response."""
         kind = "invalid_request_error" if self.status < 500 else "server_error"
-        return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code or None}}
+        return {"error": {"message": self.message, "type": kind, "param": None, "code": self.code or None, **self.more}}
 
 
 @dataclass(frozen=True)

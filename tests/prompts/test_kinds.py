@@ -11,15 +11,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from thinkgraph.prompts.forms import without_bounds
 from thinkgraph.prompts.kinds import (
     KINDS,
     ExtractedKey,
     Judgement,
     Shape,
     Statements,
-    SubQuestion,
 )
-from thinkgraph.prompts.reading import BadReplyError, find_json, strip_thinking
+from thinkgraph.prompts.reading import BadReplyError, find_json, is_whole, strip_thinking
+from thinkgraph.state.coggrag import SubQuestion
 
 SHAPE = Shape(options=5, evidence=4, clues=3, questions=3, fields=("clues", "query"))
 
@@ -213,6 +214,39 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
             Statements(triples=[["a", "r", "7"]], types={}),
         ),
         ("triples", '[["a", "r", "b"]]', Statements(triples=[["a", "r", "b"]], types={})),
+        ("keywords", '{"clues": ["a", "b"], "why": "x"}', ["a", "b"]),
+        ("keywords", '{"clues": []}', []),
+        ("keywords", '{"keywords": ["a", {"x": {"y": 1}}, "b"]}', ["a", "b"]),
+        ("names", '{"entities": ["Osk"]}', ["Osk"]),
+        ("subquestions", '{"sub_questions": ["a?"]}', [SubQuestion(question="a?", open=False, refers=[])]),
+        (
+            "subquestions",
+            '{"questions": [{"question": "a?", "state": "Continue"}, {"question": "b?", "state": "End"}, 7]}',
+            [SubQuestion(question=q, open=more, refers=[]) for q, more in (("a?", True), ("b?", False))],
+        ),
+        ("keys", '{"key": ["a", "r", "b"], "of": [1]}', [{"key": ["a", "r", "b"], "of": [1]}]),
+        ("keys", '{"keys": [["a"], []]}', [{"key": ["a"], "of": []}]),
+        ("triples", '{"statements": [["a", "r", "b"]]}', Statements(triples=[["a", "r", "b"]], types={})),
+        ("verdict", "true", {"right": True}),
+        ("verdict", '"right"', {"right": True}),
+        ("verdict", "**Wrong.**", {"right": False}),
+        ("verdict", '{"verdict": "incorrect"}', {"right": False}),
+        ("pairs", '{"pairs": [1, 3]}', [(1, 3)]),
+        ("pairs", '{"pairs": [[1, 3], [2], "x", [2, 5]]}', [(1, 3), (2, 5)]),
+        ("score", '{"scores": [2, 9]}', [(2, 9.0)]),
+        ("score", '{"scores": ["[2]", "8."]}', [(2, 8.0)]),
+        ("score", '{"scores": [[2, 9], [3, "high"], [4]]}', [(2, 9.0)]),
+        ("pick", '{"numbers": ["option 2", "No. 4", "2."]}', [2, 4]),
+        (
+            "judge",
+            '{"sufficient": "not enough", "answers": [], "evidence": []}',
+            Judgement(sufficient=False, answers=[], evidence=[], clues="", query=""),
+        ),
+        (
+            "judge",
+            '{"evidence": ["[1]", "line 2"], "answers": ["a", {"x": {"y": 1}}], "sufficient": "yes"}',
+            Judgement(sufficient=True, answers=["a"], evidence=[1, 2], clues="", query=""),
+        ),
         ("text", " <think>no</think> some words\n", "some words"),
         ("text", 'Plain {"x": 1} words', 'Plain {"x": 1} words'),
     ],
@@ -251,7 +285,19 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("score", '{"scores": [[2, 1%s]]}' % ("0" * 400), "from 0 to 10"),
         ("score", '{"scores": [[6, 9]]}', "from 1 to 5"),
         ("pairs", '{"pairs": [[1, 2, 3]]}', "must be \\[number of the clue"),
-        ("pairs", '{"pairs": [1, 2]}', "must be \\[number of the clue"),
+        ("pairs", '{"pairs": [1, 2, 3]}', "must be \\[number of the clue"),
+        ("pairs", '{"pairs": [4, 2]}', "clue from 1 to 3"),
+        ("score", '{"scores": [2, 4]}', "must be \\[number, score\\]"),
+        ("score", '{"scores": [[1, 2], [2, "x"], [3, 1', "no JSON object"),
+        ("score", '{"scores": [[2, 9], [5, 4', "no JSON object"),
+        ("score", "{'scores': [[2, 9], [5, 4", "no JSON object"),
+        ("pick", 'First [1]. {"others": [3], "numbers": [2, 5', "no JSON object"),
+        ("judge", '{"evidence": [1], "answers": ["a"], "suff', "no JSON object"),
+        ("keywords", '{"a": ["x"], "b": ["y"]}', "has no"),
+        ("keys", '{"keys": [["a", "b", "c", "d"], {"of": [1]}]}', "one to three texts"),
+        ("subquestions", '{"questions": ["a?", 7, {"question": "c?", "refers": [3]}]}', "not sure"),
+        ("verdict", "It is right.", "no JSON object"),
+        ("verdict", "right or wrong", "no JSON object"),
         ("pairs", '{"pairs": [[4, 1], [1, 6]]}', "clue from 1 to 3 and an option from 1 to 5"),
         ("judge", '{"sufficient": true, "answers": []}', "holds no answer"),
         ("judge", '{"sufficient": true, "answers": ["", null]}', "holds no answer"),
@@ -266,6 +312,7 @@ def test_sloppy_replies_are_read_as_they_are_meant(kind: str, text: str, meant: 
         ("keys", '{"keys": [["a", "b", "c", "d"]]}', "one to three texts"),
         ("keys", '{"keys": [{"key": {"a": 1}}]}', '"key" must be a list'),
         ("keys", '{"keys": {"a": 1}}', '"keys" must be a list'),
+        ("verdict", '{"right": "continue"}', '"right" must be true or false'),
         ("verdict", '{"right": "maybe"}', '"right" must be true or false'),
         ("verdict", '{"right": null}', '"right" must be true or false'),
         ("triples", '{"triples": {"a": 1}}', '"triples" must be a list'),
@@ -512,3 +559,113 @@ def test_labels_stand_in_schema_and_instruction() -> None:
 
 def test_plain_text_has_no_schema() -> None:
     assert KINDS["text"].schema(SHAPE) is None
+
+
+def bounds(schema: Any, *, least: bool) -> Any:
+    """The smallest or the largest value that a schema allows."""
+    if "enum" in schema:
+        return schema["enum"][0]
+    match schema["type"]:
+        case "object":
+            return {name: bounds(one, least=least) for name, one in schema["properties"].items()}
+        case "array":
+            count = schema.get("minItems", 0) if least else schema["maxItems"]
+            return [bounds(schema["items"], least=least) for _ in range(count)]
+        case "integer":
+            return schema["minimum" if least else "maximum"]
+        case "boolean":
+            return not least
+        case _:
+            # A limit on the reply's length ends it long before every text is as long as it may be.
+            return "a" * (0 if least else min(schema["maxLength"], 50))
+
+
+@pytest.mark.parametrize("least", [True, False])
+@pytest.mark.parametrize("kind", JSON_KINDS)
+def test_whatever_is_within_the_bounds_of_a_schema_is_read(kind: str, least: bool) -> None:  # noqa: FBT001
+    shape = Shape(options=10, evidence=4, clues=10, questions=3, fields=("clues", "query", "types"), explain=True)
+    schema = KINDS[kind].schema(shape)
+    if kind == "texts":
+        shape = Shape(options=0) if least else shape
+    parse(kind, json.dumps(bounds(schema, least=least)), shape)
+    assert KINDS[kind].tokens(shape) > 0
+
+
+def test_bounds_follow_what_the_prompt_shows() -> None:
+    def schema(kind: str, shape: Shape) -> Any:
+        return (KINDS[kind].schema(shape) or {})["properties"]
+
+    assert schema("pick", Shape(options=9))["numbers"]["maxItems"] == 9
+    assert schema("pick", Shape(options=9, most=1))["numbers"]["maxItems"] == 1
+    assert schema("pick", Shape(options=9))["numbers"]["items"]["maximum"] == 9
+    assert schema("score", Shape(options=9, unseen=(1, 2)))["scores"]["maxItems"] == 7
+    judge = schema("judge", Shape(evidence=3))
+    assert judge["evidence"]["maxItems"] == 3
+    assert judge["answers"]["maxItems"] >= 60, "one line may list sixty answers"
+    assert schema("judge", Shape(labels=("true", "false")))["answers"]["maxItems"] == 2
+
+
+def test_the_limit_on_a_reply_follows_what_it_may_hold() -> None:
+    def tokens(kind: str, **shape: Any) -> int:
+        return KINDS[kind].tokens(Shape(**shape))
+
+    assert tokens("pick", options=30, most=1) < tokens("pick", options=30) < tokens("score", options=30)
+    assert tokens("judge", evidence=1) > 60 * 8, "sixty answers of one line"
+    assert (
+        tokens("judge", evidence=9)
+        < tokens("judge", evidence=9, explain=True)
+        < tokens("judge", evidence=9, steps=True)
+    )
+    assert max(tokens(kind, options=400, clues=40, evidence=400, questions=99) for kind in KINDS) <= 4000
+
+
+def test_bounds_can_be_taken_out_for_providers_that_refuse_them() -> None:
+    schema = KINDS["judge"].schema(Shape(evidence=3))
+    plain = without_bounds(schema)
+    assert plain["properties"]["evidence"] == {"type": "array", "items": {"type": "integer"}}
+    assert plain["required"] == (schema or {})["required"]
+    assert without_bounds({"properties": {"maximum": {"type": "integer", "maximum": 3}}}) == {
+        "properties": {"maximum": {"type": "integer"}}
+    }
+
+
+def test_numbers_that_are_not_shown_are_dropped() -> None:
+    hidden = Shape(options=5, evidence=5, clues=2, unseen=(2,))
+    assert parse("pick", '{"numbers": [1, 2, 5]}', hidden) == [1, 5]
+    assert parse("score", '{"scores": [[2, 9], [5, 4]]}', hidden) == [(5, 4.0)]
+    assert parse("pairs", '{"pairs": [[1, 2], [1, 5]]}', hidden) == [(1, 5)]
+    assert parse("judge", '{"sufficient": false, "evidence": [2, 3]}', hidden)["evidence"] == [3]
+
+
+def test_a_pick_of_one_shows_one_and_a_verdict_shows_both() -> None:
+    assert '{"numbers": [2]}' in KINDS["pick"].instruction(Shape(options=9, most=1))
+    words = KINDS["verdict"].instruction(Shape())
+    assert '{"right": true}' in words
+    assert '{"right": false}' in words
+    assert '"evidence": []' in KINDS["judge"].instruction(Shape())
+    assert '"evidence": [1]' in KINDS["judge"].instruction(Shape(evidence=2))
+
+
+def test_the_order_of_a_judges_keys_can_be_turned_round() -> None:
+    shape = Shape(evidence=2, fields=("clues",), order="evidence first")
+    schema = KINDS["judge"].schema(shape) or {}
+    assert list(schema["properties"]) == ["evidence", "answers", "sufficient", "clues"]
+    assert list(find_json(KINDS["judge"].instruction(shape))) == list(schema["properties"])
+    assert next(iter((KINDS["judge"].schema(Shape()) or {})["properties"])) == "sufficient"
+
+
+@pytest.mark.parametrize(
+    ("text", "whole"),
+    [
+        ('{"numbers": [1]}', True),
+        ('```json\n{"numbers": [1]}\n\n\n', True),
+        ('<think>a</think>{"numbers": [1]} as', True),
+        ('{"numbers": [1]} {"numbers": [2', False),
+        ('{"numbers": [1', False),
+        ("[1, 2]", False),
+        ("", False),
+        ("<think>{}", False),
+    ],
+)
+def test_a_reply_at_its_limit_is_whole_only_if_its_object_is(text: str, whole: bool) -> None:  # noqa: FBT001
+    assert is_whole(text) == whole

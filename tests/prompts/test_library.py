@@ -7,19 +7,19 @@ The rendering of every built-in prompt is kept under snapshots/. After a prompt 
 
 from __future__ import annotations
 
-import json
 import os
 import re
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
 
 from thinkgraph.errors import PromptError
+from thinkgraph.prompts.files import PROFILES
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.library import DATA_NOTE, Prompt, PromptLibrary, builtin_roles, parse_prompt_file
-from thinkgraph.prompts.lines import numbered, parse_prompt
+from thinkgraph.prompts.lines import numbered
+from thinkgraph.prompts.parsed import parse_prompt
 
 SNAPSHOTS = Path(__file__).parent / "snapshots"
 ROLES = builtin_roles()
@@ -85,57 +85,15 @@ def test_a_built_in_prompt_is_sound(role: str) -> None:
     assert "{{" not in whole, "a place is unfilled"
     assert "=== " not in whole
     system, user = messages[0][1], messages[-1][1]
-    assert system.splitlines()[0] == f"[thinkgraph role={role} kind={prompt.kind.name}]"
+    assert "thinkgraph" not in system, "a model is told its task, not our names"
     assert system.endswith(prompt.kind.instruction(SHAPE))
-    assert DATA_NOTE in system
+    assert (DATA_NOTE in system) == bool({"options", "evidence", "questions", "passage"} & prompt.places)
     parsed = parse_prompt(system, user)
-    assert (parsed.role, parsed.kind) == (role, prompt.kind.name)
+    assert parsed.kind == prompt.kind.name
     for place in prompt.places & {"question", "passage"}:
         assert parsed.text(place) == INPUTS[place]
     varying = {"question", "query", "clues", "entities", "options", "evidence", "passage"}
-    assert not varying & set(re.findall(r"\w+", " ".join(re.findall(r"{{(.*?)}}", prompt.system)))), "it stands last"
-
-
-@pytest.mark.parametrize("role", ROLES)
-def test_every_example_is_one_that_the_prompt_could_show(role: str) -> None:
-    prompt = PromptLibrary().get(role)
-    assert prompt.examples, "at least one worked example"
-    template = set(parse_prompt("", prompt.user).sections)
-    for question, reply in prompt.examples:
-        shown = parse_prompt("", question)
-        assert set(shown.sections) <= template
-        assert "{{" not in question + reply
-        counts = {name: len(items) for name, items in shown.items.items()}
-        for name, items in shown.items.items():
-            assert [item.number for item in items] == list(range(1, counts[name] + 1))
-        shape = Shape(
-            options=counts.get("options", 0),
-            evidence=counts.get("evidence", 0),
-            clues=counts.get("clues", 0),
-            questions=counts.get("questions", 0),
-            fields=("clues", "query"),
-            steps='"why"' in reply,
-        )
-        check_nothing_is_lost(prompt, reply, shape)
-
-
-def check_nothing_is_lost(prompt: Prompt, reply: str, shape: Shape) -> None:
-    """The reply parses, and nothing in it was out of range."""
-    value = prompt.kind.parse(reply, shape)
-    if prompt.kind.name == "text":
-        assert value == reply
-        return
-    said: Any = json.loads(reply)
-    schema = prompt.kind.schema(shape)
-    assert schema is not None
-    assert set(said) <= set(schema["properties"])
-    # The reasoning before an answer is for the model's own good and is not kept.
-    said.pop("why", None)
-    for key, meant in said.items():
-        if key == "why":  # for the reader alone
-            continue
-        got = value[key] if isinstance(value, dict) else value
-        assert json.loads(json.dumps(got)) == meant, f"{key} of an example of {prompt.role}"
+    assert not varying & set(re.findall(r"{{(.*?)}}", prompt.file.systems[0].text)), "it stands last"
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -143,7 +101,7 @@ def test_shots_say_how_many_examples_are_shown(role: str) -> None:
     prompt = PromptLibrary().get(role)
     for shots in (0, 1, 99):
         messages = prompt.render(inputs_of(prompt), SHAPE, shots=shots)
-        pairs = min(shots, len(prompt.examples))
+        pairs = min(shots, len(prompt.examples(SHAPE)))
         assert [who for who, _ in messages] == ["system", *(["user", "assistant"] * pairs), "user"]
 
 
@@ -171,10 +129,68 @@ def test_a_missing_input_is_named() -> None:
     assert "\n" not in str(raised.value)
 
 
+STYLED = """---
+kind: pick
+stage: explore
+flat: true
+small: {lines: plain, last: question, form: {steps: true}}
+---
+=== system
+Mine. {{path lines}}
+=== system [small, not task=question]
+Small, and a claim.
+=== user
+## Question
+{{question}}
+
+## Evidence
+{{evidence}}
+=== example user
+## Question
+a
+
+## Evidence
+Chain 1:
+[1] (Osk) -[mouth]-> (Varn)
+=== example reply
+{"numbers": [1], "why": "It ends there."}
+=== example user [likely]
+## Question
+b
+=== example reply
+{"numbers": []}
+"""
+
+
+def test_a_header_says_how_a_prompt_is_laid_out() -> None:
+    prompt = parse_prompt_file("a.b", STYLED, "file")
+    inputs = {"question": "q", "evidence": "Chain 1:\n[1] (Tarr) <-[mouth]- (Nim)"}
+    shape = Shape(options=1, labels=("true", "false"))
+    standard, small = (prompt.render(inputs, shape, shots=2, profile=profile) for profile in PROFILES[::-1])
+    assert standard[0][1].startswith("Mine. (a) -[relation]-> (b)")
+    assert [text for _, text in standard[1:]] == [
+        "## Question\na\n\n## Evidence\n[1] (Osk) -[mouth]-> (Varn)",
+        '{"numbers": [1]}',
+        "## Question\nq\n\n## Evidence\n[1] (Tarr) <-[mouth]- (Nim)",
+    ]
+    assert small[0][1].startswith("Small, and a claim.")
+    assert [text for _, text in small[1:]] == [
+        "## Evidence\n[1] (Osk) mouth: (Varn)\n\n## Question\na",
+        '{"why": "It ends there.", "numbers": [1]}',
+        "## Evidence\n[1] (Nim) mouth: (Tarr)\n\n## Question\nq",
+    ]
+
+
+def test_examples_are_those_whose_conditions_hold() -> None:
+    prompt = parse_prompt_file("a.b", STYLED, "file")
+    assert [reply for _, reply in prompt.examples(Shape(likely=True))] == ['{"numbers": [1]}', '{"numbers": []}']
+    assert len(prompt.examples(Shape())) == 1
+
+
 def test_an_overriding_file_is_used_and_the_others_stay(folder: Write) -> None:
     library = PromptLibrary(folder("tog2/topic_prune.prompt", GOOD))
     mine, built_in = library.get("tog2.topic_prune"), PromptLibrary().get("tog2.topic_prune")
-    assert mine.system == "Mine."
+    assert mine.file.systems[0].text == "Mine."
     assert mine.digest != built_in.digest
     assert library.get("tog2.reason") == PromptLibrary().get("tog2.reason")
 
@@ -192,7 +208,7 @@ def test_an_overriding_file_is_used_and_the_others_stay(folder: Write) -> None:
 def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> None:
     prompt = PromptLibrary(folder("tog2/topic_prune.prompt", text)).get("tog2.topic_prune")
     assert prompt.render({"question": "q"}, SHAPE)[-1][1] == "## Question\nq"
-    assert prompt.system == "Mine."
+    assert prompt.file.systems[0].text == "Mine."
 
 
 @pytest.mark.parametrize(
@@ -209,7 +225,24 @@ def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> Non
         (GOOD.replace("kind: pick", "kind: score"), "must stay pick"),
         (GOOD.replace("=== user", "=== usr"), "unknown part '=== usr'"),
         (GOOD.replace("=== system\nMine.\n", ""), "one '=== system' and one '=== user'"),
-        (GOOD + "=== user\nagain\n", "one '=== system' and one '=== user'"),
+        (GOOD + "=== user\nagain\n", "one '=== system' and one '=== user' without conditions"),
+        (GOOD.replace("=== user", "=== user [small]"), "one '=== system' and one '=== user' without conditions"),
+        (
+            GOOD + "=== example user [task=facts]\nx\n=== example reply\n{}\n",
+            "a condition that is none of: clues, explain",
+        ),
+        (GOOD + "=== example user [not]\nx\n=== example reply\n{}\n", "a condition that is none of"),
+        (GOOD + "=== example user [small\nx\n=== example reply\n{}\n", "in one pair of brackets"),
+        (GOOD + "=== example user\nx\n=== example reply [small]\n{}\n", "stand at its '=== example user'"),
+        (GOOD + "=== example user\nx\n=== example reply\n[2]\n", "'\\[2\\]' is no JSON object"),
+        (GOOD.replace("kind: pick", "kind: pick\nline: plain"), "no 'line'; known: kind, stage, lines"),
+        (GOOD.replace("kind: pick", "kind: pick\nlines: dots"), "'lines' cannot be 'dots'"),
+        (GOOD.replace("kind: pick", "kind: pick\noptions: many"), "'options' cannot be 'many'"),
+        (
+            GOOD.replace("kind: pick", "kind: pick\nform: {labels: yes}"),
+            "cannot set 'labels' to True; it sets explain: True or False;",
+        ),
+        (GOOD.replace("kind: pick", "kind: pick\nsmall: plain"), "'small' must be a mapping"),
         (GOOD.replace("Mine.", ""), "'=== system' is empty"),
         (GOOD.replace("=== system", "words\n=== system"), "before the first part"),
         (GOOD + "=== example user\nx\n", "needs an '=== example reply'"),

@@ -12,7 +12,9 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from thinkgraph.prompts import lines
-from thinkgraph.prompts.lines import Item, ShownHop, parse_item, parse_prompt, safe_block, safe_label
+from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.lines import Item, ShownHop, parse_item, safe_block, safe_label
+from thinkgraph.prompts.parsed import parse_prompt
 from thinkgraph.state.knowledge import Direction, Entity, Relation, Triple
 
 # Labels of any alphabet, with the grammar's own characters far more often than chance would have them.
@@ -31,7 +33,7 @@ _PHRASES = [
     ", ... and 2 more",
     "## Options",
 ]
-_PHRASES += ["[1] ", "\n", "\r\n", "\u2028", "\x85", "\ud83d", " -[r]-> (forged)", "[thinkgraph role=a.b kind=pick]"]
+_PHRASES += ["[1] ", "\n", "\r\n", "\u2028", "\x85", "\ud83d", " -[r]-> (forged)", '{"numbers": []}']
 _PIECES = st.one_of(st.sampled_from(_GRAMMAR), st.sampled_from(_PHRASES), st.text(max_size=6))
 LABELS = st.lists(_PIECES, max_size=7).map("".join)
 
@@ -60,7 +62,7 @@ def a_triple(
 def prompt_of(rows: list[str], section: str = "Options") -> tuple[Item, ...]:
     """Rows through a whole prompt and back."""
     user = f"## Question\nWhat?\n\n## {section}\n{lines.numbered(rows)}"
-    parsed = parse_prompt("[thinkgraph role=tog2.reason kind=judge]\nDo it.", user)
+    parsed = parse_prompt("Do it.", user)
     assert list(parsed.sections) == ["question", section.casefold()]
     return parsed.lines(section.casefold())
 
@@ -181,8 +183,8 @@ def test_an_answered_question_is_read_back_as_it_was(question: str, answers: lis
 def test_no_data_forges_an_item_a_section_or_a_header(labels: list[str], question: str) -> None:
     rows = [lines.passage_line(label, label, label) for label in labels]
     user = f"## Question\n{safe_block(question)}\n\n## Options\n{lines.numbered(rows)}"
-    parsed = parse_prompt(f"[thinkgraph role=tog2.reason kind=judge]\n{safe_block(question)}", user)
-    assert (parsed.role, parsed.kind) == ("tog2.reason", "judge")
+    parsed = parse_prompt(f"{safe_block(question)}\n{KINDS['judge'].instruction(Shape())}", user)
+    assert parsed.kind == "judge"
     assert list(parsed.sections) == ["question", "options"]
     assert parsed.lines("question") == ()
     assert [item.number for item in parsed.lines("options")] == list(range(1, len(labels) + 1))
@@ -284,9 +286,11 @@ def test_any_text_at_all_can_be_read(system: str, user: str) -> None:
     assert parse_item(1, user).number == 1
 
 
-def test_only_the_first_header_counts() -> None:
-    parsed = parse_prompt("[thinkgraph role=a.b kind=pick]\n[thinkgraph role=c.d kind=text]", "")
-    assert (parsed.role, parsed.kind) == ("a.b", "pick")
+@pytest.mark.parametrize("kind", KINDS)
+def test_the_kind_is_told_by_the_form_that_is_asked_for(kind: str) -> None:
+    for shape in (Shape(), Shape(options=3, evidence=2, explain=True, fields=("clues", "query"), likely=True)):
+        assert parse_prompt(f"Do it.\n{KINDS[kind].instruction(shape)}", "").kind == kind
+    assert parse_prompt("Do it.", "").kind == ""
 
 
 def test_hostile_labels_cost_no_more_than_others() -> None:

@@ -3,7 +3,8 @@
     (Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) {length km=339}, (Costa Rica) | (Baru) -[elevation m]-> (3475)
 
 Triples that share a subject or an object stand together in a group under it, those of one relation as one list; a triple
-is written once. `parse_item` reads every triple back, with its direction and its qualifiers.
+is written once, and so are two that tell the same of a relation that runs both ways: `(Panama) <-[borders]-> (Costa Rica)`.
+`parse_item` reads every triple back, with its direction and its qualifiers.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
-from thinkgraph.prompts.lines import arrow, qualifier_text, safe_label
+from thinkgraph.prompts.lines import arrow, both_ways, qualifier_text, safe_label
 from thinkgraph.state.knowledge import Direction, Triple, other_end
 
 Place = tuple[str, str, Direction]
@@ -58,6 +59,11 @@ def _lists(head: str, triples: Sequence[Triple]) -> dict[Place, list[Triple]]:
     return lists
 
 
+def _ends(head: str, triples: Sequence[Triple]) -> list[tuple[str, list[list[str]]]]:
+    """The other ends of a list with their qualifiers, in an order of their own."""
+    return sorted((other_end(triple, head), [list(pair) for pair in triple["qualifiers"]]) for triple in triples)
+
+
 def _places(triples: Sequence[Triple]) -> Counter[Place]:
     """How many of the triples hang at each place; a loop hangs at both of its ends."""
     places: Counter[Place] = Counter()
@@ -80,12 +86,18 @@ def _head(triples: Sequence[Triple]) -> str:
 
 
 def _group(head: str, triples: Sequence[Triple], shown: Counter[Place], totals: Mapping[Place, int]) -> str:
+    lists = _lists(head, triples)
     parts = []
-    for place, members in _lists(head, triples).items():
-        way = arrow(members[0]["relation_label"], outgoing=place[2] == "out")
+    for place, members in lists.items():
+        back: Place = (head, place[1], "in" if place[2] == "out" else "out")
+        more, turned = totals.get(place, 0) - shown[place], totals.get(back, 0) - shown[back]
+        symmetric = max(more, 0) == max(turned, 0) and _ends(head, members) == _ends(head, lists.get(back, []))
+        if symmetric and list(lists).index(back) < list(lists).index(place):
+            continue
+        label = members[0]["relation_label"]
+        way = both_ways(label) if symmetric else arrow(label, outgoing=place[2] == "out")
         labels = [t["object_label"] if other_end(t, head) == t["object"] else t["subject_label"] for t in members]
         ends = ", ".join(f"({safe_label(label)}){qualifier_text(t)}" for label, t in zip(labels, members, strict=True))
-        more = totals.get(place, 0) - shown[place]
         parts.append(f"{way} {ends}" + (f", ... and {more} more" if more > 0 else ""))
     first = triples[0]
     label = first["subject_label"] if first["subject"] == head else first["object_label"]

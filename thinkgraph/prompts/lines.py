@@ -11,6 +11,7 @@ perfect chooser included, reads the same thing:
     [3] (Panama) -[capital]-> (Panama City); -[borders]-> (Costa Rica), ... and 1 more | (Baru) -[elevation m]-> (3475)
                                                 a community (prompts/communities.py): `;` goes on from the head of the
                                                 group, ` | ` starts a new group
+    [3] (Panama) <-[borders]-> (Costa Rica)     statements that hold both ways, told once
     [4] text | Panama | Suffrage | 18 years of age; universal
                                                 a passage with its title and section
     [5] asked | Which countries border Panama? | Colombia; Costa Rica
@@ -27,8 +28,8 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 
 from thinkgraph.state.knowledge import Entity, Relation, Triple
 
@@ -105,6 +106,11 @@ def arrow(label: str, *, outgoing: bool) -> str:
     """`-[capital]->`, or `<-[capital]-` where the relation is walked backwards."""
     name = safe_label(label)
     return f"-[{name}]->" if outgoing else f"<-[{name}]-"
+
+
+def both_ways(label: str) -> str:
+    """`<-[borders]->`: the statement holds from each end to the other."""
+    return f"<-[{safe_label(label)}]->"
 
 
 def relation_line(relation: Relation, entity_label: str) -> str:
@@ -187,7 +193,41 @@ def numbered(lines: Iterable[str]) -> str:
     return "\n".join(f"[{number}] {_flat(line)}" for number, line in enumerate(lines, start=1))
 
 
-# --- reading prompts back: used by the offline model and the perfect chooser ---------------------------------------
+def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
+    """The lines with their places, without those that only turn another one's last list around (a symmetric relation).
+
+    Of two such lines the first stays, with a two-way arrow.
+    """
+    kept: dict[object, tuple[int, str]] = {}
+    for place, line in enumerate(lines):
+        item = parse_item(0, line)
+        *_, last = _ARROW.finditer(line) if item.hops and not item.community else [None]
+        if last is None or last["both"]:
+            kept[place] = place, line
+            continue
+        outgoing = last["out"] is not None
+        before = line[: last.start()]
+        ends = frozenset((hop.object if outgoing else hop.subject, hop.qualifiers) for hop in item.hops[-1])
+        name = last["out"] if outgoing else last["inv"]
+        mirrored = (before, name, not outgoing, ends, item.mores[-1])
+        if mirrored in kept:
+            first, text = kept[mirrored]
+            kept[mirrored] = first, _turned(text)
+        else:
+            kept.setdefault((before, name, outgoing, ends, item.mores[-1]), (place, line))
+    return list(kept.values())
+
+
+def _turned(line: str) -> str:
+    """The line with a two-way arrow before its last list."""
+    *_, last = _ARROW.finditer(line)
+    if last["both"]:
+        return line
+    name = last["inv"] if last["out"] is None else last["out"]
+    return f"{line[: last.start()]} <-[{name}]-> {line[last.end() :]}"
+
+
+# --- reading lines back: plain.py and parsed.py build on it ---------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -270,42 +310,21 @@ class Item:
                 for hop in every
                 if hop.relation == relation and (hop.subject if outgoing else hop.object) == head
             ]
-            found.setdefault((head, relation, outgoing), ShownList(head, relation, outgoing, tuple(ends), more))
+            for way in dict.fromkeys(hop.outgoing for hop in group):
+                found.setdefault((head, relation, way), ShownList(head, relation, way, tuple(ends), more))
         return tuple(found.values())
 
 
-@dataclass(frozen=True)
-class ParsedPrompt:
-    """A prompt as the offline model and the perfect chooser see it."""
-
-    role: str
-    kind: str
-    sections: Mapping[str, str] = field(default_factory=dict)
-    """Section title (lower case) to its raw text."""
-    items: Mapping[str, tuple[Item, ...]] = field(default_factory=dict)
-    """Section title (lower case) to its numbered lines."""
-
-    def text(self, section: str) -> str:
-        """The text of a section, empty where there is none."""
-        return self.sections.get(section, "").strip()
-
-    def lines(self, section: str) -> tuple[Item, ...]:
-        """The numbered items of a section, empty where there is none."""
-        return self.items.get(section, ())
-
-
-HEADER = re.compile(r"^\[thinkgraph role=(?P<role>[\w.]+) kind=(?P<kind>[\w-]+)\]\s*$", re.MULTILINE)
-_ITEM = re.compile(r"^\[(\d+)\](?: (.*))?$")
 # Title and section may be empty, and white space has been collapsed since the line was rendered.
 _PASSAGE = re.compile(r"^text \|([^|]*)\|([^|]*)\|(.*)$")
 _ASKED = re.compile(r"^asked \|([^|]*)\|([^|]*)$")
 _RELATION = re.compile(r"^\((?P<entity>.*)\) (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) x(?P<count>\d+)$")
-_ARROW = re.compile(r"(?P<back>;)? (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-) (?=\()")
+_ARROW = re.compile(r"(?P<back>;)? (?:-\[(?P<out>.*?)\]->|<-\[(?P<inv>.*?)\]-(?P<both>>)?) (?=\()")
 _NODE_END = re.compile(r"\)(?: \{(?P<quals>[^{}]*)\})?(?=, \(|, \.\.\. and \d+ more(?: \| \(|$)| \| \(|$)")
 _MORE = re.compile(r", \.\.\. and (\d{1,18}) more(?= \| \(|$)")
 
 
-def _nodes(text: str) -> tuple[list[tuple[str, tuple[tuple[str, str], ...]]], int, str | None]:
+def nodes_of(text: str) -> tuple[list[tuple[str, tuple[tuple[str, str], ...]]], int, str | None]:
     """What stands between two arrows: the ends with their qualifiers, how many more, and the head of a new group, if any."""
     found = []
     at = 0
@@ -352,19 +371,21 @@ def parse_item(number: int, text: str) -> Item:
 
 def _parse_walks(number: int, text: str, arrows: Sequence[re.Match[str]]) -> Item:
     """A path or a community, taken apart at its arrows."""
-    start, _, _ = _nodes(text[: arrows[0].start()])
+    start, _, _ = nodes_of(text[: arrows[0].start()])
     here = head = start[0][0] if start else ""
     hops: list[tuple[ShownHop, ...]] = []
     mores: list[int] = []
     community = False
     for found, after in itertools.zip_longest(arrows, arrows[1:]):
-        ends, more, new_head = _nodes(text[found.end() : after.start() if after else len(text)])
-        outgoing = found["out"] is not None
-        name = found["out"] if outgoing else found["inv"]
+        ends, more, new_head = nodes_of(text[found.end() : after.start() if after else len(text)])
+        outgoing = found["out"] is not None or found["both"] is not None
+        name = found["inv"] if found["out"] is None else found["out"]
         here = head if found["back"] else here
+        ways = (True, False) if found["both"] else (outgoing,)
         hops.append(
             tuple(
-                ShownHop(here if outgoing else end, name, end if outgoing else here, outgoing, quals)
+                ShownHop(here if way else end, name, end if way else here, way, quals)
+                for way in ways
                 for end, quals in ends
             )
         )
@@ -374,25 +395,3 @@ def _parse_walks(number: int, text: str, arrows: Sequence[re.Match[str]]) -> Ite
         if new_head is not None:
             here = head = new_head
     return Item(number, text, hops=tuple(hops), mores=tuple(mores), community=community)
-
-
-def parse_prompt(system: str, user: str) -> ParsedPrompt:
-    """Read role, kind and sections back from a rendered prompt. Unknown text gives empty fields, never an error."""
-    header = HEADER.search(system)
-    sections: dict[str, list[str]] = {}
-    current: list[str] = []
-    for line in user.splitlines():
-        if line.startswith("## "):
-            current = sections.setdefault(line[3:].strip().casefold(), [])
-        else:
-            current.append(line)
-    items = {
-        name: tuple(parse_item(int(found[1]), found[2] or "") for found in map(_ITEM.match, lines) if found)
-        for name, lines in sections.items()
-    }
-    return ParsedPrompt(
-        role=header["role"] if header else "",
-        kind=header["kind"] if header else "",
-        sections={name: "\n".join(lines) for name, lines in sections.items()},
-        items=items,
-    )

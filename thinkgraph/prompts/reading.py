@@ -8,8 +8,10 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, TypeVar
+
+R = TypeVar("R")
 
 _THINK = re.compile(r"<(/?)(?:think|thinking|reasoning)>", re.IGNORECASE)
 _FENCE = re.compile(r"```[\w-]*")
@@ -104,21 +106,40 @@ def find_json(text: str, key: str = "") -> Any:
 
 
 def _decoded(body: str) -> list[Any]:
-    """Every outermost JSON object and list in a text."""
+    """Every outermost JSON object and list in a text; where the last one is cut off, only the objects before it."""
     # Not strict: strings may hold line breaks. Keys are also found in lower case and without blanks around them.
     decoder = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
     found: list[Any] = []
+    length = len(body.rstrip())
     at = tries = 0
     while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
         try:
             value, at = decoder.raw_decode(body, opening.start())
-        except (ValueError, RecursionError):
-            # ValueError: not JSON, or a number of more digits than Python reads.
+        except json.JSONDecodeError as error:
+            if error.pos >= length or error.msg.startswith("Unterminated string"):
+                # A list within it is not the reply.
+                return [value for value in found if isinstance(value, dict)]
             at = opening.start() + 1
             tries += 1
-            continue
-        found.append(value)
+        except (ValueError, RecursionError):
+            # A number of more digits than Python reads, or brackets too deep.
+            at = opening.start() + 1
+            tries += 1
+        else:
+            found.append(value)
     return found
+
+
+def is_whole(text: str) -> bool:
+    """Whether a reply that ended at its limit is one whole JSON object all the same, with at most blanks or words after it."""
+    body = _FENCE.sub(" ", strip_thinking(text)).strip()
+    if not body.startswith("{"):
+        return False
+    try:
+        _, end = json.JSONDecoder(strict=False).raw_decode(body)
+    except (ValueError, RecursionError):
+        return False
+    return not _OPENING.search(body, end)
 
 
 def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
@@ -145,10 +166,11 @@ def _holder(value: object, key: str) -> dict[str, Any] | None:
     return holders[0] if len(holders) == 1 else None
 
 
-def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
+def object_with(text: str, key: str, *, lone: bool = False, names: Sequence[str] = ()) -> dict[str, Any]:
     """The object of a reply that has a key, also where another object or a list surrounds it.
 
-    A bare list is taken for the key's value; with `lone` also the only list of an object, whatever its own key is.
+    A bare list is taken for the key's value; with `lone` also the only list of an object, whatever its own key is. `names` are
+    other names of the key.
 
     Raises:
         BadReplyError: no object has the key.
@@ -158,13 +180,30 @@ def object_with(text: str, key: str, *, lone: bool = False) -> dict[str, Any]:
     if isinstance(value, list):
         value = {key: value}
     if key not in value and lone:
-        lists = [one for one in value.values() if isinstance(one, list) and one]
+        every = [one for one in value.values() if isinstance(one, list)]
+        lists = [one for one in every if one] or every
         # A key that is not in lower case is there twice, with the same list.
         if lists and all(one is lists[0] for one in lists):
             value = {**value, key: lists[0]}
+    if key not in value and len(other := [name for name in names if name in value]) == 1:
+        value = {**value, key: value[other[0]]}
     if key not in value:
         raise BadReplyError(f'the JSON object has no "{key}"')
     return dict(value)
+
+
+def readable(read: Callable[[Any], R], values: Sequence[Any]) -> list[R]:
+    """What can be read of the entries of a list: one bad entry does not spoil the others. Raises BadReplyError if all are bad."""
+    found: list[R] = []
+    fault: BadReplyError | None = None
+    for value in values:
+        try:
+            found.append(read(value))
+        except BadReplyError as error:
+            fault = fault or error
+    if fault is not None and not found:
+        raise fault
+    return found
 
 
 def integer(value: object) -> int | None:
@@ -177,7 +216,9 @@ def integer(value: object) -> int | None:
         return int(value)
     if isinstance(value, str):
         # At most nine digits: Python refuses numbers of thousands of digits. "-3" is not 3.
-        found = re.fullmatch(r"(?:\W*[^\w-])?(\d{1,9})\W*", value) or _BEFORE_LABEL.match(value)
+        found = re.fullmatch(
+            r"(?:\W*(?:(?:option|number|line|no\.)\s*|[^\w-]))?(\d{1,9})\W*", value, re.IGNORECASE
+        ) or _BEFORE_LABEL.match(value)
         return int(next(digits for digits in found.groups() if digits)) if found else None
     if isinstance(value, dict):
         named = [value[name] for name in _NAMES_NUMBER if name in value and not isinstance(value[name], dict)]
@@ -295,13 +336,26 @@ def given_answers(texts: Iterable[str]) -> tuple[list[str], bool]:
     return list(kept.values()), bool(said) and not kept
 
 
+_YES = frozenset(("true", "yes", "1", "right", "correct"))
+_NO = frozenset(("false", "no", "0", "wrong", "incorrect"))
+_WORDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
+    "open": (frozenset(("continue", "open")), frozenset(("end", "closed", "simple"))),
+    "sufficient": (
+        frozenset(("sufficient", "enough")),
+        frozenset(("insufficient", "not sufficient", "not enough")),
+    ),
+}
+"""By key, words that say true and words that say false; CogGRAG's own are "Continue" and "End" (section 4.1)."""
+
+
 def truth(value: object, key: str) -> bool:
     """A truth value, also in words ("yes", "incorrect"). Raises BadReplyError."""
     if isinstance(value, bool):
         return value
-    word = str(value).strip().strip(".!*").casefold()
-    if word in {"true", "yes", "1", "right", "correct"}:
+    word = str(value)[:100].strip(" \t\n.!*\"'`{}").casefold()
+    true, false = _WORDS.get(key, (frozenset(), frozenset()))
+    if word in _YES | true:
         return True
-    if word in {"false", "no", "0", "wrong", "incorrect"}:
+    if word in _NO | false:
         return False
     raise BadReplyError(f'"{key}" must be true or false')

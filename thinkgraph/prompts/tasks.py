@@ -1,4 +1,6 @@
-"""What a question wants back: an answer, or a verdict on a claim (ToG-2 section 4.1: QA and fact verification)."""
+"""What a question wants back: an answer, or a verdict on a claim (ToG-2 section 4.1: QA and fact verification); and the words
+that code puts into prompts.
+"""
 
 from __future__ import annotations
 
@@ -8,13 +10,21 @@ from typing import Literal
 Task = Literal["question", "fact", "truth"]
 
 TASK_WORDS: Mapping[Task, str] = {
-    "question": "A question that asks for several things has several answers: list every one the evidence gives.",
-    "fact": "The question is a claim to be verified: it is SUPPORTS if the evidence shows it true, REFUTES if the evidence "
-    "shows it false, and NOT ENOUGH INFO if the evidence leaves it open.",
-    "truth": "The question is a claim to be verified: it is true if the evidence shows it true and false if the evidence "
-    "shows it false.",
+    "question": "Where the question asks for several things, list every one that the evidence gives.",
+    "fact": "The question is a claim to check. Answer SUPPORTS if the evidence shows that it is true, REFUTES if the evidence "
+    "shows that it is false, and NOT ENOUGH INFO if the evidence leaves it open.",
+    "truth": "The question is a claim to check. Answer true if the evidence shows that it is true, and false if the evidence "
+    "shows that it is false.",
 }
 """The words that stand for {{task}} in prompts."""
+
+RECALL_WORDS: Mapping[Task, str] = {
+    "question": "Where the question asks for several things, list every one.",
+    "fact": "The question is a claim to check. Answer SUPPORTS if it is true, REFUTES if it is false, and NOT ENOUGH INFO if it "
+    "can be neither known to be true nor known to be false.",
+    "truth": "The question is a claim to check. Answer true or false.",
+}
+"""The same where there is no evidence."""
 
 TASK_LABELS: Mapping[Task, tuple[str, ...]] = {
     "question": (),
@@ -22,6 +32,30 @@ TASK_LABELS: Mapping[Task, tuple[str, ...]] = {
     "truth": ("true", "false"),
 }
 """The only answers a task allows; empty: any."""
+
+_BOTH_WAYS = "(a) <-[relation]-> (b) holds both ways."
+_PLAIN = (
+    '(a) relation: (b) is a statement, read from a to b; "both ways" behind it says that it also holds from b to a.'
+)
+_MORE = '"... and N more" says how many things a list leaves out.'
+NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
+    "arrows": {
+        "path lines": "(a) -[relation]-> (b) is read from a to b. (b) <-[relation]- (a) is the same statement, read from a to b "
+        f"too. {_BOTH_WAYS} The last step of a path may list several ends. {_MORE}",
+        "relation lines": "(entity) -[relation]-> xN leads from the entity to N things. (entity) <-[relation]- xN leads from N "
+        "things to the entity.",
+        "community lines": "(a) -[relation]-> (b) is read from a to b. (b) <-[relation]- (a) is the same statement, read from a "
+        f"to b too. {_BOTH_WAYS} Behind a semicolon stands another statement about the same thing. Behind a bar, |, stand "
+        f"statements about another thing. {_MORE}",
+    },
+    "plain": {
+        "path lines": f'{_PLAIN} Statements joined by "then" are the steps of one path. {_MORE}',
+        "relation lines": "(entity) relation: (N things) leads from the entity to N things. (N things) relation: (entity) leads "
+        "from N things to the entity.",
+        "community lines": f"{_PLAIN} A semicolon stands between statements. {_MORE}",
+    },
+}
+"""How lines are to be read, by how they are written: {{path lines}}, {{relation lines}} and {{community lines}} in prompts."""
 
 
 def task_words(task: Task, *, own: bool) -> str:
@@ -32,5 +66,8 @@ def task_words(task: Task, *, own: bool) -> str:
 def otherwise(*, own: bool, likely: bool = False) -> str:
     """What to do where the lines do not hold the answer; with `likely`, the form of the reply says what to give all the same."""
     if own:
-        return "Otherwise answer from what you know yourself and name no line, or say that you do not have enough."
-    return "Otherwise say that you do not have enough" + ("." if likely else " and give no answer.")
+        return (
+            "If they do not, answer from what you know yourself and name no line. If you do not know the answer either, "
+            'set "sufficient" to false.'
+        )
+    return 'If they do not, set "sufficient" to false' + ("." if likely else " and give no answer.")

@@ -93,13 +93,14 @@ class MindNode(TypedDict):
     """Siblings whose answers it needs: the number in its text to the sibling's id."""
 
 
-class Part(TypedDict):
-    """One sub-question as a decomposition gave it."""
+class SubQuestion(TypedDict):
+    """One part of a question, as a decomposition gives it (section 3.1)."""
 
     question: str
     open: bool
+    """Whether it must be decomposed further."""
     refers: list[int]
-    """Numbers of siblings, from 1."""
+    """Numbers of the sibling questions whose answers it needs, counted from 1."""
 
 
 class MapKey(TypedDict):
@@ -147,6 +148,8 @@ class Solution(Outcome):
     wave: int
     cited: list[str]
     """Ids of the evidence it stands on, including that of the answered questions it rests on."""
+    moved: str
+    """That the answer stands on other lines than the model cited; empty where it does not."""
     entities: dict[str, list[str]]
     """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
     chunks: list[EvidenceItem]
@@ -160,7 +163,7 @@ class CogGragState(RunState):
     """CogGRAG's channels."""
 
     mind_map: Annotated[dict[str, MindNode], merge_records]
-    splits: Annotated[dict[str, list[Part]], merge_records]
+    splits: Annotated[dict[str, list[SubQuestion]], merge_records]
     """By question, its sub-questions before limits."""
     keys: Annotated[dict[str, list[MapKey]], merge_records]
     """By level."""

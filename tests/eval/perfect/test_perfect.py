@@ -46,7 +46,7 @@ def ask(model, role: str, shape: Shape, **inputs: str) -> Any:
 
 def raw(model, kind: str, user: str, shape: Shape | None = None) -> Any:
     shape = shape or Shape(options=9, clues=9, evidence=9)
-    head = f"[thinkgraph role=new.thing kind={kind}]\n{KINDS[kind].instruction(shape)}"
+    head = KINDS[kind].instruction(shape)
     return KINDS[kind].parse(model.invoke([SystemMessage(head), HumanMessage(user)]).text, shape)
 
 

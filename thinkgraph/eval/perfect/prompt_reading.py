@@ -8,7 +8,8 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from thinkgraph.eval.gold import Fact, Gold, GoldHop, extreme
-from thinkgraph.prompts.lines import Item, ParsedPrompt, one_line, safe_label
+from thinkgraph.prompts.lines import Item, one_line, safe_label
+from thinkgraph.prompts.parsed import ParsedPrompt
 
 _NOT_EVIDENCE = frozenset({"", "question", "options", "entities", "looking for", "answer", "clues so far", "clues"})
 

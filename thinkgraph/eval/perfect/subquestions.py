@@ -9,8 +9,9 @@ from dataclasses import dataclass, replace
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.perfect.prompt_reading import key
-from thinkgraph.prompts.kinds import ExtractedKey, SubQuestion
+from thinkgraph.prompts.kinds import ExtractedKey
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.coggrag import SubQuestion
 
 _REFERENCE = re.compile(r"[#?]\d+")
 

@@ -1,0 +1,55 @@
+"""Names of a prompt's worked examples are no answers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+
+import thinkgraph as tg
+from thinkgraph.prompts.example_names import example_names, without_example_names
+from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+
+EXAMPLES = PromptLibrary().get("tog2.reason").file.examples
+INPUTS = {"question": "What is the capital of Gabon?", "evidence": "[1] (Gabon) -[capital]-> (Libreville)"}
+
+
+def test_names_are_collected_from_the_prompt_files() -> None:
+    assert {"Tomas Brede", "Lindow Hall", "Osk", "Varn", "Varnic", "Low Merish"} <= example_names(EXAMPLES)
+    assert not {"Which", "In", "The", "Question", "Evidence"} & example_names(EXAMPLES)
+    for role in builtin_roles():
+        assert all(name[0].isupper() for name in example_names(PromptLibrary().get(role).file.examples))
+
+
+@pytest.mark.parametrize(
+    ("value", "left"),
+    [
+        ({"answers": ["Tomas Brede", "Libreville"], "evidence": [1]}, {"answers": ["Libreville"], "evidence": [1]}),
+        ({"answers": ["varn."], "clues": "The Osk rises in Varn."}, {"answers": [], "clues": ""}),
+        (["Osk", "Gabon"], ["Gabon"]),
+        ("school that Tomas Brede attended", ""),
+        ("the capital of Gabon", "the capital of Gabon"),
+        ([(1, 9.0)], [(1, 9.0)]),
+        ({"right": True}, {"right": True}),
+    ],
+)
+def test_what_was_copied_goes(value: Any, left: Any) -> None:
+    assert without_example_names(value, EXAMPLES, INPUTS) == left
+
+
+def test_a_name_that_was_asked_about_stays() -> None:
+    value = {"answers": ["Tomas Brede"]}
+    assert without_example_names(value, EXAMPLES, {"question": "Who is Tomas Brede?"}) == value
+
+
+def test_a_prompt_without_examples_refuses_nothing() -> None:
+    assert without_example_names(["Osk"], (), {}) == ["Osk"]
+
+
+def test_an_answer_made_of_an_example_is_none() -> None:
+    reply = {"sufficient": True, "answers": ["Ostrel"], "evidence": []}
+    graph = tg.build("direct", knowledge=tg.Knowledge.open("world"), model=FakeModel({"recall.direct": reply}))
+    assert graph.invoke({"question": "What is the capital of Gabon?"})["answer"]["status"] == "unknown"
+    known = graph.invoke({"question": "Is Ostrel or Varn the capital?"})["answer"]
+    assert (known["answers"], known["status"]) == (["Ostrel"], "memory")

@@ -1,0 +1,297 @@
+"""The form of a reply: its JSON schema with bounds, how it is said in words, and how long it may get.
+
+Every list and number has a bound that follows from what the prompt shows, so that a schema that is enforced ends a reply that
+would run on. Bounds are generous: no reply that makes sense is longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from collections.abc import Set as AbstractSet
+from dataclasses import dataclass
+from typing import Any, Literal
+
+MAX_SCORE = 10
+"""Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
+
+Order = Literal["verdict first", "evidence first"]
+"""Judge: whether `sufficient` stands first in the reply, or evidence and answers do."""
+
+
+@dataclass(frozen=True)
+class Shape:
+    """What one call may answer: bounds known when the prompt is rendered."""
+
+    options: int = 0
+    """How many numbered options there are; numbers beyond it are out of range."""
+    evidence: int = 0
+    """How many numbered evidence lines there are (judge)."""
+    clues: int = 0
+    """How many numbered clues there are (pairs: the first number of a pair)."""
+    fields: tuple[str, ...] = ()
+    """Which of the optional fields are asked for (judge: `clues`, `query`; triples: `types`)."""
+    labels: tuple[str, ...] = ()
+    """Judge: the only answers allowed (fact verification); empty: any."""
+    explain: bool = False
+    """Ask for a sentence of explanation too (off: output tokens are the bill)."""
+    likely: bool = False
+    """Judge: take a likely answer, marked as not sufficient, where no sure one can be given."""
+    steps: bool = False
+    """Ask for the steps that lead to the reply, written out before it (chain of thought)."""
+    questions: int = 0
+    """How many numbered questions there are (keys)."""
+    triples: bool = False
+    """Keys: only whole triples are asked for."""
+    most: int = 0
+    """Most entries that are wanted (pick, score, subquestions); 0: as many as there are."""
+    order: Order = "verdict first"
+    """Judge: what stands first in the reply."""
+    unseen: tuple[int, ...] = ()
+    """Numbers of options (judge: of evidence lines) that the prompt does not show, below the highest one that it shows."""
+
+    @property
+    def choices(self) -> int:
+        """How many options are shown."""
+        return max(0, self.options - len(self.unseen))
+
+
+@dataclass(frozen=True)
+class ReplyForm:
+    """The JSON object that a kind asks for."""
+
+    properties: Mapping[str, Any]
+    """JSON schema by key."""
+    example: str
+    words: str
+    """What the example does not say."""
+    tokens: int
+    """How long a reply may get, in tokens, without its `why`."""
+
+    def schema(self, shape: Shape) -> dict[str, Any]:
+        """As JSON schema."""
+        why = {"why": text(LONGEST_STEPS if shape.steps else LONGEST_WORDS)} if shape.explain or shape.steps else {}
+        return an_object({**why, **self.properties})
+
+    def instruction(self, shape: Shape) -> str:
+        """As words."""
+        why = ' Put one sentence that explains it first, as "why".' if shape.explain else " Do not explain."
+        if shape.steps:
+            why = ' Put the steps that lead to it first, as "why".'
+        return f"Reply with one JSON object and nothing else, in this form: {self.example}\n{self.words}{why}"
+
+
+LONGEST_NAME = 300
+"""Most characters of a name, an answer or a key."""
+LONGEST_WORDS = 600
+LONGEST_STEPS = 2000
+MOST_TOKENS = 4000
+TEXT_TOKENS = 400
+"""Of a reply in plain text."""
+_WHY_TOKENS = 120
+_STEPS_TOKENS = 600
+_MOST_NAMES = 40
+_MOST_ANSWERS = 100
+"""Judge: one evidence line may list that many ends, and all may be answers; every further line allows for ten more."""
+_MOST_PAIRS = 400
+_MOST_KEYS = 100
+_MOST_TRIPLES = 200
+
+
+def reply_tokens(form: ReplyForm | None, shape: Shape) -> int:
+    """How long a reply may get where nobody says: small for picks, larger where it is explained.
+
+    Args:
+        form: None for plain text.
+        shape: of the call.
+
+    Returns:
+        Tokens, for a model that does not reason before it replies.
+    """
+    tokens = TEXT_TOKENS if form is None else form.tokens
+    if form is not None:
+        tokens += _STEPS_TOKENS if shape.steps else _WHY_TOKENS if shape.explain else 0
+    return min(tokens, MOST_TOKENS)
+
+
+def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:
+    """Schema of an object with just these keys."""
+    return {
+        "type": "object",
+        "properties": dict(properties),
+        "required": list(properties),
+        "additionalProperties": False,
+    }
+
+
+def list_of(items: Mapping[str, Any], most: int, least: int = 0) -> dict[str, Any]:
+    """Schema of a list of at most so many items."""
+    return {"type": "array", "items": items, **({"minItems": least} if least else {}), "maxItems": most}
+
+
+def text(longest: int = LONGEST_NAME) -> dict[str, Any]:
+    """Schema of a text of at most so many characters."""
+    return {"type": "string", "maxLength": longest}
+
+
+def number(top: int, least: int = 1) -> dict[str, Any]:
+    """Schema of a whole number up to `top`."""
+    return {"type": "integer", "minimum": least, "maximum": max(top, least)}
+
+
+_BOUNDS = frozenset({"minItems", "maxItems", "minimum", "maximum", "maxLength"})
+
+
+def without(schema: Any, keywords: AbstractSet[str]) -> Any:
+    """A schema without some keywords. Fields of an object that have the same names stay."""
+    if isinstance(schema, list):
+        return [without(one, keywords) for one in schema]
+    if not isinstance(schema, Mapping):
+        return schema
+    return {
+        name: {field: without(each, keywords) for field, each in one.items()}
+        if name == "properties"
+        else without(one, keywords)
+        for name, one in schema.items()
+        if name not in keywords
+    }
+
+
+def without_bounds(schema: Any) -> Any:
+    """A schema without the bounds that some providers refuse."""
+    return without(schema, _BOUNDS)
+
+
+_BOOLEAN = {"type": "boolean"}
+
+LIKELY = (
+    'If the evidence is not sufficient but makes some answer likely, put that answer under "answers", leave "sufficient" false '
+    "and name the lines that speak for it."
+)
+"""How a judge is asked for a likely answer."""
+
+
+def pick_form(shape: Shape) -> ReplyForm:
+    """Numbers of options."""
+    most = min(shape.most or shape.choices, shape.choices)
+    if shape.most == 1:
+        example, words = '{"numbers": [2]}', "One number; an empty list means that none fits."
+    else:
+        example, words = '{"numbers": [2, 5]}', "An empty list means that none fits."
+    return ReplyForm({"numbers": list_of(number(shape.options), most)}, example, words, 40 + 8 * most)
+
+
+def score_form(shape: Shape) -> ReplyForm:
+    """Pairs of an option's number and its score."""
+    most = min(shape.most or shape.choices, shape.choices)
+    pair = list_of(number(max(shape.options, MAX_SCORE), 0), 2, 2)
+    words = (
+        "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
+        "Leave out options that score 0."
+    )
+    return ReplyForm({"scores": list_of(pair, most)}, '{"scores": [[2, 9], [5, 4]]}', words, 60 + 12 * most)
+
+
+def pairs_form(shape: Shape) -> ReplyForm:
+    """Pairs of a clue's number and an option's number."""
+    most = min(shape.clues * shape.choices, _MOST_PAIRS)
+    pair = list_of(number(max(shape.clues, shape.options)), 2, 2)
+    words = "Each pair is a clue's number and an option's number. An empty list means that nothing matches."
+    # One clue fits many options, but hardly ever all of them do.
+    tokens = 60 + 12 * min(most, 2 * (shape.clues + shape.choices))
+    return ReplyForm({"pairs": list_of(pair, most)}, '{"pairs": [[1, 3], [2, 7]]}', words, tokens)
+
+
+def judge_form(shape: Shape) -> ReplyForm:
+    """Whether the evidence is sufficient, what follows from it and where it stands."""
+    lines = max(0, shape.evidence - len(shape.unseen))
+    most = len(shape.labels) or _MOST_ANSWERS + 10 * lines
+    answer = {"type": "string", "enum": list(shape.labels)} if shape.labels else text()
+    verdict = {"sufficient": _BOOLEAN}
+    given = {"answers": list_of(answer, most)}
+    lines_named = {"evidence": list_of(number(shape.evidence), lines)}
+    cited = "[1]" if lines else "[]"
+    more = "".join(f', "{name}": "..."' for name in shape.fields)
+    if shape.order == "evidence first":
+        properties: dict[str, Any] = {**lines_named, **given, **verdict}
+        example = '{"evidence": ' + cited + ', "answers": ["..."], "sufficient": true' + more + "}"
+    else:
+        properties = {**verdict, **given, **lines_named}
+        example = '{"sufficient": true, "answers": ["..."], "evidence": ' + cited + more + "}"
+    words = '"sufficient" is true or false; '
+    words += '"evidence" lists the numbers of the evidence lines that the answer stands on.' if lines else ""
+    words += "" if lines else '"evidence" stays empty, as there are no lines to name.'
+    if shape.likely:
+        words += f" {LIKELY}"
+    if shape.labels:
+        words += f" The only answers allowed are: {', '.join(shape.labels)}."
+    properties |= {name: text(LONGEST_WORDS) for name in shape.fields}
+    # A list of sixty short answers takes some 500 tokens; it may stand in a single line.
+    tokens = (600 if lines and not shape.labels else 300) + 16 * lines + 150 * len(shape.fields)
+    return ReplyForm(properties, example, words, min(tokens, 1600))
+
+
+def keywords_form(_shape: Shape) -> ReplyForm:
+    """Words or phrases."""
+    return ReplyForm(
+        {"keywords": list_of(text(), _MOST_NAMES)}, '{"keywords": ["...", "..."]}', "One entry for each.", 400
+    )
+
+
+def names_form(_shape: Shape) -> ReplyForm:
+    """Names."""
+    words = "Copy each name as it is written. An empty list means there is none."
+    return ReplyForm({"names": list_of(text(), _MOST_NAMES)}, '{"names": ["...", "..."]}', words, 400)
+
+
+def texts_form(shape: Shape) -> ReplyForm:
+    """One text for each option."""
+    every = list_of(text(LONGEST_STEPS), shape.options)
+    words = "One text for each option, in their order."
+    return ReplyForm({"texts": every}, '{"texts": ["...", "..."]}', words, 100 + 200 * shape.options)
+
+
+def keys_form(shape: Shape) -> ReplyForm:
+    """What to look up for numbered questions."""
+    a_key = "A key is [entity], [entity, relation] or [subject, relation, object]."
+    if shape.triples:
+        a_key = "Each key is [subject, relation, object]."
+    key = {"key": list_of(text(), 3, 1), "of": list_of(number(shape.questions), shape.questions)}
+    return ReplyForm(
+        {"keys": list_of(an_object(key), _MOST_KEYS)},
+        '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
+        f'{a_key} "of" lists the numbers of the questions it belongs to.',
+        300 + 120 * shape.questions,
+    )
+
+
+def subquestions_form(shape: Shape) -> ReplyForm:
+    """Simpler questions."""
+    most = shape.most or _MOST_NAMES
+    question = {"question": text(LONGEST_WORDS), "open": _BOOLEAN, "refers": list_of(number(most), most)}
+    return ReplyForm(
+        {"questions": list_of(an_object(question), most)},
+        '{"questions": [{"question": "...", "open": false, "refers": []}]}',
+        '"open" is true where a question must be broken down further; "refers" lists the numbers (from 1) of '
+        "the questions in this list whose answers it needs.",
+        200 + 60 * min(most, 20),
+    )
+
+
+def verdict_form(_shape: Shape) -> ReplyForm:
+    """Right or wrong."""
+    words = '"right" is true where the answer is right and false where it is wrong.'
+    return ReplyForm({"right": _BOOLEAN}, '{"right": true} or {"right": false}', words, 40)
+
+
+def triples_form(shape: Shape) -> ReplyForm:
+    """Statements, and types where they are asked for."""
+    triples = {"triples": list_of(list_of(text(), 3, 3), _MOST_TRIPLES)}
+    words = "Each triple is [subject, relation, object]"
+    if "types" not in shape.fields:
+        return ReplyForm(triples, '{"triples": [["...", "...", "..."]]}', f"{words}.", 2000)
+    return ReplyForm(
+        {**triples, "types": list_of(list_of(text(), 2, 2), _MOST_TRIPLES)},
+        '{"triples": [["...", "...", "..."]], "types": [["...", "..."]]}',
+        f'{words}; "types" gives the type of each subject and object that has one, [name, type].',
+        3000,
+    )
