@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore

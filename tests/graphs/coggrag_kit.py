@@ -9,7 +9,7 @@ from fakes import FakeModel
 from graphs.cases import small_knowledge
 
 import thinkgraph as tg
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 

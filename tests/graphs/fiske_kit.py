@@ -8,7 +8,8 @@ from typing import Any
 from fakes import FakeModel
 
 import thinkgraph as tg
-from thinkgraph.prompts.lines import Item, ParsedPrompt
+from thinkgraph.prompts.lines import Item
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
 

@@ -17,7 +17,7 @@ from langgraph.types import Command
 import thinkgraph as tg
 from thinkgraph.errors import ManifestMismatchError, SettingsError
 from thinkgraph.graphs.build import Graph
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.base import newest_manifest
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore

@@ -11,7 +11,7 @@ from graphs.cases import ROWS, small_knowledge
 from graphs.coggrag_kit import ANSWERS, KEYS, TWO_HOPS, ask, asked, events_of, holding, outline, script
 
 import thinkgraph as tg
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.testing.embedder import HashEmbedder

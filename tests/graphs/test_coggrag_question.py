@@ -16,7 +16,7 @@ from langgraph.types import Command
 import thinkgraph as tg
 from thinkgraph.errors import ModelError, RunError
 from thinkgraph.graphs.build import outline
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 
 THREAD: Any = {"configurable": {"thread_id": "1"}}
 LANDS, TOWNS, BOTH = "Who borders Panama?", "What is the capital of Panama?", "Which land and which town?"

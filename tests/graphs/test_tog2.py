@@ -16,7 +16,7 @@ from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
 from thinkgraph.nodes.tog2.entity_prune import entity_scores
-from thinkgraph.prompts.lines import ParsedPrompt
+from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.state.tog2 import RankedChunk, Tog2Settings

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.grounding import all_hold, beside_the_point, fold, holds
+from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, fold, holds, needed
 
 LINES = [
     "(Panama) -[capital]-> (Panama City)",
@@ -144,3 +144,42 @@ def test_a_false_name_is_not_held_by_the_words_around_it(answer: str) -> None:
 )
 def test_yes_is_no_answer_to_what(answer: str, question: str, beside: bool) -> None:  # noqa: FBT001
     assert beside_the_point(answer, question) is beside
+
+
+RIVER = [
+    "(Volga) -[ends in]-> (Russia)",
+    "(Russia) -[currency]-> (ruble)",
+    "(Volga) -[tributary]-> (Oka)",
+    "(Poland) -[borders]-> (Russia)",
+    "text | Russia | Money | People pay with the ruble.",
+    "(Volga) -[ends in]-> (Russia) -[currency]-> (ruble)",
+]
+
+
+def test_of_the_cited_lines_those_stay_that_hold_the_answer_or_lead_there() -> None:
+    asked = "Which currency is used where the Volga ends?"
+    assert needed(["ruble"], [1, 2, 3, 4], RIVER, asked) == [1, 2], (
+        "the line that starts from what is asked about leads"
+    )
+    assert needed(["ruble"], [2, 3], RIVER, asked) == [2]
+    assert needed(["ruble"], [1, 2, 4], RIVER) == [1, 2, 4], "without a question any line about Russia may lead"
+    assert needed(["ruble"], [1, 3, 5], RIVER, asked) == [1, 5], "to a passage by its title"
+    assert needed(["ruble"], [6, 3, 4], RIVER, asked) == [6], "a path brings its own way"
+    assert needed(["ruble", "Oka"], [1, 2, 3, 4], RIVER, asked) == [1, 2, 3]
+
+
+def test_lines_that_hold_an_answer_only_together_all_stay() -> None:
+    lines = ["(Panama) -[borders]-> (Colombia)", "(Peru) -[borders]-> (Chile)", "(Peru) -[capital]-> (Lima)"]
+    assert needed(["2"], [1, 2, 3], lines) == [1, 2, 3]
+    assert needed(["yes"], [1, 3], lines) == [1, 3], "a conclusion stands on all that it names"
+
+
+def test_a_comparison_keeps_what_is_said_of_the_others() -> None:
+    lines = ["(Kenya) -[population]-> (58)", "(Uganda) -[population]-> (49)", "(Uganda) -[capital]-> (Kampala)"]
+    assert needed(["Kenya"], [1, 2, 3], lines, "Which has more inhabitants, Kenya or Uganda?") == [1, 2]
+    assert needed(["58"], [1, 2, 3], lines, "How many people live in Kenya?") == [1]
+
+
+def test_the_highest_mountain_is_no_comparison() -> None:
+    assert compares("Which neighbor has the smallest population?")
+    assert not compares("What is the capital of the country whose highest peak is K2?")

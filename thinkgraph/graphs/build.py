@@ -37,6 +37,7 @@ def build(
     ranker: Ranker | None = None,
     prompts: str | Path | None = None,
     prices: Prices | None = None,
+    profiles: Mapping[str, Mapping[str, Any]] | None = None,
     checkpointer: Checkpointer = None,
     store: BaseStore | None = None,
     journal: Journal | None = None,
@@ -52,6 +53,7 @@ def build(
         ranker: an object of your own instead of the setting `ranker`.
         prompts: folder with files that override built-in prompts.
         prices: additions to the price table, needed only for `max_cost`.
+        profiles: what you know of models, by name: `{"ollama:qwen3": {"window": 8192, "size": "small"}}`.
         checkpointer: LangGraph checkpointer, for runs that pause and resume.
         store: LangGraph store; with a checkpointer it also keeps the journal, unless `journal` is given.
         journal: where replies are kept so that a resumed run never pays for one twice.
@@ -68,7 +70,9 @@ def build(
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
         knowledge=opened,
-        models=model if isinstance(model, Models) else Models(model, offline=offline_model(opened), prices=prices),
+        models=model
+        if isinstance(model, Models)
+        else Models(model, offline=offline_model(opened), prices=prices, profiles=profiles),
         prompts=PromptLibrary(prompts),
         journal=journal,
         own_ranker=ranker,

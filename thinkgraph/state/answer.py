@@ -10,8 +10,9 @@ from thinkgraph.state.knowledge import Triple
 from thinkgraph.state.usage import Usage
 
 Status = Literal["grounded", "partial", "memory", "unknown"]
-"""`grounded`: the evidence holds the answer. `partial`: a best effort from incomplete evidence. `memory`: the model's own
-knowledge, not supported by evidence. `unknown`: no answer."""
+"""`grounded`: the evidence holds the answer, and nothing says that it is of another kind than was asked for. `partial`: a best
+effort: from incomplete evidence, or of another kind. `memory`: the model's own knowledge, not supported by evidence. `unknown`:
+no answer."""
 
 
 class CitedPassage(TypedDict):

@@ -7,7 +7,7 @@ import unicodedata
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from thinkgraph.prompts.lines import parse_item
+from thinkgraph.prompts.lines import Item, parse_item
 from thinkgraph.tools.linking.lexical import PAIRED
 
 _WORD = re.compile(r"\w+", re.UNICODE)
@@ -26,6 +26,11 @@ _ASKS_WHETHER = re.compile(
     r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
     re.IGNORECASE,
 )
+_COMPARES = re.compile(
+    r"\b(?:more|less|fewer|most|least|than|both|or|(?:larg|small|great|long|short|young|old|bigg|few|high|low)er"
+    r"|(?:larg|small|great|long|short|young|old|bigg|few)est|(?:high|low)est(?=\W*$))\b",
+    re.IGNORECASE,
+)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
 in it likewise.
@@ -39,6 +44,11 @@ def beside_the_point(answer: str, question: str) -> bool:
     if fold(answer) not in {"yes", "no", "true", "false"}:
         return False
     return _ASKS_FOR.search(question) is not None and _ASKS_WHETHER.search(question) is None
+
+
+def compares(question: str) -> bool:
+    """Whether an English question compares things, so that its answer stands on what is said about the others too."""
+    return _COMPARES.search(question) is not None
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:
@@ -148,3 +158,41 @@ def all_hold(answers: Sequence[str], lines: Sequence[str]) -> bool:
     """Whether every answer is held. Raises nothing; no answers means False."""
     shown = f" {fold(' '.join(lines))} "
     return bool(answers) and all(_holds(answer, lines, shown) for answer in answers)
+
+
+def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], question: str = "") -> list[int]:
+    """Of the cited lines (numbers from 1) those in which an answer stands, and those that lead there; all where none alone holds one.
+
+    A line leads to another if it names the thing that the other one starts from. Where the question compares, the lines that say
+    the same of other things are needed too.
+    """
+    kept = {number for number in cited if any(holds(answer, [lines[number - 1]]) for answer in answers)}
+    if not all_hold(answers, [lines[number - 1] for number in sorted(kept)]):
+        return list(cited)
+    items = {number: parse_item(number, lines[number - 1]) for number in cited}
+    if compares(question):
+        said = {_said(items[number]) for number in kept} - {None}
+        kept |= {number for number in cited if _said(items[number]) in said}
+    asked = f" {fold(question)} "
+    heads = {number: fold(_head(item)) for number, item in items.items()}
+    shown = {number: f" {fold(lines[number - 1])} " for number in cited}
+    new = set(kept)
+    while new:
+        wanted = {heads[number] for number in new if heads[number] and f" {heads[number]} " not in asked}
+        new = set()
+        for head in wanted:
+            leads = [n for n in cited if n not in kept and heads[n] != head and f" {head} " in shown[n]]
+            named = [n for n in leads if heads[n] and f" {heads[n]} " in asked]
+            new.update(named or leads)
+        kept |= new
+    return [number for number in cited if number in kept]
+
+
+def _head(item: Item) -> str:
+    """What a line starts from: a path's or community's first thing, a passage's title."""
+    return item.hops[0][0].source if item.hops and item.hops[0] else item.title
+
+
+def _said(item: Item) -> tuple[str, bool] | None:
+    """What a path line says of its last thing but one: the relation and its direction."""
+    return (item.triples[-1].relation, item.triples[-1].outgoing) if item.triples and not item.community else None

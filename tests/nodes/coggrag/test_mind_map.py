@@ -23,16 +23,16 @@ from thinkgraph.nodes.coggrag.tree import (
     spelt_out,
     waiting,
 )
-from thinkgraph.state.coggrag import Attempt, CogGragSettings, MindNode, Part, Solution
+from thinkgraph.state.coggrag import Attempt, CogGragSettings, MindNode, Solution, SubQuestion
 
 SETTINGS = CogGragSettings()
 
 
-def part(question: str, *refers: int, is_open: bool = False) -> Part:
-    return Part(question=question, open=is_open, refers=list(refers))
+def part(question: str, *refers: int, is_open: bool = False) -> SubQuestion:
+    return SubQuestion(question=question, open=is_open, refers=list(refers))
 
 
-def grown(*splits: dict[str, Sequence[Part]], question: str = "Root?", **settings: Any) -> tuple[Any, list[str]]:
+def grown(*splits: dict[str, Sequence[SubQuestion]], question: str = "Root?", **settings: Any) -> tuple[Any, list[str]]:
     """The map after several levels of decomposition, and what was said."""
     given_settings = CogGragSettings(**settings)
     nodes: Any = {ROOT: plant(question, given_settings)}
@@ -53,6 +53,7 @@ def solution(*answers: str, **more: Any) -> Solution:
         "verified": None,
         "supported": True,
         "cited": [],
+        "moved": "",
         "rests": [],
         "entities": {},
         "chunks": [],

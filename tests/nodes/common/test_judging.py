@@ -8,7 +8,7 @@ import pytest
 
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
-from thinkgraph.nodes.common.judging import decide, nothing_found, supporting
+from thinkgraph.nodes.common.judging import MOVED, decide, nothing_found, supporting
 from thinkgraph.state.settings import RunSettings
 
 LINE = "(Gabon) -[capital]-> (Libreville)"
@@ -43,3 +43,14 @@ def test_rounds_are_counted_in_words(rounds: int, said: str) -> None:
     state: Any = {"stopped": "", "evidence": {"t1": {}}, "round": rounds}
     draft = nothing_found(state, RunSettings(task="question"))
     assert draft["reason"] == f"the evidence gathered in {said} does not hold the answer"
+
+
+@pytest.mark.parametrize(("cited", "reported"), [([2], True), ([1], False), ([], False), ([1, 2], False)])
+def test_a_citation_that_had_to_be_moved_is_reported(cited: list[int], *, reported: bool) -> None:
+    context = PromptContext([{"id": "p1"}, {"id": "p2"}], [LINE, "(Gabon) -[borders]-> (Congo)"])  # type: ignore[typeddict-item, list-item]
+    judgement: Any = {"sufficient": True, "answers": ["Libreville"], "evidence": cited, "clues": "", "query": ""}
+    state: Any = {"question": "What is the capital of Gabon?", "stopped": "", "round": 1, "evidence": {}}
+    draft = decide(judgement, context, state, RunSettings(), final=True)
+    assert draft is not None
+    assert (draft["status"], draft["cited"]) == ("grounded", ["p1"])
+    assert (MOVED in draft["reason"]) is reported

@@ -21,6 +21,9 @@ def test_it_answers_a_line_at_a_time(
     with neo4j_server.holding("movies", lambda there: there.script(EXAMPLES / "movies.cypher")):
         main([neo4j_server.spec])
     first, second = ("\n" + capsys.readouterr().out).split("\n> ")[1:]
-    assert first.splitlines()[1:3] == ["Jim Cash", "Status: grounded (the evidence holds the answer)"]
+    assert first.splitlines()[1:3] == [
+        "Jim Cash",
+        "Status: grounded (the evidence holds the answer; best guess (offline))",
+    ]
     assert "Tony Scott" in first
     assert second.splitlines()[1] == "1943"

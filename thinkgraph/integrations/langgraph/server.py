@@ -52,6 +52,7 @@ def _served(method: str, context: object) -> Graph:
                 settings=config.settings(method),
                 prompts=config.get("prompts"),
                 prices=load_prices(prices) if prices else None,
+                profiles=config.get("models"),
             )
         return _built[method]
 

@@ -27,6 +27,7 @@ def entity_prune(state: EntityPruneTask, settings: TogSettings) -> Flow[Update]:
         # More than a prompt can hold: those that share the question's words, then the store's order.
         known.sort(key=lambda triple: -overlap(triple_sentence(triple), state["question"]))
         known = known[: settings.options]
+    likeness = [overlap(triple_sentence(triple), state["question"]) for triple in known]
     scored = yield from requests.call(
         SCORE,
         ROLE,
@@ -37,6 +38,7 @@ def entity_prune(state: EntityPruneTask, settings: TogSettings) -> Flow[Update]:
         shape=Shape(options=len(known), explain=settings.explain),
         fallback=[(number, 1.0) for number in range(1, len(known) + 1)],
         key=state["part"],
+        rank={"options": sorted(range(1, len(known) + 1), key=lambda at: -likeness[at - 1])},
     )
     values = [(known[number - 1]["id"], score / MAX_SCORE) for number, score in scored if score > 0]
     return _scores(state["number"], values)

@@ -16,7 +16,7 @@ from langchain_core.utils.function_calling import convert_to_openai_tool
 from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.models.budget import BudgetSpentError
-from thinkgraph.models.calls import ModelCall
+from thinkgraph.models.calls import ModelCall, rendered
 from thinkgraph.models.client import pack
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import retrieved
@@ -199,7 +199,7 @@ class SearchAgent(Converse[AgentReply]):
             "task": TASK_WORDS[settings.task],
             "else": otherwise(own=settings.own_knowledge),
         }
-        messages = prompt.render(inputs, self._request((), 0).shape, shots=settings.shots)
+        messages = rendered(prompt, inputs, self._request((), 0).shape, deps.models, settings)
         model = TurnModel(request=self._request, **turn)
         limit = ModelCallLimitMiddleware(run_limit=settings.turns, exit_behavior="end")
         # Without a checkpointer of its own or the run's: the journal brings the conversation back after a kill.

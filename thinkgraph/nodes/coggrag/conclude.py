@@ -80,7 +80,7 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     else:
         whole = True
         why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
-    return supported(root["answers"], cited, stopped, whole=whole, why=why)
+    return supported(root["answers"], cited, root["moved"], stopped, whole=whole, why=why)
 
 
 def _why_unknown(state: CogGragState) -> str:

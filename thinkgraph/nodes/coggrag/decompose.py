@@ -18,7 +18,7 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
             SUBQUESTIONS,
             "coggrag.decompose",
             {"question": safe_block(state["asked"]), "most": str(state["most"])},
-            shape=Shape(explain=settings.explain),
+            shape=Shape(most=state["most"], explain=settings.explain),
             fallback=[],
             key=state["id"],
         )

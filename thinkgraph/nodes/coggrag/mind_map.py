@@ -19,7 +19,7 @@ from thinkgraph.nodes.coggrag.tree import (
 )
 from thinkgraph.nodes.common.reports import pruned, traced
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MindNode, Part
+from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MindNode, SubQuestion
 from thinkgraph.tools.grounding import fold
 
 
@@ -62,7 +62,7 @@ class Growth:
     """What was left out or cut, in words."""
 
 
-def grow(nodes: Nodes, splits: Mapping[str, Sequence[Part]], settings: CogGragSettings) -> Growth:
+def grow(nodes: Nodes, splits: Mapping[str, Sequence[SubQuestion]], settings: CogGragSettings) -> Growth:
     """Add the sub-questions of open questions, within the limits on depth, questions and repeats.
 
     `splits` has by question its sub-questions as the model gave them.
@@ -101,7 +101,7 @@ def _meaning(text: str, refers: Iterable[str]) -> Meaning:
     return fold(text) or text, tuple(sorted(set(refers)))
 
 
-def _add(growth: Growth, key: str, parts: Sequence[Part], settings: CogGragSettings) -> None:
+def _add(growth: Growth, key: str, parts: Sequence[SubQuestion], settings: CogGragSettings) -> None:
     nodes, level = growth.nodes, growth.nodes[key]["level"] + 1
     texts = [one_line(part["question"])[:LONGEST].strip() for part in parts]
     # A model may write "#1" and forget to list it.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow
@@ -82,11 +82,20 @@ class QuestionContext:
     known: Sequence[KnownAnswer]
     lines: Sequence[str]
     texts: Texts
+    about: frozenset[str] = frozenset()
+    """Ids of the entities that the question is about."""
+
+    @property
+    def rank(self) -> list[int]:
+        """Numbers of the lines, the most useful first: known answers, then as `urgency` says, then by score."""
+        items = range(1, len(self.items) + 1)
+        best = sorted(items, key=lambda at: (urgency(self.items[at - 1], self.about), -self.items[at - 1]["score"]))
+        return [*range(len(self.items) + 1, len(self.lines) + 1), *best]
 
     def supporting(self, answers: Sequence[str], cited: Sequence[int], question: str) -> list[int]:
-        """Numbers of the lines that support the answers: the cited ones if they do, else any that do; or none.
+        """Numbers of the lines that support the answers: those of the cited ones that are needed, else any that do; or none.
 
-        The line of a known answer supports by its answers, and by the lines they stand on, but not by the words of its
+        A cited known answer is always needed: whether it was verified counts. The line of a known answer supports by its answers, and by the lines they stand on, but not by the words of its
         question. A known answer from memory supports nothing.
         """
         number = {item["id"]: at for at, item in enumerate(self.items, start=1)}
@@ -96,7 +105,9 @@ class QuestionContext:
         ]
         behind = [number[key] for known in self.rests(cited) for key in known["cited"] if key in number]
         whole = [at for at in dict.fromkeys([*cited, *behind]) if bare[at - 1]]
-        return [at for at in supporting(answers, whole, bare, question) if at in cited or at not in behind]
+        found = [at for at in supporting(answers, whole, bare, question) if at in cited or at not in behind]
+        stays = {at for at in cited if at > len(self.items) and bare[at - 1]} if set(found) <= set(cited) else set()
+        return [at for at in cited if at in found or at in stays] if found and stays else found
 
     def evidence(self, numbers: Sequence[int]) -> list[str]:
         """Ids of the evidence behind lines, that of known answers included."""
@@ -141,16 +152,17 @@ def first_context(state: QuestionState, settings: CogGragSettings) -> Flow[Quest
     texts = Texts(found.triples, {**passages, **found.passages})
     answered = _answer_lines(state, settings)
     room = settings.evidence_tokens - sum(map(line_cost, answered))
-    own = set(state["about"])
-
-    def urgency(item: EvidenceItem) -> int:
-        if item["kind"] == "chunk":
-            return 1
-        return 0 if item["path"]["start"] in own else 2
-
-    order = sorted(every.values(), key=lambda item: (urgency(item), -item["score"], item["id"]))
+    own = frozenset(state["about"])
+    order = sorted(every.values(), key=lambda item: (urgency(item, own), -item["score"], item["id"]))
     kept = [item for item, _ in fitting([(item, evidence_line(item, texts)) for item in order], room)]
     return _context(sorted(kept, key=_place), texts, state, settings)
+
+
+def urgency(item: EvidenceItem, own: Collection[str]) -> int:
+    """The smaller, the more a line is needed: triples about the question's own entities, then chunks, then other triples."""
+    if item["kind"] == "chunk":
+        return 1
+    return 0 if item["path"]["start"] in own else 2
 
 
 def same_context(state: QuestionState, settings: CogGragSettings) -> Flow[QuestionContext]:
@@ -163,7 +175,8 @@ def _context(
     items: Sequence[EvidenceItem], texts: Texts, state: QuestionState, settings: CogGragSettings
 ) -> QuestionContext:
     lines = [evidence_line(item, texts)[: settings.evidence_tokens * 4] for item in items]
-    return QuestionContext(items, state["known"], [*lines, *_answer_lines(state, settings)], texts)
+    shown = [*lines, *_answer_lines(state, settings)]
+    return QuestionContext(items, state["known"], shown, texts, frozenset(state["about"]))
 
 
 def _answer_lines(state: QuestionState, settings: CogGragSettings) -> list[str]:

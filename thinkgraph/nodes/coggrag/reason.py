@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.judging import NOT_HELD, judge
+from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.runtime import requests
@@ -46,7 +46,7 @@ def think(
         "evidence": numbered(context.lines),
         "task": task_words(own.task, own=own.own_knowledge),
     }
-    judgement = yield from judge(role, inputs, own, evidence=len(context.lines))
+    judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank=context.rank)
     answers = judgement["answers"] if judgement["sufficient"] else []
     attempts = [*before, Attempt(answers=answers, right=None, judge="")]
     # A claim is no question, and its answers are labels.
@@ -63,6 +63,7 @@ def think(
         "verified": False if settings.verify else None,
         "supported": bool(lines),
         "cited": cited,
+        "moved": moved(judgement["evidence"], lines),
         "rests": [known["id"] for known in context.rests(lines)],
         "entities": context.entities(answers),
         "chunks": [item for item in context.items if item["kind"] == "chunk" and item["id"] in cited],
@@ -79,6 +80,7 @@ def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ())
         verified=None,
         supported=False,
         cited=[],
+        moved="",
         rests=[],
         entities={},
         chunks=[],

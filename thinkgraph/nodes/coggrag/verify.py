@@ -28,6 +28,7 @@ def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
             },
             shape=Shape(explain=settings.explain),
             fallback=Verdict(right=False),
+            rank={"evidence": context.rank},
         )
         judged = Attempt(answers=last["answers"], right=verdict["right"], judge="verifier")
     verified = judged["right"] if solution["answers"] else None

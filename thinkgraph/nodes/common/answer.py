@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
 from thinkgraph.models.ops import Flow, NodeFunction, Update
+from thinkgraph.models.roles import OFFLINE
 from thinkgraph.nodes.common import conversation
+from thinkgraph.nodes.common.asked_kind import misfit
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of, triple_ids
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import path_line
@@ -18,9 +20,11 @@ from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.state.usage import summarise
+from thinkgraph.state.usage import CallRecord, summarise
 from thinkgraph.tools.grounding import fold
 
+BEST_GUESS = "best guess (offline)"
+"""What an answer of the stand-in model is called."""
 MAX_TAILS = 50
 """Most tails of one path that an answer carries where none of them is itself the answer."""
 
@@ -38,27 +42,34 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         trace: the method's own bookkeeping, from its state.
     """
 
-    def run(state: RunState, _settings: RunSettings) -> Flow[Update]:
+    def run(state: RunState, settings: RunSettings) -> Flow[Update]:
         draft = state.get("draft")
         if draft is None:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
         items = [state["evidence"][key] for key in draft["cited"]]
         texts = yield from fetch_texts(items)
+        if draft["status"] == "grounded" and settings.task == "question":
+            draft = yield from _of_its_kind(draft, state["question"], items, texts)
         manifest = state["manifest"]
-        text = "; ".join(draft["answers"]) or f"I don't know: {draft['reason']}."
+        model = manifest["models"].get(role, "")
+        notes = [draft["reason"], _cut_for_the_window(state["calls"].values())]
+        if model == OFFLINE and draft["answers"]:
+            notes.append(BEST_GUESS)
+        reason = "; ".join(filter(None, notes))
+        text = "; ".join(draft["answers"]) or f"I don't know: {reason}."
         result = Answer(
             question=state["question"],
             text=text,
             answers=draft["answers"],
             status=draft["status"],
-            reason=draft["reason"],
+            reason=reason,
             evidence=_evidence(items, draft["answers"], texts),
             usage=summarise(state["calls"], state["work"]),
             pruned=state["pruned"],
             trace=trace(state),
             rounds=state["round"],
             method=manifest["method"],
-            model=manifest["models"].get(role, ""),
+            model=model,
         )
         yield from requests.emit(Answered(type="answered", status=draft["status"], text=text))
         # A conversation goes on where one was begun.
@@ -66,6 +77,21 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         return {"answer": result, "messages": said}
 
     return run
+
+
+def _cut_for_the_window(calls: Iterable[CallRecord]) -> str:
+    """That prompts were cut because the model's window is too small; empty where none was."""
+    left = [call["left_out"] for call in calls if call.get("left_out")]
+    if not left:
+        return ""
+    prompts = "1 prompt was" if len(left) == 1 else f"{len(left)} prompts were"
+    return f"{prompts} cut to fit the model's window: {sum(left)} lines of options or evidence left out"
+
+
+def _of_its_kind(draft: Draft, question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[Draft]:
+    """The draft, which is not grounded where an answer is known to be of another kind than the question asks for."""
+    fault = yield from misfit(question, draft["answers"], items, texts)
+    return {**draft, "status": "partial", "reason": f"{draft['reason']}, but {fault}"} if fault else draft
 
 
 def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Texts) -> Evidence:

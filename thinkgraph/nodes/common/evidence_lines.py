@@ -9,7 +9,7 @@ from typing import TypeVar
 from thinkgraph.models.budget import estimate_tokens
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import Place, community_line
-from thinkgraph.prompts.lines import passage_line, path_line
+from thinkgraph.prompts.lines import passage_line, path_line, told_once
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
@@ -82,7 +82,8 @@ def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Prompt
     """
     every = sorted(items, key=lambda item: (-item["score"], item["id"]))
     texts = yield from fetch_texts(every)
-    kept = fitting([(item, evidence_line(item, texts)) for item in every], tokens)
+    lines = told_once([evidence_line(item, texts) for item in every])
+    kept = fitting([(every[place], line) for place, line in lines], tokens)
     ordered = _in_order([(item, line[: tokens * 4]) for item, line in kept])
     return PromptContext([item for item, _ in ordered], [line for _, line in ordered])
 

@@ -13,10 +13,12 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Status
 from thinkgraph.state.base import RunState
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import all_hold, beside_the_point, holds
+from thinkgraph.tools.grounding import all_hold, beside_the_point, holds, needed
 
 UNDECIDED = "NOT ENOUGH INFO"
 NOT_HELD = "the model's answer does not stand in the evidence, and own_knowledge is off"
+
+MOVED = "on other lines than the model cited"
 
 NEXT_NONE = "If it is not sufficient, give no answer."
 NEXT_FINAL = "There will be no further search."
@@ -34,11 +36,13 @@ def judge(
     key: str = "",
     sample: int = 0,
     temperature: float | None = None,
+    rank: Sequence[int] = (),
 ) -> Flow[Judgement]:
     """One call that judges whether there is enough to answer; an unreadable reply says that there is not.
 
     `evidence` is the number of lines that may be cited. `fields` are what the reply says beside its answer. `likely` asks for
-    a likely answer where none is sure, `steps` for reasoning step by step. For the rest see `requests.call`, errors included.
+    a likely answer where none is sure, `steps` for reasoning step by step. `rank` has the numbers of the evidence lines, the most
+    useful first, where they do not stand in that order. For the rest see `requests.call`, errors included.
     """
     shape = Shape(
         evidence=evidence,
@@ -48,22 +52,24 @@ def judge(
         explain=settings.explain,
         steps=steps,
     )
-    return (
-        yield from requests.call(
-            JUDGE,
-            role,
-            inputs,
-            shape=shape,
-            fallback=NOT_SUFFICIENT,
-            key=key,
-            sample=sample,
-            temperature=temperature,
-        )
+    judgement = yield from requests.call(
+        JUDGE,
+        role,
+        inputs,
+        shape=shape,
+        fallback=NOT_SUFFICIENT,
+        key=key,
+        sample=sample,
+        temperature=temperature,
+        rank={"evidence": rank} if rank else None,
     )
+    # Answers that were names of the prompt's examples are gone: nothing is sufficient then.
+    return {**judgement, "sufficient": judgement["sufficient"] and bool(judgement["answers"])}
 
 
 def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], question: str = "") -> list[int]:
-    """Numbers (from 1) of the lines that support the answers: the cited ones if they do, else any that do; or none.
+    """Numbers (from 1) of the lines that support the answers: those of the cited ones that are needed, if these do, else any
+    that do; or none.
 
     Yes and no are supported by nothing where `question` asks for a thing; a claim to be judged is no question.
     """
@@ -71,13 +77,18 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
         return []
     named = [lines[number - 1] for number in cited]
     if named and all_hold(answers, named):
-        return list(cited)
+        return needed(answers, cited, lines, question)
     if all(holds(answer, ()) for answer in answers):
         # A conclusion (yes, no) that names no line is supported by nothing.
         return []
     found = [number for number, line in enumerate(lines, start=1) if any(holds(answer, [line]) for answer in answers)]
     every = [lines[number - 1] for number in found]
     return found if every and all_hold(answers, every) else []
+
+
+def moved(cited: Sequence[int], lines: Sequence[int]) -> str:
+    """What to say where the answer stands on `lines` that the model did not cite; empty where it cited these, or none at all."""
+    return MOVED if cited and not set(lines) <= set(cited) else ""
 
 
 def decide(
@@ -100,7 +111,8 @@ def decide(
         asked = state["question"] if settings.task == "question" else ""
         lines = supporting(answers, judgement["evidence"], context.lines, asked)
         if lines:
-            return supported(answers, context.ids(lines), state["stopped"], whole=judgement["sufficient"])
+            notes = (moved(judgement["evidence"], lines), state["stopped"])
+            return supported(answers, context.ids(lines), *notes, whole=judgement["sufficient"])
         if settings.own_knowledge or final:
             return unsupported(answers, settings, state["stopped"])
     return nothing_found(state, settings) if final else None

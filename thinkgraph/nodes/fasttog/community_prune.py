@@ -26,7 +26,7 @@ def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]
             "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
             "options": numbered(lines),
         },
-        shape=Shape(options=len(lines), explain=settings.explain),
+        shape=Shape(options=len(lines), most=1, explain=settings.explain),
         fallback=lambda: alike(state["question"], lines, 1),
         key=state["part"],
     )

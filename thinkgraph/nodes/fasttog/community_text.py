@@ -52,6 +52,8 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
         )
     except BudgetSpentError:
         return [""] * len(lines)  # words can be spared, Reason cannot
+    # Of what the model's window had no room for there is no text.
+    texts = [*texts, *[""] * (len(lines) - len(texts))]
     checked = [
         text if text and not check(text, triples) else "" for text, triples in zip(texts, communities, strict=True)
     ]

@@ -27,7 +27,7 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
                 "options": numbered(lines),
                 "most": str(settings.width),
             },
-            shape=Shape(options=len(lines), explain=settings.explain),
+            shape=Shape(options=len(lines), most=settings.width, explain=settings.explain),
             fallback=lambda: alike(state["question"], lines, settings.width),
             spare=1,
         )

@@ -70,7 +70,9 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         "next": NEXT_FINAL if likely else NEXT_NONE,
     }
     try:
-        judgement = yield from judge("fasttog.reason", inputs, settings, evidence=len(lines), likely=likely)
+        judgement = yield from judge(
+            "fasttog.reason", inputs, settings, evidence=len(lines), likely=likely, rank=_newest_first(lines)
+        )
     except BudgetSpentError as spent:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
@@ -125,6 +127,11 @@ def _lines(
         rule = community_line(triples_of(community, triples), totals)
         if rule:
             yield _Line(head, community, item, in_words(community, triples, totals), rule)
+
+
+def _newest_first(lines: Sequence[_Line]) -> list[int]:
+    """Numbers of the lines, those of the last round first."""
+    return sorted(range(1, len(lines) + 1), key=lambda number: -lines[number - 1].community["round"])
 
 
 def _fitting(lines: Sequence[_Line], tokens: int) -> list[_Line]:

@@ -16,6 +16,7 @@ from thinkgraph.nodes.common.judging import (
     from_memory,
     in_rounds,
     judge,
+    moved,
     supported,
     supporting,
     unknown,
@@ -143,7 +144,9 @@ def _decide(
             why += f", no path maps clue {missing[0]}"
         elif whole and partial:
             why += ", by several paths together"
-        return supported(answers, context.ids(lines), *ending.notes, whole=whole, why=why)
+        return supported(
+            answers, context.ids(lines), moved(judged["evidence"], lines), *ending.notes, whole=whole, why=why
+        )
     return unsupported(answers, settings, *ending.notes)
 
 

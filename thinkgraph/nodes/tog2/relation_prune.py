@@ -54,6 +54,7 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
         shape=Shape(options=len(edges), explain=settings.explain),
         fallback=lambda: _by_words(state["question"], edges, settings.relations),
         key=state["part"],
+        rank={"options": lambda: [number for number, _ in _by_words(state["question"], edges, len(edges))]},
     )
     best: dict[str, list[tuple[float, Relation]]] = defaultdict(list)
     for number, value in scored:

@@ -1,0 +1,146 @@
+"""Is the answer of the kind that the question asks for?"""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+
+import thinkgraph as tg
+from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
+from thinkgraph.eval.perfect import chooser
+from thinkgraph.nodes.common.asked_kind import asked_for
+from thinkgraph.state.knowledge import Entity
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.knowledge import Knowledge
+
+
+@pytest.mark.parametrize(
+    ("question", "kind", "said"),
+    [
+        ("Which currency is used where the Volga ends?", "thing", "currency"),
+        ("In the country where the Volga ends, which currency is used?", "thing", "currency"),
+        ("What is the capital of the country whose highest peak is Ras Dejen?", "thing", "capital"),
+        ("Name the countries that surround Paraguay.", "thing", "countries"),
+        ("the films that share directors with [Jaws] were in which genres", "thing", "genres"),
+        ("Nuuk is the seat of a territory; who is the head of state?", "person", "a person"),
+        ("In which year was it founded?", "time", "a date"),
+        ("Through how many countries does the Niger flow?", "number", "a number"),
+        ("Where does the Osk end?", "place", "a place"),
+    ],
+)
+def test_the_words_tell_what_is_asked_for(question: str, kind: str, said: str) -> None:
+    asked = asked_for(question)
+    assert asked is not None
+    assert (asked.kind, asked.said) == (kind, said)
+
+
+@pytest.mark.parametrize(
+    "question",
+    [
+        "Does the Rhine end in the Netherlands?",
+        "Which of the two is lower?",
+        "Which bank prints the notes?",
+        "Welche Währung gilt dort, wo die Wolga endet?",
+        "ボルガ川が終わる国の通貨は何ですか。",
+        "",
+    ],
+)
+def test_what_is_not_sure_is_left_open(question: str) -> None:
+    assert asked_for(question) is None
+
+
+ROWS = [
+    ("Volga", "ends_in", "Russia"),
+    ("Russia", "currency", "ruble"),
+    ("Russia", "head_of_government", "Ada Lund"),
+    ("Russia", "population", "144000000"),
+    ("Volga", "tributary", "Oka"),
+]
+TYPES = {"Volga": "river", "Oka": "river", "Russia": "country", "ruble": "currency", "Ada Lund": "person"}
+
+
+class TypedStore(MemoryGraphStore):
+    """A graph that knows some types."""
+
+    types: dict[str, str]
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """See GraphStore."""
+        return [one and {**one, "type": self.types.get(one["id"], "")} for one in super().entities(ids)]
+
+
+def asked(question: str, answer: str, types: dict[str, str], **settings: Any) -> Any:
+    """The answer of kg_rag where a model gives `answer` and cites every line."""
+    graph = TypedStore(ROWS, literals=["population"])
+    graph.types = types
+    knowledge = Knowledge(graph=graph, embedder=HashEmbedder(), name="volga")
+
+    def reply(prompt: Any) -> Any:
+        lines = [item.number for item in prompt.lines("evidence")]
+        return {"sufficient": True, "answers": [answer], "evidence": lines}
+
+    model = FakeModel(replies={"kg_rag.reason": reply})
+    return tg.build("kg_rag", knowledge=knowledge, model=model, **settings).invoke({"question": question})["answer"]
+
+
+@pytest.mark.parametrize("types", [TYPES, {}], ids=["typed", "untyped"])
+def test_a_bridge_is_not_grounded(types: dict[str, str]) -> None:
+    answer = asked("Which currency is used where the Volga ends?", "Russia", types)
+    assert (answer["answers"], answer["status"]) == (["Russia"], "partial")
+    assert "asks for currency, and Russia is" in answer["reason"]
+    right = asked("Which country does the Volga end in?", "Russia", types)
+    assert (right["status"], right["reason"]) == ("grounded", "the evidence holds the answer")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "said"),
+    [
+        ("How many people live where the Volga ends?", "Russia", "asks for a number, and Russia is a name"),
+        ("When was Russia founded?", "Volga", "asks for a date, and Volga is a name"),
+        ("Who owns the Volga?", "Oka", "asks for a person, and Oka is a river"),
+        ("Which river is a tributary of the Volga?", "Russia", "asks for river, and Russia is a country"),
+    ],
+)
+def test_a_thing_of_another_sort_is_not_grounded(question: str, answer: str, said: str) -> None:
+    found = asked(question, answer, TYPES)
+    assert found["status"] == "partial"
+    assert said in found["reason"]
+
+
+def test_a_question_of_another_language_changes_nothing() -> None:
+    assert asked("Welche Währung gilt, wo die Volga endet?", "Russia", TYPES)["status"] == "grounded"
+
+
+def test_inner_nodes_of_gold_paths_are_not_grounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    questions = [question for question in load_questions("world") if question.type in {"2hop", "3hop"}]
+    knowledge = Knowledge.open("world")
+    model = bench_model("perfect", questions, knowledge)
+    graph = tg.build("fiske", knowledge=knowledge, model=model)
+    real = chooser.reading.judge
+    given: list[str] = []
+
+    def judge(*arguments: Any) -> Any:
+        finding = real(*arguments)
+        return dataclasses.replace(finding, answers=list(given)) if given and finding.answers else finding
+
+    monkeypatch.setattr(chooser.reading, "judge", judge)
+
+    def status(question: str, *instead: str) -> str:
+        given[:] = instead
+        found: str = graph.invoke({"question": question})["answer"]["status"]
+        return found
+
+    right, bridges = [], []
+    for question in questions:
+        right.append(status(question.question))
+        gold = known_golds([question], knowledge)[question.id]
+        inner = {end for hop in gold.hops[:-1] for end in hop.ends[:2]} - set(question.answers)
+        bridges += [status(question.question, end) for end in inner]
+    assert right.count("grounded") == len(right) == 32
+    assert len(bridges) > 40
+    assert bridges.count("grounded") <= 1, "of a region, a part of the world, no word tells that it is none"

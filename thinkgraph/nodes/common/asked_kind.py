@@ -1,0 +1,387 @@
+"""Is an answer of the kind that its question asks for? The entities on the way to it stand in the evidence too.
+
+English questions only. Where words, statements and types leave it open, nothing is said.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Literal
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.runtime import requests
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import Entity, Triple, other_end
+from thinkgraph.tools.grounding import compares, fold
+from thinkgraph.tools.linking.lexical import content_tokens, stem
+
+MAX_LOOKED_UP = 20
+"""Most entities that are looked up for one answer."""
+ON_THE_WAY = "on the way to it"
+_ASKS = re.compile(
+    r"\b(?:(?P<much>how (?:many|much|long|old|high|tall|large|big|deep|far|wide|heavy))|(?P<when>when)|(?P<where>where)"
+    r"|(?P<who>whom?)|(?P<which>which|what))\b",
+    re.IGNORECASE,
+)
+_PREPOSITIONS = "about along around as at before by during for from in into of on over since through to until up with"
+_OPENS_CLAUSE = re.compile(
+    rf"(?:^|[.,;:!?])\W*(?:(?:and|or|so|but|then) )?(?:(?:{_PREPOSITIONS.replace(' ', '|')}) )?$", re.IGNORECASE
+)
+_TELLS_TO = re.compile(r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?", re.IGNORECASE)
+_IS = re.compile(r"^ (?:is|are|was|were) (?:the |a |an )?(?:names? of (?:the )?)?", re.IGNORECASE)
+_IS_OFFICE = re.compile(r"^ (?:is|are|was|were) (?:the|a|an) ", re.IGNORECASE)
+_VERBS = "is are was were be do does did has have had can could will would shall should may might must"
+_ENDS_HEAD = frozenset(f"{_VERBS} of".split())
+_ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that which who whose where when".split())
+_ENDS_OFFICE = re.compile(r"\b(?:of (?:the|a)|in|that|which|whose|where|at|by|from|with|for)\b|[,;?]")
+_NO_NOUN = re.compile(r"(?:ed|en|ing)$")
+_TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
+_NUMBER_WORDS = frozenset(
+    [
+        "zero",
+        "none",
+        "one",
+        "two",
+        "three",
+        "four",
+        "five",
+        "six",
+        "seven",
+        "eight",
+        "nine",
+        "ten",
+        "eleven",
+        "twelve",
+        "dozen",
+        "hundred",
+        "thousand",
+        "million",
+        "billion",
+    ]
+)
+_ROWS: Mapping[str, str] = {
+    stem(word): words.split()[0]
+    for words in (
+        "country state nation land kingdom republic territory",
+        "city town village municipality",
+        "currency money",
+        "language tongue",
+        "person human man woman actor actress director writer author politician president minister composer",
+        "river stream",
+        "lake",
+        "mountain peak summit volcano",
+        "sea ocean",
+        "anthem",
+        "religion",
+        "film movie movies",
+        "book novel",
+        "organization organisation company",
+    )
+    for word in words.split()
+}
+"""Words for the sorts of things that questions ask for and graphs have as types; the first of a row names it."""
+_NEVER: Mapping[str, frozenset[str]] = {
+    "person": frozenset(
+        ["currency", "language", "river", "lake", "mountain", "sea", "anthem", "religion", "film", "book"]
+    ),
+    "place": frozenset(["person", "currency", "language", "anthem", "religion"]),
+}
+"""Sorts that are never what "who" and "where" ask for. A country may have been a ruler."""
+
+
+@dataclass(frozen=True)
+class AskedKind:
+    """What a question asks for."""
+
+    kind: Literal["number", "time", "person", "place", "thing"]
+    said: str
+    """In words: "a number", "currency"."""
+    words: frozenset[str] = frozenset()
+    """Stems: the noun of a thing; of a person the words that say which one."""
+
+    @property
+    def sort(self) -> str:
+        """The sort of things asked for, empty where the words do not tell."""
+        if self.kind != "thing":
+            return self.kind
+        return next((_ROWS[word] for word in self.words if word in _ROWS), "")
+
+    def named_by(self, relation: str) -> bool:
+        """Whether a relation's label names what is asked for: by its noun, or for a person by one of its words."""
+        if self.kind == "person":
+            return not self.words.isdisjoint(content_tokens(relation.replace("_", " ")))
+        return _noun(relation) in self.words
+
+
+def asked_for(question: str) -> AskedKind | None:
+    """What an English question asks for; None where its words do not tell."""
+    if told := _TELLS_TO.match(question):
+        return _thing(question[told.end() :])
+    asks = _asking_word(question)
+    if asks is None:
+        return None
+    rest = question[asks.end() :]
+    if asks["which"]:
+        copula = _IS.match(rest)
+        return _thing(rest[copula.end() :] if copula else rest)
+    if asks["who"]:
+        # After a verb ("who wrote") it is the other end of the statement that has the label.
+        is_office = _IS_OFFICE.match(rest)
+        office = _ENDS_OFFICE.split(rest[is_office.end() :], maxsplit=1)[0] if is_office else ""
+        words = " ".join(word for word in office.split() if word.islower())
+        return AskedKind("person", "a person", frozenset(content_tokens(words)))
+    if asks["much"]:
+        return AskedKind("number", "a number")
+    return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
+
+
+def _asking_word(question: str) -> re.Match[str] | None:
+    """The word that asks: the first that begins a clause, else the last within one."""
+    found = list(_ASKS.finditer(question))
+    first = next((one for one in found if _OPENS_CLAUSE.search(question[: one.start()])), None)
+    # Within a clause "where" and "when" join it to what stands before them; the last "which" may still ask.
+    inner = [one for one in found if one["which"] or one["who"] or one["much"]]
+    return first or (inner[-1] if inner else None)
+
+
+def _thing(text: str) -> AskedKind | None:
+    """The noun that a text begins with, before its verb."""
+    phrase: list[str] = []
+    after = ""
+    for word in re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[^\w\s]", text):
+        after = word.casefold()
+        if not word[0].isalpha() or after in _ENDS_PHRASE:
+            break
+        phrase.append(after.removesuffix("'s"))
+        after = ""
+    if after and after[0].isalpha() and after not in _ENDS_HEAD:
+        # A verb may stand among the words: only a known noun is one.
+        noun = next((word for word in phrase if stem(word) in _ROWS), "")
+    else:
+        noun = _head(phrase)
+    if not noun:
+        return None
+    if stem(noun) in _TIMES:
+        return AskedKind("time", "a date")
+    return AskedKind("thing", noun, frozenset({stem(noun)}))
+
+
+def _head(words: Sequence[str]) -> str:
+    """The last word that is neither a preposition nor a participle: "language" of "language spoken in"."""
+    nouns = [word for word in words if word not in _ENDS_PHRASE and not _NO_NOUN.search(word)]
+    return nouns[-1] if nouns else ""
+
+
+def _noun(label: str) -> str:
+    """The stem of a label's noun."""
+    return stem(_head(label.replace("_", " ").casefold().split()))
+
+
+@dataclass
+class _Surroundings:
+    """What the cited statements say about the entities that an answer may be."""
+
+    ids: set[str] = field(default_factory=set)
+    literal: bool = False
+    """Whether the answer is a value in one of them."""
+    role: set[str] = field(default_factory=set)
+    """Labels of relations that say what the answer is to another thing: those whose object it is."""
+    own: set[str] = field(default_factory=set)
+    """Labels of relations that say what another thing is to the answer."""
+    names: set[str] = field(default_factory=set)
+    """Names of the relations of both sorts."""
+
+
+def _surroundings(triples: Iterable[Triple]) -> Mapping[str, _Surroundings]:
+    """What the statements say about the things in them, by label (folded)."""
+    found: dict[str, _Surroundings] = defaultdict(_Surroundings)
+    for triple in triples:
+        for is_object, key, label in zip((False, True), _both(triple), _labels(triple), strict=True):
+            about = found[fold(label)]
+            about.ids.add(key)
+            about.literal |= triple["literal"] and is_object
+            about.names.add(triple["relation"])
+            named = _names_object(triple["relation_label"]) == is_object
+            (about.role if named else about.own).add(triple["relation_label"])
+    return found
+
+
+def _names_object(relation: str) -> bool:
+    """Whether the object is what a relation's label names: of "capital", but not of "capital of"."""
+    return not re.search(r"[ _]of$", relation)
+
+
+def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
+    """Why one of the answers is not of the kind that the question asks for, in words; empty where none is known not to be.
+
+    Args:
+        question: the question.
+        answers: the answers.
+        items: the evidence that they stand on.
+        texts: what the evidence refers to.
+    """
+    asked = asked_for(question)
+    if asked is None:
+        return ""
+    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
+    walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
+    left = []
+    for answer in answers:
+        fault = _by_statements(fold(answer), asked, walk)
+        if fault:
+            return _words(asked, answer, fault)
+        left += [answer] if fault is None else []
+    return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
+
+
+def _words(asked: AskedKind, answer: str, fault: str) -> str:
+    return f"the question asks for {asked.said}, and {one_line(answer)} is {fault}"
+
+
+class _Walk:
+    """The cited statements as steps away from what the question names."""
+
+    def __init__(self, question: str, items: Sequence[EvidenceItem], triples: Sequence[Triple]) -> None:
+        self.triples = triples
+        self.about = _surroundings(triples)
+        self.asked = f" {fold(question)} "
+        self.words = set(content_tokens(question))
+        self.compares = compares(question)
+        self.communities = any(item["kind"] == "community" for item in items)
+        self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
+        self.ends = self._ends(items)
+        self.arrivals = self._ends([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
+        self._far = self._distances()
+
+    def named(self, label: str) -> bool:
+        """Whether the question names a thing."""
+        return f" {fold(label)} " in self.asked
+
+    def _ends(self, items: Sequence[EvidenceItem]) -> set[str]:
+        """Where the cited lines end; a community's every entity."""
+        by_id = {triple["id"]: triple for triple in self.triples}
+        ends: set[str] = set()
+        for item in items:
+            if item["kind"] == "community":
+                ends.update(end for key in item["triples"] if key in by_id for end in _both(by_id[key]))
+            elif item["kind"] == "path":
+                here = item["path"]["start"]
+                for key in item["path"]["triples"]:
+                    here = other_end(by_id[key], here) if key in by_id else here
+                ends.update(other_end(by_id[key], here) for key in item["tails"] if key in by_id)
+        return ends
+
+    def _distances(self) -> dict[str, int]:
+        labels = {
+            key: label for triple in self.triples for key, label in zip(_both(triple), _labels(triple), strict=True)
+        }
+        near = {key for key, label in labels.items() if self.named(label)} or self.starts & labels.keys()
+        far: dict[str, int] = {}
+        steps = 0
+        while near:
+            far.update(dict.fromkeys(near, steps))
+            steps += 1
+            near = {end for one in self.triples if near & set(_both(one)) for end in _both(one)} - far.keys()
+        return {**dict.fromkeys(labels, 0), **far}
+
+    def steps(self, ids: set[str], way: int) -> list[Triple]:
+        """The statements that lead from these entities to others, further from what the question names (`way` 1) or nearer (-1).
+
+        Those to values, and further ones to what the question names too, lead nowhere.
+        """
+        found = []
+        for triple in self.triples:
+            for here in ids & set(_both(triple)):
+                end = other_end(triple, here)
+                label = triple["object_label"] if triple["object"] == end else triple["subject_label"]
+                stays = triple["literal"] and triple["object"] == end
+                if (
+                    way * (self._far.get(end, 0) - self._far.get(here, 0)) > 0
+                    and not stays
+                    and (way < 0 or not self.named(label))
+                ):
+                    found.append(triple)
+        return found
+
+    def passes(self, ids: set[str]) -> bool:
+        """Whether the cited paths lead through these entities and none ends there."""
+        return ids.isdisjoint(self.ends | self.starts) and bool(self.steps(ids, 1))
+
+
+def _both(triple: Triple) -> tuple[str, str]:
+    return triple["subject"], triple["object"]
+
+
+def _labels(triple: Triple) -> tuple[str, str]:
+    return triple["subject_label"], triple["object_label"]
+
+
+def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
+    """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
+    about = walk.about.get(answer, _Surroundings())
+    thing = bool(about.ids) and not about.literal
+    numeric = bool(re.search(r"\d", answer))
+    if asked.kind in {"number", "time"}:
+        return "a name" if thing and not numeric and not _NUMBER_WORDS & set(answer.split()) else ""
+    if asked.kind in {"person", "place"} and about.literal and re.fullmatch(r"[\d ]+", answer):
+        return "a number"
+    if any(map(asked.named_by, about.role)):
+        return ""
+    if thing and any(map(asked.named_by, about.own)):
+        return "what has it"
+    return _by_place(answer, about, walk) if thing and not walk.compares else None
+
+
+def _by_place(answer: str, about: _Surroundings, walk: _Walk) -> str | None:
+    """What an entity is by its place among the cited statements, where it is not at their end."""
+    if walk.named(answer) and about.ids <= walk.starts - walk.ends:
+        return "what it asks about"
+    if not about.ids.isdisjoint(walk.arrivals):
+        # A path of several steps ends there, whatever other lines say of it.
+        return None
+    back = {triple["relation"] for triple in walk.steps(about.ids, -1)}
+    further = {_noun(triple["relation_label"]) for triple in walk.steps(about.ids, 1) if triple["relation"] not in back}
+    return ON_THE_WAY if further & walk.words else None
+
+
+def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Texts) -> Flow[str]:
+    """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
+    ids = [key for answer in answers for key in sorted(walk.about.get(fold(answer), _Surroundings()).ids)]
+    nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
+    wanted = list(dict.fromkeys([*ids, *nearby])) if answers else []
+    found = yield from requests.entities(wanted[:MAX_LOOKED_UP])
+    left: dict[str, str] = {}
+    for answer in answers:
+        known = [one for one in found if one is not None and fold(one["label"]) == fold(answer)]
+        fault = _by_type(known, asked, walk)
+        if fault:
+            return _words(asked, answer, fault)
+        left.update(dict.fromkeys((one["id"] for one in known), answer) if fault is None else ())
+    relations = yield from requests.relations(list(left) if asked.words else [])
+    for edge in (edge for edges in relations for edge in edges):
+        answer = left[edge["entity"]]
+        walked = walk.about.get(fold(answer), _Surroundings()).names
+        names_other = _names_object(edge["label"]) == (edge["direction"] == "out")
+        if names_other and edge["name"] not in walked and asked.named_by(edge["label"]):
+            return _words(asked, answer, "what has it")
+    return ""
+
+
+def _by_type(known: Sequence[Entity], asked: AskedKind, walk: _Walk) -> str | None:
+    """What entities of one name are by their types, where none is what is asked for; empty where one is; None: open."""
+    if not known or any(one["literal"] for one in known):
+        return ""
+    sorts = {_ROWS.get(_noun(one["type"]), "") for one in known}
+    if asked.sort and asked.sort in sorts:
+        return ""
+    wrong = sorts <= _NEVER[asked.kind] if asked.kind in _NEVER else bool(asked.sort)
+    if wrong and "" not in sorts:
+        return f"a {one_line(known[0]['type'])}"
+    ids = {one["id"] for one in known}
+    led_on = asked.kind == "person" and "" not in sorts and not walk.communities and walk.steps(ids, 1)
+    return ON_THE_WAY if asked.sort and not walk.compares and (led_on or walk.passes(ids)) else None
