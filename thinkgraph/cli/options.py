@@ -21,9 +21,14 @@ MAX_WORKERS = 64
 MAX_CONCURRENCY = 1024
 
 
-def method_names(given: str) -> list[str]:
+def names_in(given: str) -> list[str]:
     """The names in a list with commas, each once."""
-    names = list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+    return list(dict.fromkeys(name.strip() for name in given.split(",") if name.strip()))
+
+
+def method_names(given: str) -> list[str]:
+    """The methods in a list with commas, each once."""
+    names = names_in(given)
     if not names:
         raise argparse.ArgumentTypeError(f"'{given}' names no method")
     return names
@@ -188,6 +193,14 @@ def prices_of(path: str | None) -> Prices | None:
     return load_prices(path) if path else None
 
 
+def profiles() -> dict[str, dict[str, Any]] | None:
+    """What the configuration says of models, by name."""
+    from thinkgraph.config import load_config
+
+    found: dict[str, dict[str, Any]] | None = load_config().get("models")
+    return found
+
+
 def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | None = None) -> Models:
     """The models of --model and --prices, called at most `rate` times a second; the offline one uses the knowledge's encoder.
 
@@ -199,4 +212,5 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     from thinkgraph.models.roles import Models
 
     offline = offline_model(knowledge)
-    return Models(args.model, offline=offline, prices=prices_of(args.prices), rate_limiter=rate_limiter(rate))
+    limiter = rate_limiter(rate)
+    return Models(args.model, offline=offline, prices=prices_of(args.prices), profiles=profiles(), rate_limiter=limiter)

@@ -41,8 +41,9 @@ class BenchPlan:
     knowledge: Knowledge
     methods: Mapping[str, Mapping[str, Any]]
     """Settings by method."""
-    model: str | BaseChatModel
+    model: str | BaseChatModel | Models
     prices: Prices | None = None
+    profiles: Mapping[str, Mapping[str, Any]] | None = None
     golds: Mapping[str, Gold] | None = None
     """By question id, for the scores of evidence; None: they are not scored."""
     concurrency: int = 1
@@ -143,8 +144,14 @@ def run_bench(
 
 def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
     """Answers questions in this process."""
+    if isinstance(plan.model, Models):
+        return local_asker(plan.model, plan.knowledge, plan.methods)
     models = Models(
-        plan.model, offline=offline_model(plan.knowledge), prices=plan.prices, rate_limiter=plan.rate_limiter
+        plan.model,
+        offline=offline_model(plan.knowledge),
+        prices=plan.prices,
+        profiles=plan.profiles,
+        rate_limiter=plan.rate_limiter,
     )
     return local_asker(models, plan.knowledge, plan.methods)
 

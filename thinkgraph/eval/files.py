@@ -30,6 +30,19 @@ def read_text(path: Path) -> str:
         raise UsageError(f"{path}: cannot be read ({error.strerror or error})") from None
 
 
+def write_text(path: Path, text: str) -> None:
+    """Write a file.
+
+    Raises:
+        UsageError: it cannot be written.
+    """
+    try:
+        # JSON may hold half a surrogate pair, a file may not.
+        path.write_bytes(text.encode("utf-8", "backslashreplace"))
+    except OSError as error:
+        raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from None
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank.
 

@@ -48,6 +48,7 @@ class Work:
     model: str
     """A name, "perfect" and the like included."""
     prices: Prices | None = None
+    profiles: Mapping[str, Mapping[str, Any]] | None = None
     prompts: str | None = None
     rate: float | None = None
     """Requests to models a second, over all workers."""
@@ -183,6 +184,7 @@ async def _serve() -> None:
             bench_model(work.model, work.questions, opened, seed=work.seed),
             offline=offline_model(knowledge),
             prices=work.prices,
+            profiles=work.profiles,
             rate_limiter=rate_limiter(work.rate),
         )
         async with local_asker(models, knowledge, work.methods, prompts=work.prompts) as ask:

@@ -8,6 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from thinkgraph.cli.bench import roles
 from thinkgraph.cli.options import (
     MEASURED_MODEL,
     MEASURING,
@@ -17,6 +18,7 @@ from thinkgraph.cli.options import (
     configured,
     model_name,
     prices_of,
+    profiles,
     settings_by_method,
 )
 from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write_line
@@ -32,9 +34,9 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `bench`."""
+    roles.add_arguments(parser.add_subparsers(dest="part", metavar="[roles …]", parser_class=type(parser)))
     parser.add_argument(
         "--data",
-        required=True,
         metavar="DATA",
         help="'world', a JSONL file of questions, or NAME:FILE for a published benchmark (metaqa:qa_dev.txt); "
         "--data list names them all and says where to get each",
@@ -57,6 +59,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Run the bench."""
+    if args.part:
+        return roles.run(args)
+    if not args.data:
+        raise UsageError("name the questions: --data DATA (see thinkgraph bench --help)")
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.datasets import DATASETS, read_dataset
     from thinkgraph.eval.datasets.ids import named
@@ -86,6 +92,7 @@ def run(args: argparse.Namespace) -> int:
             methods=settings,
             model=bench_setup.bench_model(name, questions, knowledge, seed=args.seed),
             prices=prices_of(args.prices),
+            profiles=profiles(),
             golds=bench_setup.known_golds(questions, knowledge),
             concurrency=max(args.concurrency, args.workers),
             rate_limiter=rate_limiter(args.rate),
@@ -123,6 +130,7 @@ def _workers(
         methods=settings,
         model=model,
         prices=prices_of(args.prices),
+        profiles=profiles(),
         rate=args.rate,
         seed=args.seed,
         gold_entities=gold,

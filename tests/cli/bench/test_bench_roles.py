@@ -1,0 +1,62 @@
+"""`bench roles` from the command line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from cli.conftest import Run
+
+CASE = {
+    "id": "fiske.extract_clues/q1/right1",
+    "role": "fiske.extract_clues",
+    "question": "q1",
+    "type": "1hop",
+    "inputs": {"question": "What is the capital of Panama?"},
+    "shape": {},
+    "right": {"names": ["Panama"], "words": ["capital"]},
+    "order": [],
+}
+
+
+@pytest.fixture
+def cases(tmp_path: Path) -> str:
+    (tmp_path / "cases.jsonl").write_text(json.dumps(CASE) + "\n", "utf-8")
+    return str(tmp_path / "cases.jsonl")
+
+
+def test_saved_cases_are_put_to_several_models(cli: Run, tmp_path: Path, cases: str) -> None:
+    words = ["bench", "roles", "--cases-from", cases, "--roles", "fiske.extract_clues", "--model", "offline"]
+    out = cli(*words, "--out", str(tmp_path / "out"), "--toml", str(tmp_path / "t.toml"))
+    assert out.code == 0, out.err
+    assert "good enough for: fiske.extract_clues; not for: nothing" in out.out
+    assert out.out.startswith((tmp_path / "out" / "table.txt").read_text("utf-8").splitlines()[0])
+    assert 'default = "offline"' in (tmp_path / "t.toml").read_text("utf-8")
+    (row,) = json.loads(cli(*words, "--json").out)["rows"]
+    assert (row["recall"], row["readable"], row["cases"]) == (1.0, 1.0, 1)
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--roles", "tog2.nothing"], "'tog2.nothing' is no role that can be measured; these can:"),
+        (["--roles", ","], "--roles ',' names none"),
+        (["--roles", "fasttog.community_text"], "is no role that can be measured"),
+        (["--cases", "0"], "--cases must be at least 1"),
+        (["--model", "gpt"], "must be named provider:name"),
+        (["--cases-from", "/nowhere.jsonl"], "cannot be read"),
+        (["--set", "nothing=1"], "nothing"),
+        (["--half", "quarter"], "invalid choice"),
+    ],
+)
+def test_bad_flags_are_one_line(cli: Run, words: list[str], said: str) -> None:
+    out = cli("bench", "roles", *words)
+    assert out.code == 2
+    assert said in out.err
+    assert len(out.err.strip().splitlines()) == 1
+
+
+def test_a_bench_without_data_says_so(cli: Run) -> None:
+    out = cli("bench", "--methods", "tog2")
+    assert (out.code, "--data DATA" in out.err) == (2, True)

@@ -1,0 +1,168 @@
+from __future__ import annotations
+
+import json
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+from model_server import ModelServer
+from replies import Fault
+
+from thinkgraph.config import load_config
+from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.eval.roles.asking import put_to
+from thinkgraph.eval.roles.cases import Case
+from thinkgraph.eval.roles.scoring import figures, is_right
+from thinkgraph.eval.roles.table import render, rows_of, toml, verdicts
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.state.settings import RunSettings
+
+MODEL = "openai:test-model"
+PRUNE = Case(
+    id="tog2.relation_prune/q1/right1",
+    role="tog2.relation_prune",
+    question="q1",
+    type="1hop",
+    inputs={
+        "question": "What is the capital of Panama?",
+        "entities": "[1] Panama",
+        "options": "[1] (Panama) -[borders]-> x2\n[2] (Panama) -[capital]-> x1\n[3] (Panama) -[area]-> x1",
+        "most": "3",
+    },
+    shape={"options": 3},
+    right={"choices": [2]},
+    order=(3, 1, 2),
+)
+JUDGED = [
+    Case(
+        id=f"kg_rag.reason/q{number}/x1",
+        role="kg_rag.reason",
+        question=f"q{number}",
+        type="1hop",
+        inputs={
+            "question": "What is the capital of Panama?",
+            "evidence": "[1] (Panama) -[borders]-> (Colombia)",
+            "task": "",
+        },
+        shape={"evidence": 1},
+        right={"sufficient": number == 1, "answers": ["Panama City"] if number == 1 else [], "aliases": []},
+    )
+    for number in (1, 2)
+]
+CASES = [PRUNE, *JUDGED]
+
+
+def ask(
+    server: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    folder: Path | None = None,
+    cases: Any = CASES,
+    **settings: Any,
+):
+    monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
+    models = Models(MODEL, offline=lambda: pytest.fail("not asked for"))
+    return put_to(
+        MODEL, models, cases, prompts=PromptLibrary(), settings=RunSettings(max_calls=None, **settings), folder=folder
+    )
+
+
+def judge(*answers: str) -> str:
+    return json.dumps({"sufficient": bool(answers), "answers": answers, "evidence": []})
+
+
+def test_replies_are_read_repaired_and_counted(monkeypatch: pytest.MonkeyPatch) -> None:
+    script = ['{"scores": [[2, 9]]}', "what?", '{"scores": [[2, 9]]}', judge("Panama City"), "no", "no"]
+    with ModelServer(script) as server:
+        asked = ask(server, monkeypatch)
+        assert "(Panama) -[area]-> x1" in server.calls[1].text.partition("[2]")[0]
+    prune, judged = rows_of(CASES, {MODEL: asked}, PromptLibrary())
+    assert (prune["cases"], prune["calls"], prune["readable"], prune["repaired"]) == (1, 2, 0.5, 0.5)
+    # Number 2 of the second order is option 1 of the first.
+    assert (prune["recall"], prune["same"], prune["holds"]) == (0.5, 0.0, False)
+    assert (judged["can"], judged["must"], judged["wrong"], judged["fell_back"]) == (1.0, 0.0, 0.0, 0.5)
+    text = render([prune, judged])
+    assert text.splitlines()[0].split()[:3] == ["role", "cases", "readable"]
+    assert verdicts([prune, judged]) == [
+        f"{MODEL}: good enough for: nothing; not for: tog2.relation_prune, kg_rag.reason"
+    ]
+
+
+def test_a_stopped_bench_asks_only_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    script = ['{"scores": [[2, 9]]}', '{"scores": [[3, 9]]}', judge("Panama City"), Fault(500, "gone")]
+    with ModelServer(script) as server, pytest.raises(ModelError, match="gone"):
+        ask(server, monkeypatch, tmp_path, call_retries=0)
+    with ModelServer([judge()]) as server:
+        asked = ask(server, monkeypatch, tmp_path, call_retries=0)
+        assert len(server.calls) == 1
+    assert [row["holds"] for row in rows_of(CASES, {MODEL: asked}, PromptLibrary())] == [True, True]
+    file = tmp_path / "openai_test-model" / "kg_rag.reason.jsonl"
+    assert len(file.read_text("utf-8").splitlines()) == 2
+    with ModelServer([judge()]) as server, pytest.raises(UsageError, match="holds other results"):
+        ask(server, monkeypatch, tmp_path, shots=0)
+    file.write_text('{"id": "other"}\n', "utf-8")
+    with ModelServer([judge()]) as server, pytest.raises(UsageError, match="line 1: not a result"):
+        ask(server, monkeypatch, tmp_path, call_retries=0)
+
+
+def test_a_refused_call_is_a_fallback_and_the_bench_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    with ModelServer([Fault(400, "the prompt exceeds n_ctx"), judge()]) as server:
+        asked = ask(server, monkeypatch, cases=JUDGED)
+    assert "n_ctx" in asked[0]["error"]
+    (row,) = rows_of(JUDGED, {MODEL: asked}, PromptLibrary())
+    assert (row["fell_back"], row["can"], row["must"]) == (0.5, 0.0, 1.0)
+
+
+def test_the_first_model_that_holds_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    good = {"scores": [[2, 9]]}, {"scores": [[3, 9]]}
+    replies: dict[str, Any] = {
+        "openai:small": [*map(json.dumps, good), judge(), judge()],
+        "openai:large": [*map(json.dumps, good), judge("Panama City"), judge()],
+    }
+    asked = {}
+    for name, script in replies.items():
+        with ModelServer(script) as server:
+            asked[name] = ask(server, monkeypatch)
+    rows = rows_of(CASES, asked, PromptLibrary())
+    assert render(rows).splitlines()[0].split()[:2] == ["role", "model"]
+    text = toml(rows)
+    assert tomllib.loads(text) == {"model": {"default": "openai:large", "tog2.relation_prune": "openai:small"}}
+    (tmp_path / "thinkgraph.toml").write_text(text, "utf-8")
+    monkeypatch.chdir(tmp_path)
+    assert load_config().get("model")["tog2.relation_prune"] == "openai:small"
+
+
+def test_an_answer_may_have_words_around_it() -> None:
+    assert is_right(["the Panama City", "Bogota"], ["Bogotá", "Panama City"], [])
+    assert is_right(["Bogota and Panama City"], ["Bogota", "Panama City"], [])
+    assert not is_right(["Panama City"], ["Bogota", "Panama City"], [])
+    assert not is_right(["Bogota", "Lima"], ["Bogota"], [])
+    assert is_right(["UK"], ["United Kingdom"], [["UK"]])
+    assert not is_right([], ["Bogota"], [])
+
+
+def generated(role: str, **right: Any) -> Case:
+    return Case(
+        id=role, role=role, question="q", type="", inputs={"question": "Who leads Panama?"}, shape={}, right=right
+    )
+
+
+def test_generated_words_are_covered_by_short_entries_only() -> None:
+    clues = generated("fiske.extract_clues", names=["Panama"], words=["lead"])
+    assert figures(clues, "keywords", ["Panama", "leads"]) == {"recall": 1.0}
+    assert figures(clues, "keywords", ["Who is it that leads the country of Panama today?"]) == {"recall": 0.0}
+    assert figures(clues, "keywords", None) == {"recall": 0.0}
+    parts = generated("coggrag.decompose", names=["Panama"], words=[], least=2, most=2, refers=True)
+    one = {"question": "What is Panama?", "open": False, "refers": []}
+    assert figures(parts, "subquestions", [one, {**one, "refers": [1]}]) == {"recall": 1.0}
+    assert figures(parts, "subquestions", [one]) == {"recall": pytest.approx(1 / 3)}
+
+
+def test_a_clue_that_stands_there_twice_is_one_clue() -> None:
+    inputs = {"clues": "[1] border\n[2] border", "options": "[1] (A) -[b]-> x1\n[2] (A) -[c]-> x1"}
+    case = Case(
+        id="m", role="fiske.r_mapping", question="q", type="", inputs=inputs, shape={}, right={"choices": [(1, 2)]}
+    )
+    assert figures(case, "pairs", [[2, 1]], (2, 1)) == {"recall": 1.0, "precision": 1.0}
+    assert figures(case, "pairs", [], (2, 1)) == {"recall": 0.0}

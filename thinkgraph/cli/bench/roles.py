@@ -1,0 +1,197 @@
+"""`thinkgraph bench roles`: single calls with a known outcome, put to one or several models, as a table by role."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from thinkgraph.cli.options import add_flags, configured, model_name, names_in, prices_of
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
+from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from langchain_core.language_models import BaseChatModel
+
+    from thinkgraph.eval.questions import Question
+    from thinkgraph.eval.roles.cases import Case
+    from thinkgraph.eval.roles.table import RoleRow
+    from thinkgraph.models.roles import Models
+    from thinkgraph.prompts.library import PromptLibrary
+    from thinkgraph.state.settings import RunSettings
+    from thinkgraph.tools.knowledge import Knowledge
+    from thinkgraph.tools.progress import Progress
+
+_PATIENCE = 900.0
+"""Seconds a call may take: a small model on a small machine needs minutes for a long prompt."""
+
+
+def add_arguments(commands: Any) -> None:
+    """Declare `bench roles`."""
+    from thinkgraph.eval.roles.main_path import HOLDS, MAIN_PATH
+
+    parser = commands.add_parser(
+        "roles",
+        help="measure a model role by role, one call at a time",
+        description="Cases are made of gold paths: the methods run with the perfect chooser, and what their calls were filled "
+        f"with is asked again, one call at a time, of the model. {HOLDS} What each figure counts: docs/measuring.md.",
+    )
+    parser.add_argument("--data", default="world", metavar="DATA", help="questions with gold paths (default world)")
+    add_flags(
+        parser,
+        "model",
+        help="provider:name, offline, perfect or perfect:0.1; several with commas, from small to large; default as elsewhere",
+    )
+    parser.add_argument(
+        "--roles", metavar="ROLE[,ROLE]", default=",".join(MAIN_PATH), help="default: the main path, %(default)s"
+    )
+    parser.add_argument("--cases", type=int, default=20, metavar="N", help="cases a role (default %(default)s)")
+    parser.add_argument(
+        "--half",
+        choices=("all", "choose", "hold-out"),
+        default="all",
+        help="of the questions: choose prompts by one half, report the other; they share no question (default all)",
+    )
+    add_flags(parser, "seed", help="of the draw of questions, calls and orders (default 0)")
+    parser.add_argument("--save-cases", metavar="FILE", help="write the cases as JSON Lines")
+    parser.add_argument("--cases-from", metavar="FILE", help="take the cases of such a file instead of making them")
+    parser.add_argument("--out", metavar="DIR", help="keep every reply there; the same command goes on where it was")
+    parser.add_argument(
+        "--toml", metavar="FILE", help="write a thinkgraph.toml: each role with the first model that holds"
+    )
+    add_flags(
+        parser,
+        "set",
+        help=f"a setting of calls, for example call_timeout=300 (default {_PATIENCE:.0f}), shots=0 or temperature_explore=0",
+    )
+    add_flags(parser, "kb", "text", "prices", "prompts")
+    add_flags(parser, "json", help='print {"rows": [...]} instead of the table')
+
+
+def run(args: argparse.Namespace) -> int:
+    """Make the cases, ask, print."""
+    from thinkgraph.eval.roles.asking import put_to
+    from thinkgraph.eval.roles.cases import save_cases
+    from thinkgraph.eval.roles.table import rows_of
+    from thinkgraph.prompts.library import PromptLibrary
+    from thinkgraph.tools.knowledge import Knowledge
+
+    given = args.model
+    configured(args)
+    names = split_names(given or model_name(None), "--model")
+    prompts, settings = PromptLibrary(args.prompts), _settings(args)
+    roles = _roles(args, prompts)
+    folder = Path(args.out).expanduser() if args.out else None
+    kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
+    with (
+        Knowledge.open(args.kb, text=args.text) as knowledge,
+        leaving_at_once(f"interrupted{kept}"),
+        LineProgress(sys.stderr) as progress,
+    ):
+        models = _models(names, args, knowledge)
+        cases = _cases(args, roles, knowledge, progress)
+        if args.save_cases:
+            save_cases(Path(args.save_cases).expanduser(), cases)
+        sys.stderr.write(f"{many(len(cases), 'case')} of {many(len({c.role for c in cases}), 'role')}\n")
+        asked = {
+            name: put_to(name, made, cases, prompts=prompts, settings=settings, folder=folder, progress=progress)
+            for name, made in models.items()
+        }
+    _print(rows_of(cases, asked, prompts), args, folder)
+    return 0
+
+
+def split_names(given: str, flag: str) -> list[str]:
+    """The names in a list with commas, each once.
+
+    Raises:
+        UsageError: there is none.
+    """
+    names = names_in(given)
+    if not names:
+        raise UsageError(f"{flag} '{given}' names none")
+    return names
+
+
+def _roles(args: argparse.Namespace, prompts: PromptLibrary) -> list[str]:
+    from thinkgraph.eval.roles.cases import sort_of
+    from thinkgraph.prompts.library import builtin_roles
+
+    if args.cases < 1:
+        raise UsageError("--cases must be at least 1")
+    roles = split_names(args.roles, "--roles")
+    measured = [role for role in builtin_roles() if sort_of(prompts.get(role))]
+    if unknown := [role for role in roles if role not in measured]:
+        raise UsageError(f"--roles: '{unknown[0]}' is no role that can be measured; these can: {', '.join(measured)}")
+    return roles
+
+
+def _settings(args: argparse.Namespace) -> RunSettings:
+    """The settings of calls; no ceiling ends a bench of single calls."""
+    from thinkgraph.config import parse_settings
+    from thinkgraph.state.settings import RunSettings, resolve_settings
+
+    return resolve_settings(RunSettings, {"call_timeout": _PATIENCE, "max_calls": None, **parse_settings(args.set)})
+
+
+def _questions(args: argparse.Namespace, knowledge: Knowledge) -> list[Question]:
+    """The questions, all of them: perfect choosers must know those of cases that were saved."""
+    from thinkgraph.eval.datasets import read_dataset
+    from thinkgraph.eval.datasets.ids import named
+
+    return named(read_dataset(args.data)[1], knowledge.graph)
+
+
+def _models(names: Sequence[str], args: argparse.Namespace, knowledge: Knowledge) -> dict[str, Models]:
+    """The models by name; a malformed name, or a missing key, is refused before any is asked."""
+    from thinkgraph.eval.bench_setup import PERFECT, bench_model
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.models.roles import Models as Made
+
+    found = {}
+    for name in names:
+        questions = _questions(args, knowledge) if name.startswith(PERFECT) else []
+        model = bench_model(name, questions, knowledge, seed=args.seed)
+        found[name] = Made(model, offline=offline_model(knowledge), prices=prices_of(args.prices))
+        found[name].check()
+    return found
+
+
+def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge, progress: Progress) -> list[Case]:
+    from thinkgraph.eval.bench_setup import PERFECT, bench_model
+    from thinkgraph.eval.roles.cases import first_of_each, read_cases
+    from thinkgraph.eval.roles.sampling import in_turn, make_cases
+
+    if args.cases_from:
+        cases = first_of_each(read_cases(Path(args.cases_from).expanduser()), roles, args.cases)
+    else:
+        questions = _questions(args, knowledge)
+        chooser = cast("BaseChatModel", bench_model(PERFECT, questions, knowledge))
+        asked = in_turn(questions, half=args.half, seed=args.seed)
+        cases = make_cases(
+            asked, roles, knowledge=knowledge, chooser=chooser, cases=args.cases, seed=args.seed, progress=progress
+        )
+    if none := [role for role in roles if role not in {case.role for case in cases}]:
+        sys.stderr.write(f"no cases of {', '.join(none)}\n")
+    return cases
+
+
+def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
+    from thinkgraph.eval.files import write_text
+    from thinkgraph.eval.roles.main_path import HOLDS
+    from thinkgraph.eval.roles.table import render, toml, verdicts
+
+    text = "\n".join([render(rows), "", *verdicts(rows), HOLDS])
+    if folder:
+        write_text(folder / "table.json", json.dumps({"rows": rows}, indent=1) + "\n")
+        write_text(folder / "table.txt", text + "\n")
+    if args.toml:
+        write_text(Path(args.toml).expanduser(), toml(rows))
+    if args.json:
+        write_json({"rows": rows})
+    else:
+        write_line(text)

@@ -1,0 +1,185 @@
+"""Cases put to a model: one call at a time, through the package's own model layer, every reply kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Mapping, Sequence
+from contextlib import nullcontext
+from pathlib import Path
+from typing import Any
+
+from typing_extensions import TypedDict
+
+from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.eval.record import RecordFile
+from thinkgraph.eval.roles.cases import Case
+from thinkgraph.eval.roles.lines import reordered
+from thinkgraph.models.budget import Ledger, ceilings
+from thinkgraph.models.calls import CallScope, ModelCall, call_model, rendered
+from thinkgraph.models.failures import classify
+from thinkgraph.models.journal import MemoryJournal, RawReply
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.library import Prompt, PromptLibrary
+from thinkgraph.runtime.driver import Driver
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.progress import Progress, no_progress
+from thinkgraph.version import VERSION
+
+
+class Asked(TypedDict):
+    """One call and its reply."""
+
+    id: str
+    """The case's."""
+    turn: int
+    """0: the options as recorded; 1: in the case's other order."""
+    value: Any
+    """The reply as its kind reads it; null where it could not be read."""
+    replies: list[str]
+    """As they came: a second one is a repair."""
+    input_tokens: int
+    """Of all replies, as for output and seconds."""
+    output_tokens: int
+    seconds: float
+    error: str
+    """Why the model refused the call; empty where it did not."""
+
+
+class _Kept(MemoryJournal):
+    """The replies of one call."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.replies: list[RawReply] = []
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        del thread, key
+        self.replies.append(reply)
+
+
+def put_to(
+    model: str,
+    models: Models,
+    cases: Sequence[Case],
+    *,
+    prompts: PromptLibrary,
+    settings: RunSettings,
+    folder: Path | None = None,
+    progress: Progress = no_progress,
+) -> list[Asked]:
+    """Ask a model about all cases, role by role, so that a server's cache of a prompt's fixed text serves.
+
+    Args:
+        model: its name.
+        models: makes its client.
+        cases: what to ask; those with a second order are asked twice.
+        prompts: what is rendered.
+        settings: timeouts, temperatures, examples of a call.
+        folder: where the replies are kept, a file for each model and role; what stands there is not asked again.
+        progress: told after every call.
+
+    Raises:
+        ModelError: the model cannot be reached.
+        UsageError: a file in the folder holds other replies, or cannot be written.
+    """
+    by_role: dict[str, list[tuple[Case, int]]] = {}
+    for case in cases:
+        by_role.setdefault(case.role, []).extend((case, turn) for turn in range(2 if case.order else 1))
+    found: list[Asked] = []
+    total = sum(map(len, by_role.values()))
+    for role, calls in by_role.items():
+        with _record(folder, model, role, calls, prompts, settings, models) or nullcontext() as file:
+            done = {(one["id"], one["turn"]): one for one in _known(file)} if file else {}
+            for case, turn in calls:
+                reply = done.get((case.id, turn))
+                if reply is None:
+                    reply = _ask(case, turn, models, prompts, settings)
+                    if file:
+                        file.keep(reply)
+                found.append(reply)
+                progress(f"{model} {role}", len(found), total)
+    return found
+
+
+def _known(file: RecordFile) -> list[Asked]:
+    found: list[Asked] = []
+    for number, record in enumerate(file.records(), start=1):
+        if record.keys() != Asked.__annotations__.keys():
+            raise file.damaged(number)
+        found.append(Asked(**record))  # type: ignore[typeddict-item]
+    return found
+
+
+def _record(
+    folder: Path | None,
+    model: str,
+    role: str,
+    calls: Sequence[tuple[Case, int]],
+    prompts: PromptLibrary,
+    settings: RunSettings,
+    models: Models,
+) -> RecordFile | None:
+    """The file of a model's replies in a role. Other cases, prompts, forms or settings are other replies."""
+    if folder is None:
+        return None
+    prompt = prompts.get(role)
+    said = [rendered(prompt, _filled(prompt, case, turn), case.bounds, models, settings) for case, turn in calls]
+    digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
+    place = folder / re.sub(r"[^\w.-]+", "_", model)
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{place} cannot be made ({error.strerror or error})") from None
+    plan = {
+        "version": VERSION,
+        "model": model,
+        "role": role,
+        "prompts": digest,
+        "settings": settings.model_dump(mode="json"),
+    }
+    return RecordFile(place / f"{role}.jsonl", plan)
+
+
+def _filled(prompt: Prompt, case: Case, turn: int) -> Mapping[str, str]:
+    """The inputs of a call. What a prompt of another release asks for beside them stays empty."""
+    inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
+    return {**inputs, "options": reordered(inputs["options"], case.order)} if turn else inputs
+
+
+def _ask(case: Case, turn: int, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
+    prompt, journal = prompts.get(case.role), _Kept()
+    scope = CallScope(
+        models=models,
+        prompts=prompts,
+        journal=journal,
+        thread="roles",
+        run=0,
+        node=case.role,
+        place=case.role,
+        settings=settings,
+        ledger=Ledger(ceilings(settings), settings),
+        emit=lambda _event: None,
+    )
+    inputs = _filled(prompt, case, turn)
+    request = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
+    value, problem = None, ""
+    try:
+        value = Driver({}).drive(call_model(request, scope)).value
+    except ModelError as error:
+        failure = classify(error.__cause__) if isinstance(error.__cause__, Exception) else None
+        if failure is None or not failure.refused:
+            raise
+        # A prompt beyond the model's window, for example: the next one may fit.
+        problem = str(error)
+    return Asked(
+        id=case.id,
+        turn=turn,
+        value=value,
+        replies=[reply["text"] for reply in journal.replies],
+        input_tokens=sum(reply["input_tokens"] for reply in journal.replies),
+        output_tokens=sum(reply["output_tokens"] for reply in journal.replies),
+        seconds=round(sum(reply["seconds"] for reply in journal.replies), 3),
+        error=problem,
+    )

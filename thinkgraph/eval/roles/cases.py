@@ -1,0 +1,137 @@
+"""A case of a role: what its prompt is filled with, and what is right. Cases are kept as JSON Lines."""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import zip_longest
+from pathlib import Path
+from typing import Any, Literal
+
+from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import json_lines, write_text
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.library import Prompt
+
+Sort = Literal["choosing", "judging", "generating"]
+SORTS: Mapping[str, Sort] = {
+    "pick": "choosing",
+    "score": "choosing",
+    "pairs": "choosing",
+    "judge": "judging",
+    "verdict": "judging",
+    "keywords": "generating",
+    "names": "generating",
+    "keys": "generating",
+    "subquestions": "generating",
+}
+"""How roles are measured, by their kind of reply. The other kinds have no reply that is right alone."""
+
+_DEFAULTS = dataclasses.asdict(Shape())
+
+
+@dataclass(frozen=True, kw_only=True)
+class Case:
+    """One call whose right reply is known. It holds no rendered prompt: other prompts can be measured with it."""
+
+    id: str
+    """Role, question and number: the same in every release that makes the same calls."""
+    role: str
+    question: str
+    """Id of the question whose run made the call."""
+    type: str
+    """The question's type."""
+    inputs: Mapping[str, str]
+    """What the prompt's places are filled with."""
+    shape: Mapping[str, Any]
+    """The fields of `Shape` that are not its defaults."""
+    right: Mapping[str, Any]
+    """What is right: see `thinkgraph.eval.roles.scoring`."""
+    order: tuple[int, ...] = ()
+    """Choosing: a second order of the options, by their numbers; empty where there is nothing to order."""
+
+    @property
+    def bounds(self) -> Shape:
+        """The bounds of the reply. Fields that this release does not know are left out."""
+        known: dict[str, Any] = {
+            name: tuple(value) if isinstance(value, list) else value
+            for name, value in self.shape.items()
+            if name in _DEFAULTS
+        }
+        return Shape(**known)
+
+
+def sort_of(prompt: Prompt) -> Sort | None:
+    """How a role is measured; None where it is not."""
+    return SORTS.get(prompt.kind.name)
+
+
+def shape_fields(shape: Shape) -> dict[str, Any]:
+    """The fields of a shape that are not its defaults."""
+    return {name: value for name, value in dataclasses.asdict(shape).items() if value != _DEFAULTS[name]}
+
+
+def save_cases(path: Path, cases: Sequence[Case]) -> None:
+    """Write cases, one JSON object a line.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    write_text(path, "".join(json.dumps(dataclasses.asdict(case), ensure_ascii=False) + "\n" for case in cases))
+
+
+def read_cases(path: Path) -> list[Case]:
+    """The cases of a file.
+
+    Raises:
+        UsageError: it cannot be read, or holds something else; the line names file, place and field.
+    """
+    cases = []
+    for row in json_lines(path):
+        numbers = row.value.get("order", [])
+        if not isinstance(numbers, list) or not all(isinstance(number, int) for number in numbers):
+            raise row.fail("order", "must be a list of numbers")
+        inputs = row.row("inputs").value
+        if not all(isinstance(text, str) for text in inputs.values()):
+            raise row.fail("inputs", "must hold texts")
+        cases.append(
+            Case(
+                id=row.text("id"),
+                role=row.text("role"),
+                question=row.text("question"),
+                type=row.note("type"),
+                inputs=inputs,
+                shape=row.row("shape").value,
+                right=row.row("right").value,
+                order=tuple(numbers),
+            )
+        )
+    if not cases:
+        raise UsageError(f"{path}: holds no cases")
+    return cases
+
+
+def first_of_each(cases: Sequence[Case], roles: Sequence[str], most: int) -> list[Case]:
+    """At most `most` cases of each of some roles, of a judging role as many that must answer as that must abstain.
+
+    Raises:
+        UsageError: there are none.
+    """
+    found: list[Case] = []
+    for role in roles:
+        groups: dict[str, list[Case]] = {}
+        for case in (case for case in cases if case.role == role):
+            groups.setdefault(_group(case), []).append(case)
+        found += [case for row in zip_longest(*groups.values()) for case in row if case][:most]
+    if not found:
+        raise UsageError(
+            f"these cases have none of {', '.join(roles)}; they have {', '.join(sorted({c.role for c in cases}))}"
+        )
+    return found
+
+
+def _group(case: Case) -> str:
+    """Whether a judging role must answer or abstain; nothing for the others."""
+    return str(case.right.get("sufficient", case.right.get("right", "")))
