@@ -28,6 +28,6 @@ settings.load_profile("repeatable")
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs go to a folder of the test; no key or model of the developer's environment is seen."""
     monkeypatch.setenv("THINKGRAPH_HOME", str(tmp_path_factory.mktemp("home")))
-    names = ("KB", "TEXT", "MODEL", "METHOD", "PROMPTS", "PRICES", "SETTINGS", "CONFIG")
+    names = ("KB", "TEXT", "MODEL", "MODELS", "METHOD", "PROMPTS", "PRICES", "SETTINGS", "CONFIG")
     for name in ("OPENAI_API_KEY", "OPENAI_BASE_URL", *(f"THINKGRAPH_{name}" for name in names)):
         monkeypatch.delenv(name, raising=False)

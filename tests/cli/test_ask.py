@@ -21,6 +21,7 @@ def test_answer_on_stdout_and_progress_on_stderr(ask: Run) -> None:
     assert "round 1" in done.err
     assert f"model {MODEL}" in done.err
     assert "round 1" not in done.out
+    assert "best guess" not in done.out, "only the stand-in guesses"
 
 
 def test_json_is_one_object_and_nothing_else(ask: Run) -> None:
@@ -113,7 +114,7 @@ def test_question_of_100_kilobytes(ask: Run) -> None:
         (Drop(), "failed after 2 attempts"),
         (Drop("head"), "failed after 2 attempts"),
         (Garbage(), "model openai:test failed"),
-        (Hang(), "timed out"),
+        (Hang(), "no reply in time"),
     ],
 )
 def test_failing_model_is_one_line_and_the_run_goes_on_later(
@@ -155,12 +156,12 @@ def test_replace_gives_an_unfinished_run_up(ask: Run, served: ModelServer, monke
     assert json.loads(done.out)["answers"] == ["Bogota"]
 
 
-@pytest.mark.parametrize("model", ["anthropic:claude", "nobody:x", "openai:x"])
+@pytest.mark.parametrize("model", ["cohere:command", "nobody:x", "openai:x"])
 def test_model_that_cannot_be_set_up(
     cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch, home: Path, model: str
 ) -> None:
     monkeypatch.delenv("OPENAI_BASE_URL", raising=False)
-    monkeypatch.setitem(sys.modules, "langchain_anthropic", None)
+    monkeypatch.setitem(sys.modules, "langchain_cohere", None)
     done = cli("ask", QUESTION, "--kb", kb, "--model", model)
     assert done.code == 4
     assert "needs" in done.line or "cannot be set up" in done.line
@@ -205,4 +206,7 @@ def test_a_key_alone_never_chooses_a_model(
     assert json.loads(done.out)["model"] == "offline"
     assert json.loads(done.out)["answers"] == [ANSWER]
     assert done.err.count("model offline: no key, no network") == 1
+    assert json.loads(done.out)["reason"].endswith("; best guess (offline)")
+    shown = cli("ask", QUESTION, "--kb", kb, "--set", "ranker=bm25").out
+    assert "status    grounded: the evidence holds the answer; best guess (offline)\n" in shown
     assert len(served.calls) == before

@@ -90,7 +90,7 @@ def test_paths_hold_from_the_files_own_folder(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("kbb = 'x'", "there is no key 'kbb'; known: kb, text, model, method"),
+        ("kbb = 'x'", "there is no key 'kbb'; known: kb, text, model, models, method"),
         ("kb = 5", "'kb' is a text, not 5"),
         ("kb = ' '", "'kb' is a text, not ' '"),
         ("model = ['a']", "'model' is a text or a table by role, not ['a']"),

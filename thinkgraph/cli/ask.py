@@ -9,7 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import KB, MODEL, OUTPUT, add_flags, configured, prices_of
+from thinkgraph.cli.options import KB, MODEL, OUTPUT, add_flags, configured, prices_of, profiles
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
 from thinkgraph.config import absolute, model_words, parse_settings
@@ -126,6 +126,7 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
         settings=options["settings"],
         prompts=options["prompts"],
         prices=prices_of(options["prices"]),
+        profiles=profiles(),
         checkpointer=runs.checkpointer(),
         journal=runs.journal(),
     )

@@ -13,7 +13,17 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import KB, MODEL, add_flags, check_numbers, configured, model_name, open_models, prices_of
+from thinkgraph.cli.options import (
+    KB,
+    MODEL,
+    add_flags,
+    check_numbers,
+    configured,
+    model_name,
+    open_models,
+    prices_of,
+    profiles,
+)
 from thinkgraph.cli.show import LineProgress, leaving_at_once
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
@@ -108,6 +118,7 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
             methods={args.method: settings},
             model=model_name(args.model if isinstance(args.model, str) else None),
             prices=prices_of(args.prices),
+            profiles=profiles(),
             prompts=args.prompts,
             rate=args.rate,
         )

@@ -12,16 +12,13 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import KB, MODEL, add_flags, configured
+from thinkgraph.cli.options import KB, MODEL, add_flags, configured, profiles
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
-from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.errors import ThinkGraphError
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.prompts.reading import BadReplyError
 
 if TYPE_CHECKING:
-    from thinkgraph.models.client import ChatClient
-    from thinkgraph.prompts.library import Prompt
     from thinkgraph.tools.knowledge import Knowledge
 
 PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromadb", "sentence-transformers", "torch")
@@ -127,66 +124,16 @@ def _encoder(knowledge: Knowledge) -> str:
 
 
 def _calls(args: argparse.Namespace, knowledge: Callable[[], Knowledge]) -> int:
-    """One small call of every role: the prompt's own worked example, read back by the role's parser."""
+    """What the models are like, and one small call of every role."""
+    from thinkgraph.cli.model_check import check_model
     from thinkgraph.graphs.build import offline_model
     from thinkgraph.models.roles import Models
-    from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+    from thinkgraph.prompts.library import PromptLibrary
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(args.model, offline=offline_model(knowledge()))
+        models = Models(args.model, offline=offline_model(knowledge()), profiles=profiles())
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1
-    faults = 0
-    client = None
-    for role in builtin_roles():
-        prompt = library.get(role)
-        client = models.of(prompt)
-        title = f"{role} ({prompt.kind.name})"
-        try:
-            _print(f"ok   {title:<36} {one_line(_one_call(prompt, client))[:70]}")
-        except BadReplyError as error:
-            _print(f"FAIL {title:<36} the reply cannot be read: {one_line(str(error))}")
-            faults += 1
-        except ModelError as error:
-            # The next roles would meet the same fault.
-            _print(f"FAIL {title:<36} {one_line(str(error))}")
-            return faults + 1
-    learnt = {"temperature": client.takes_temperature, "a JSON schema": client.takes_schema} if client else {}
-    refused = [word for word, takes in learnt.items() if not takes]
-    if client and refused:
-        _print(f"     {client.name} refuses {' and '.join(refused)}; it is used without")
-    return faults
-
-
-def _one_call(prompt: Prompt, client: ChatClient) -> str:
-    """Ask one worked example. Raises BadReplyError or ModelError."""
-    from thinkgraph.models.client import CallOptions
-    from thinkgraph.models.failures import classify
-    from thinkgraph.prompts.kinds import Shape
-    from thinkgraph.prompts.lines import parse_prompt
-
-    example, _ = prompt.examples[0]
-    parsed = parse_prompt("", example)
-    shape = Shape(
-        options=len(parsed.lines("options")),
-        evidence=len(parsed.lines("evidence")),
-        clues=len(parsed.lines("clues")),
-        questions=len(parsed.lines("questions")),
-        fields=("clues", "query") if prompt.kind.name == "judge" else (),
-    )
-    messages = prompt.render(dict.fromkeys(prompt.places, ""), shape)
-    messages[-1] = ("user", example)
-    options = CallOptions(0.0, prompt.kind.schema(shape), None, 60.0)
-    while True:
-        try:
-            reply = client.invoke(messages, options, {})
-        except Exception as error:
-            failure = classify(error)
-            if failure is None:
-                raise
-            if failure.refused and client.learn_from(failure.message):
-                continue
-            raise ModelError(f"model {client.name} failed: {failure.message}") from error
-        return str(prompt.kind.parse(reply.text, shape))
+    return check_model(models, library, _print)

@@ -44,10 +44,12 @@ def test_build_update_remove_and_look(cli: Run, docs: Path) -> None:
     assert done.code == 0
     assert "2 documents in 2 passages (2 added)" in done.out
     assert "4 triples, 4 entities" in done.out
+    assert done.out.splitlines()[-1].endswith('thinkgraph ask --kb kb --model openai:NAME "…"')
     (docs / "hills.txt").write_text("The Grey Hills lie in Varn.")
     (docs / "bad.txt").write_bytes(b"\xff\xff")
     done = cli("kb", "update", "kb", "--documents", "docs")
     assert "3 documents in 3 passages (1 added, 2 unchanged)" in done.out
+    assert "documents want a model" not in done.out
     assert "1 document failed; the same command tries again what failed" in done.out
     assert "docs/bad.txt: not read: is not UTF-8 text" in done.err
     done = cli("kb", "info", "kb")
@@ -82,6 +84,13 @@ def test_extraction_says_what_it_cost_and_what_it_dropped(cli: Run, docs: Path, 
         done = cli("kb", "update", "kb", "--documents", "docs", "--model", "openai:gpt-4o-mini", "--set", "max_calls=1")
         assert "1 model calls" in done.out
         assert len(server.calls) == 3
+
+
+def test_with_a_model_configured_no_other_is_proposed(cli: Run, docs: Path, monkeypatch) -> None:
+    monkeypatch.setenv("THINKGRAPH_MODEL", "openai:gpt-4o-mini")
+    done = cli("kb", "build", "my kb", "--documents", "docs", "--no-index")
+    assert done.code == 0
+    assert "documents want a model" not in done.out
 
 
 def test_no_model_is_asked_unasked(cli: Run, docs: Path, monkeypatch) -> None:

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import argparse
+import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of
+from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of, profiles
 from thinkgraph.cli.show import leaving_at_once, many
-from thinkgraph.config import parse_settings
+from thinkgraph.config import load_config, parse_settings
 from thinkgraph.errors import UsageError
+from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
@@ -131,7 +133,7 @@ def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, li
             replace=args.replace,
             progress=progress,
         )
-    return report.build, _summary(report)
+    return report.build, [*_summary(report), *_how_to_ask(args)]
 
 
 def update(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
@@ -154,6 +156,18 @@ def remove(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, l
     return report.build, _summary(report)
 
 
+def _how_to_ask(args: argparse.Namespace) -> list[str]:
+    """That documents want a model, and the command; nothing where one is configured."""
+    from thinkgraph.models.roles import OFFLINE
+
+    if load_config().get("model") != OFFLINE:
+        return []
+    folder = shlex.quote(one_line(str(args.folder)))
+    return [
+        f'documents want a model, the offline one seldom does: thinkgraph ask --kb {folder} --model openai:NAME "…"'
+    ]
+
+
 def _extractor(args: argparse.Namespace) -> ExtractionModel:
     from thinkgraph.ingest.documents.build import ExtractionModel
     from thinkgraph.ingest.documents.extraction import ExtractSettings
@@ -166,6 +180,7 @@ def _extractor(args: argparse.Namespace) -> ExtractionModel:
         settings=resolve_settings(ExtractSettings, parse_settings(args.set)),
         prompts=args.prompts,
         prices=prices_of(args.prices),
+        profiles=profiles(),
     )
 
 

@@ -13,7 +13,7 @@ import shutil
 import sqlite3
 import time
 from collections import Counter
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import closing
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -88,12 +88,13 @@ class DocumentOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class ExtractionModel:
-    """The model that extracts relations, with its settings, prompts and prices."""
+    """The model that extracts relations, with its settings, prompts and prices, and what the user says of models."""
 
     model: ModelSpec = _OFFLINE
     settings: ExtractSettings | None = None
     prompts: Path | str | None = None
     prices: Prices | None = None
+    profiles: Mapping[str, Mapping[str, Any]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -370,7 +371,12 @@ class _Change:
             return OfflineChatModel(embed=embedder.embed)
 
         how = Extraction(
-            models=Models(self.extractor.model, offline=offline, prices=self.extractor.prices),
+            models=Models(
+                self.extractor.model,
+                offline=offline,
+                prices=self.extractor.prices,
+                profiles=self.extractor.profiles,
+            ),
             prompts=PromptLibrary(self.extractor.prompts),
             settings=self.extractor.settings or resolve_settings(ExtractSettings),
             relations=self.options.relations,

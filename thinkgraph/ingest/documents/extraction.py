@@ -22,7 +22,7 @@ from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.store import DocumentStore, Extracted
 from thinkgraph.ingest.documents.words import key_of_name
 from thinkgraph.models.budget import BudgetSpentError, Ledger, ceilings
-from thinkgraph.models.calls import CallScope, ModelCall, call_model
+from thinkgraph.models.calls import CallScope, ModelCall, call_model, rendered
 from thinkgraph.models.journal import Journal, SqliteJournal
 from thinkgraph.prompts.kinds import TRIPLES, Shape, Statements
 from thinkgraph.prompts.lines import numbered, passage_line, safe_label
@@ -110,7 +110,7 @@ class Extraction:
 
     def key(self, chunk: Chunk) -> str:
         """Hash of all that a reply depends on: passage, prompt, model, settings."""
-        messages = self.prompts.get(ROLE).render(self.inputs(chunk), self.shape(), shots=self.settings.shots)
+        messages = rendered(self.prompts.get(ROLE), self.inputs(chunk), self.shape(), self.models, self.settings)
         parts = [self.client.name, self.settings.temperature_reason, self.settings.max_output_tokens, messages]
         return hashlib.blake2b(json.dumps(parts).encode("utf-8", "replace"), digest_size=16).hexdigest()
 
