@@ -10,6 +10,7 @@ import threading
 import time
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final, Literal, cast
 
 from thinkgraph.state.base import Quota
@@ -115,8 +116,17 @@ class Ledger:
         self._quota: dict[str, Any] = {**quota}
         self._limits = settings
         self._lock = threading.Lock()
-        self._used = _used(calls or {})
-        self._began = time.monotonic() - active_seconds((work or {}).values())
+        self._started = time.monotonic()
+        self._before = calls or {}, work or {}
+
+    # Most node executions make no call: nothing is added up for them.
+    @cached_property
+    def _used(self) -> dict[str, float]:
+        return _used(self._before[0])
+
+    @cached_property
+    def _began(self) -> float:
+        return self._started - active_seconds(self._before[1].values())
 
     def reserve(
         self, *, characters: int, output: int = 0, spare: int = 0, price_in: float = 0.0, price_out: float = 0.0

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import threading
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
@@ -24,7 +23,7 @@ OFFLINE = "offline"
 
 
 class Models:
-    """Resolves roles to clients; one client per distinct model, made on first use."""
+    """Resolves roles to clients; one client per distinct model."""
 
     def __init__(
         self,
@@ -60,26 +59,17 @@ class Models:
         if unknown := sorted(table.keys() - known):
             raise UsageError(f"models: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
         self._offline = offline
-        self._limiter = rate_limiter
         self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
         self._profiles = check_profiles(profiles or {}, "profiles")
         self._recording = recording
-        self._lock = threading.Lock()
-        self._clients: dict[int | str, ChatClient] = {}
-        self._table = table
+        made: dict[int | str, ChatClient] = {}
         for model in table.values():
-            self._client(model)
-
-    def _client(self, model: str | ChatModel) -> ChatClient:
-        key: int | str = model if isinstance(model, str) else id(model)
-        with self._lock:
-            client = self._clients.get(key)
-            if client is None:
-                client = self._made(model)
-                for one in client.chain():
-                    one.limiter = self._limiter
-                self._clients[key] = client
-        return client
+            key = model if isinstance(model, str) else id(model)
+            if key not in made:
+                made[key] = self._made(model)
+                for one in made[key].chain():
+                    one.limiter = rate_limiter
+        self._clients = {key: made[one if isinstance(one, str) else id(one)] for key, one in table.items()}
 
     def _made(self, model: str | ChatModel) -> ChatClient:
         if model == OFFLINE:
@@ -94,10 +84,8 @@ class Models:
 
     def of(self, prompt: Prompt) -> ChatClient:
         """The client that answers a prompt: by role, then by method, then by stage, then the default."""
-        for key in (prompt.role, prompt.role.partition(".")[0], prompt.stage, "default"):
-            if key in self._table:
-                return self._client(self._table[key])
-        raise AssertionError("checked when made")
+        keys = (prompt.role, prompt.role.partition(".")[0], prompt.stage)
+        return next((self._clients[key] for key in keys if key in self._clients), self._clients["default"])
 
     def check(self) -> None:
         """Make every model now, without asking any.
@@ -115,12 +103,13 @@ class Models:
             await client.aclose()
 
     def _all(self) -> list[ChatClient]:
-        return [one for client in list(self._clients.values()) for one in client.chain()]
+        distinct = {id(one): one for client in self._clients.values() for one in client.chain()}
+        return list(distinct.values())
 
     @property
     def default(self) -> str:
         """Name of the default model."""
-        return self._client(self._table["default"]).name
+        return self._clients["default"].name
 
     def price(self, model: ChatClient | str) -> tuple[float, float] | None:
         """US dollars per input and output token of a client or a model's name, None where unknown."""

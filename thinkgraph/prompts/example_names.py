@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Mapping, Sequence
 from functools import lru_cache
@@ -40,8 +41,11 @@ def without_example_names(value: T, examples: tuple[Part, ...], inputs: Mapping[
     """
     if isinstance(value, list) and not any(isinstance(part, str | dict) for part in value):
         return value  # numbers
+    said = json.dumps(value, ensure_ascii=False).casefold()
+    if not (named := [name for name in example_names(examples) if name.casefold() in said]):
+        return value
     given = " ".join(inputs.values()).casefold()
-    copied = [name for name in example_names(examples) if name.casefold() not in given]
+    copied = [name for name in named if name.casefold() not in given]
     return cast("T", _cleaned(value, copied)) if copied else value
 
 

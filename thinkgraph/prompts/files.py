@@ -28,6 +28,7 @@ that a reply may have: code keeps those that the call asks for, in the form's or
 from __future__ import annotations
 
 import dataclasses
+import functools
 import hashlib
 import re
 from collections.abc import Iterable, Mapping
@@ -111,6 +112,7 @@ class PromptFile:
     """Hash of the file's text, for the run manifest."""
 
 
+@functools.lru_cache(maxsize=1024)
 def facts_of(shape: Shape, profile: Profile, *, memory: bool) -> frozenset[str]:
     """The conditions that hold for a call.
 

@@ -8,6 +8,7 @@ carries names that would have to be matched again.
 from __future__ import annotations
 
 import contextlib
+import functools
 import math
 import re
 from collections.abc import Callable, Mapping
@@ -134,7 +135,8 @@ class Kind(Generic[T]):
     form: Callable[[Shape], ReplyForm] | None
     """What is asked for, by the call's shape; None for plain text."""
 
-    def schema(self, shape: Shape) -> dict[str, Any] | None:
+    @functools.lru_cache(maxsize=1024)  # noqa: B019 - kinds are a dozen constants
+    def schema(self, shape: Shape) -> Mapping[str, Any] | None:
         """JSON schema for providers that enforce one; None for plain text."""
         return self.form(shape).schema(shape) if self.form else None
 

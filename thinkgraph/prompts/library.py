@@ -71,7 +71,8 @@ class Prompt:
 
     def shaped(self, shape: Shape, profile: Profile) -> Shape:
         """The shape of a reply, with what the file's header sets of it."""
-        return replace(shape, **self.file.styles[profile].form)
+        form = self.file.styles[profile].form
+        return replace(shape, **form) if form else shape
 
     def most_options(self, profile: Profile) -> int:
         """How many options are shown at most; 0 where all are."""

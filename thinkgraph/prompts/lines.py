@@ -61,13 +61,13 @@ def one_line(text: str) -> str:
     """The text on one line, composed (NFC): control characters (line breaks, ANSI escapes, bidirectional overrides) become
     spaces, invisible marks go, half characters (lone surrogates) become U+FFFD.
     """
-    if text.isascii() and text.isprintable():
-        # Most labels: nothing to compose, to take out or to replace.
-        return " ".join(text.split())
-    return _flat(unicodedata.normalize("NFC", _INVISIBLE.sub("", text)))
+    return _flat(text if text.isascii() else unicodedata.normalize("NFC", _INVISIBLE.sub("", text)))
 
 
 def _flat(text: str) -> str:
+    if text.isprintable():
+        # Most texts: the only space in them is the plain one.
+        return " ".join(text.split())
     # A rendered line is not composed again: an accent that starts a label would melt into the grammar's own characters.
     plain = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
     return _SPACE.sub(" ", _CONTROL.sub(" ", plain)).strip()

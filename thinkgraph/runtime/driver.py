@@ -18,7 +18,6 @@ from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableLambda
-from langchain_core.runnables.config import ensure_config, merge_configs
 from langgraph.graph import StateGraph
 from langgraph.runtime import get_runtime
 from langgraph.types import Overwrite
@@ -200,7 +199,7 @@ class Driver:
 
     def _call_config(self, role: str) -> RunnableConfig:
         # "nostream" keeps the JSON of internal calls out of token streams.
-        return merge_configs(self._config, {"tags": ["nostream", role], "run_name": role})
+        return {**self._config, "tags": [*(self._config.get("tags") or ()), "nostream", role], "run_name": role}
 
     @property
     def _in_node(self) -> NodeScope:
@@ -243,7 +242,7 @@ def _node_flow(
     if entry:
         # A new question never inherits what the thread's last one used.
         return {**update, "calls": Overwrite(records), "work": Overwrite(worked)}
-    return {**update, "calls": records, "work": worked}
+    return {**update, **({"calls": records} if records else {}), "work": worked}
 
 
 class _Node(Runnable[Any, Update]):
@@ -263,11 +262,11 @@ class _Node(Runnable[Any, Update]):
 
     def invoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002 - Runnable's
         """See Runnable."""
-        return self._run(input, ensure_config(config))
+        return self._run(input, config or {})
 
     async def ainvoke(self, input: Any, config: RunnableConfig | None = None, **_: Any) -> Update:  # noqa: A002
         """See Runnable."""
-        return await self._arun(input, ensure_config(config))
+        return await self._arun(input, config or {})
 
 
 _OUTER = "__thinkgraph_outer"
