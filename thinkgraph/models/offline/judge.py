@@ -21,6 +21,8 @@ _PER_MENTION = 6
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+(?=\S)")
 _NAME = re.compile(r"[^\W\d_a-z][\w'\u2019.-]*(?:\s+(?:of|the|de|la|da|von|al|and)?\s*[^\W\d_a-z][\w'\u2019.-]*)*")
 _QUOTED = re.compile(r"[\"\u201c\u00ab][^\"\u201d\u00bb]{1,80}[\"\u201d\u00bb]")
+_FIELD = re.compile(r"(?:^|[:;.,-]) *([\w ]+): +([^:;(]*[^:;(\s])(?= *(?:[;(.]|$))")
+"""A label and its value: "Currency: Jamaican dollars (JMD)"."""
 _MONTHS = "(?:January|February|March|April|May|June|July|August|September|October|November|December)"
 _DATE = re.compile(rf"\b\d{{1,2}} {_MONTHS} \d{{4}}|\b{_MONTHS} \d{{1,2}}, \d{{4}}|\b\d{{4}}-\d\d-\d\d")
 _YEAR = re.compile(r"\b1\d{3}\b|\b20\d{2}\b")
@@ -188,6 +190,10 @@ def _with_sentence(finder: PathFinder, path: GraphPath, item: Item, sentence: st
 def _span(question: QuestionWords, sentence: str, title: str) -> str:
     """The part of a sentence that the question asks for, as it stands; empty where there is none."""
     asked = set(question.words) | set(tokens(title))
+    wanted = content(question.words)
+    for label, value in _FIELD.findall(sentence):
+        if question.wants not in _PATTERNS and any(nearness(word, said) for word in wanted for said in content(tokens(label))):
+            return str(value)
     patterns = _PATTERNS.get(question.wants, (_QUOTED, _NAME))
     return next((found for pattern in patterns if (found := _nearest(pattern, sentence, asked))), "")
 
