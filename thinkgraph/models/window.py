@@ -12,6 +12,7 @@ from typing import Any, TypeAlias, cast
 
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Message
+from thinkgraph.prompts.lines import NUMBERED
 
 _TOO_LONG = re.compile(
     r"exceed_context_size|exceeds? the available context|context[ _]length|maximum model length|context limit|"
@@ -128,17 +129,13 @@ def weigh_all(messages: Sequence[Message]) -> float:
     return sum(weigh(text) for _, text in messages)
 
 
-_NUMBERED = re.compile(r"^\[(\d+)\](?= |$)")
-_FIRST_LINE = re.compile(r"^\[\d+\](?= |$)", re.MULTILINE)
-
-
 class _List:
     """A text of numbered lines, some of them under heads, from which lines can be left out. The others keep their numbers."""
 
     def __init__(self, text: str, rank: Sequence[int] = ()) -> None:
         """Args: the text; numbers of its lines, the most useful first (lines not named follow in their order)."""
         self._lines = text.split("\n")
-        self._number = [int(found[1]) if (found := _NUMBERED.match(line)) else 0 for line in self._lines]
+        self._number = [int(found[1]) if (found := NUMBERED.match(line)) else 0 for line in self._lines]
         at = {number: place for place, number in enumerate(self._number) if number}
         ranked = [number for number in rank if number in at]
         self.kept = list(dict.fromkeys([*ranked, *at]))
@@ -231,7 +228,7 @@ def fit(
         shots -= 1
         weight = FittedPrompt(render(inputs, shape, shots), shape).weight
     ranks = rank or {}
-    lists = {name: _List(text, _ranked(ranks, name)) for name, text in inputs.items() if _FIRST_LINE.search(text)}
+    lists = {name: _List(text, _ranked(ranks, name)) for name, text in inputs.items() if NUMBERED.search(text)}
     _cut(list(lists.values()), weight, room)
     left = {name: one.text for name, one in lists.items() if one.changed}
     shape = _shown(shape, lists)
@@ -265,7 +262,7 @@ def shorten(messages: Sequence[Message], shape: Shape, room: float | None) -> Fi
         for at, (role, text) in enumerate(messages)
         if role == "message" and (kept := json.loads(text))["type"] == "tool"
     }
-    lists = {at: _List(kept["content"]) for at, kept in said.items() if _FIRST_LINE.search(kept["content"])}
+    lists = {at: _List(kept["content"]) for at, kept in said.items() if NUMBERED.search(kept["content"])}
     _cut(list(lists.values()), weight, room)
     cut = list(messages)
     for at, one in lists.items():

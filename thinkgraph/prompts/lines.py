@@ -52,6 +52,8 @@ _DASH = re.compile(r"(?<!\S)--(?!\S)")
 _PASSAGE_START = re.compile(r"^(text|asked) ?\|")
 _GRAMMAR = re.compile(r"[\[\])}|]|--")
 """Without one of these in it, a line holds none of the sequences above."""
+NUMBERED = re.compile(r"^\[(\d+)\](?: |$)(.*)$", re.MULTILINE)
+"""A numbered line: its number and its text."""
 _HEADING = re.compile(r"^(?:#+(?:\s+|$))+")
 _NUMBER = re.compile(r"^\[(\d+)\]")
 

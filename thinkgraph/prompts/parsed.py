@@ -8,10 +8,9 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from thinkgraph.prompts.kinds import KINDS, Shape
-from thinkgraph.prompts.lines import Item, parse_item
+from thinkgraph.prompts.lines import NUMBERED, Item, parse_item
 from thinkgraph.prompts.plain import read_plain
 
-_ITEM = re.compile(r"^\[(\d+)\](?: (.*))?$")
 _KEY = re.compile(r'"(\w+)": ')
 
 
@@ -69,7 +68,7 @@ def parse_prompt(system: str, user: str, role: str = "") -> ParsedPrompt:
 
 def parse_items(text: str) -> tuple[Item, ...]:
     """The numbered lines of a text."""
-    return tuple(_item(int(found[1]), found[2] or "") for found in map(_ITEM.match, text.split("\n")) if found)
+    return tuple(_item(int(found[1]), found[2]) for found in map(NUMBERED.match, text.split("\n")) if found)
 
 
 def _item(number: int, text: str) -> Item:

@@ -20,9 +20,8 @@ import itertools
 import re
 from dataclasses import replace
 
-from thinkgraph.prompts.lines import Item, ShownHop, nodes_of, parse_item
+from thinkgraph.prompts.lines import NUMBERED, Item, ShownHop, nodes_of, parse_item
 
-_LINE = re.compile(r"^\[(\d+)\] (.*)$")
 _THEN = "; then ("
 _SUBJECTS = re.compile(r"^(?P<nodes>\(.*(?:\)|\) \{[^{}]*\}|\.\.\. and \d{1,18} more)) (?P<relation>[^(){}]*)$")
 _STEP_OUT = re.compile(r"^\((?P<entity>.*)\) (?P<relation>[^(){}]*): \((?P<count>\d+) things?\)$")
@@ -38,7 +37,7 @@ def plain_lines(text: str) -> str:
 
 
 def _plain(line: str) -> str:
-    found = _LINE.match(line)
+    found = NUMBERED.match(line)
     item = parse_item(int(found[1]), found[2]) if found else None
     if item is None or not (item.step or item.hops):
         return line

@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import random
-import re
 from collections.abc import Collection, Iterable, Sequence
 
-_LINE = re.compile(r"^\[(\d+)\] ?(.*)$")
+from thinkgraph.prompts.lines import NUMBERED
 
 
 def lines_of(block: str) -> list[str]:
     """The numbered lines of a block, without their numbers."""
-    return [found[2] for found in map(_LINE.match, block.splitlines()) if found]
+    return [found[2] for found in map(NUMBERED.match, block.splitlines()) if found]
 
 
 def block_of(lines: Iterable[str]) -> str:
@@ -41,12 +40,12 @@ def replaced(block: str, numbers: Collection[int], more: Sequence[str] = ()) -> 
     kept: list[str] = []
     count = 0
     for line in [*block.splitlines(), *(f"[0] {line}" for line in more)]:
-        found = _LINE.match(line)
+        found = NUMBERED.match(line)
         if not found:
-            if kept and not _LINE.match(kept[-1]):
+            if kept and not NUMBERED.match(kept[-1]):
                 kept.pop()
             kept.append(line)
         elif int(found[1]) not in numbers:
             count += 1
             kept.append(f"[{count}] {found[2]}")
-    return "\n".join(kept if not kept or _LINE.match(kept[-1]) else kept[:-1])
+    return "\n".join(kept if not kept or NUMBERED.match(kept[-1]) else kept[:-1])
