@@ -93,16 +93,17 @@ class Models:
         Raises:
             ModelError: the provider's package or key is missing, or the name cannot be understood.
         """
-        for client in self._all():
+        for client in self.clients():
             if client.recording is None or not client.recording.replays:
                 client.made()
 
     async def aclose(self) -> None:
         """Close the connections that requests of this event loop opened. Without it they end with the process."""
-        for client in self._all():
+        for client in self.clients():
             await client.aclose()
 
-    def _all(self) -> list[ChatClient]:
+    def clients(self) -> list[ChatClient]:
+        """Every client, those that others fall back to included."""
         distinct = {id(one): one for client in self._clients.values() for one in client.chain()}
         return list(distinct.values())
 
@@ -117,4 +118,4 @@ class Models:
 
     def unpriced(self) -> list[str]:
         """Names of the models without a price: a ceiling on money cannot be kept with them."""
-        return sorted({client.name for client in self._all() if self.price(client) is None})
+        return sorted({client.name for client in self.clients() if self.price(client) is None})

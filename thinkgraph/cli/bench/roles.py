@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import add_flags, configured, model_name, names_in, prices_of
+from thinkgraph.cli.options import add_flags, configured, model_name, names_in, prices_of, profiles
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
 from thinkgraph.errors import UsageError
 
@@ -156,7 +156,9 @@ def _models(names: Sequence[str], args: argparse.Namespace, knowledge: Knowledge
     for name in names:
         questions = _questions(args, knowledge) if name.startswith(PERFECT) else []
         model = bench_model(name, questions, knowledge, seed=args.seed)
-        found[name] = Made(model, offline=offline_model(knowledge), prices=prices_of(args.prices))
+        found[name] = Made(
+            model, offline=offline_model(knowledge), prices=prices_of(args.prices), profiles=profiles()
+        )
         found[name].check()
     return found
 
