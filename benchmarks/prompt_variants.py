@@ -1,0 +1,143 @@
+"""Variants of prompts, each put to the same cases of a real model: what the headers of the prompt files were decided by.
+
+    ./tg bench roles --model perfect --cases 12 --half choose --save-cases choose.jsonl
+    ./tg python benchmarks/prompt_variants.py --model openai:qwen2.5-coder-1.5b --cases choose.jsonl --out DIR
+
+A variant is the built-in prompt with another style for small models (thinkgraph/prompts/files.py says what a header may set), other
+settings of the call, or without a schema that the server enforces. Every reply is kept in --out: the same command goes on after a
+kill. The table is Markdown, a section a role; what each figure counts: docs/measuring.md.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from importlib import resources
+from pathlib import Path
+from typing import Any
+
+import yaml
+
+from thinkgraph.cli.show import LineProgress
+from thinkgraph.eval.roles.asking import put_to
+from thinkgraph.eval.roles.cases import SORTS, Case, first_of_each, read_cases
+from thinkgraph.eval.roles.main_path import MAIN_PATH
+from thinkgraph.eval.roles.table import RoleRow, rows_of
+from thinkgraph.models.roles import Models
+from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.state.settings import RunSettings, resolve_settings
+
+PATIENCE = 900.0
+COLUMNS = ("readable", "recall", "precision", "none", "same", "can", "must", "wrong")
+
+
+@dataclass(frozen=True)
+class Variant:
+    """One way to ask."""
+
+    name: str
+    style: Mapping[str, Any] = field(default_factory=dict)
+    """Of small models, over the file's own."""
+    settings: Mapping[str, Any] = field(default_factory=dict)
+    free: bool = False
+    """Whether the form is asked for in words alone."""
+
+
+BOTH = (
+    Variant("as it stands"),
+    Variant("arrows", {"lines": "arrows"}),
+    Variant("statements", {"lines": "plain"}),
+    Variant("question first", {"last": ""}),
+    Variant("question last", {"last": "question"}),
+    Variant("no example", settings={"shots": 0}),
+    Variant("one example", settings={"shots": 1}),
+    Variant("a sentence why first", {"form": {"explain": True}}),
+    Variant("no schema", free=True),
+)
+JUDGING = (
+    Variant("evidence, answers, sufficient", {"form": {"order": "evidence first"}}),
+    Variant("sufficient, answers, evidence", {"form": {"order": "verdict first"}}),
+    Variant("steps first", {"form": {"steps": True}}),
+)
+VARIANTS = {variant.name: variant for variant in (*BOTH, *JUDGING)}
+
+
+def folder_of(role: str, style: Mapping[str, Any], root: Path) -> Path:
+    """A folder with the role's built-in prompt in another style."""
+    method, _, name = role.partition(".")
+    text = resources.files("thinkgraph.prompts").joinpath(method, f"{name}.prompt").read_text("utf-8")
+    _, header, body = text.split("---\n", 2)
+    said = yaml.safe_load(header)
+    said["small"] = {**said.get("small", {}), **style}
+    path = root / method / f"{name}.prompt"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"---\n{yaml.safe_dump(said)}---\n{body}", "utf-8")
+    return root
+
+
+def ask(
+    variant: Variant, role: str, cases: Sequence[Case], args: argparse.Namespace, progress: LineProgress
+) -> RoleRow:
+    """The figures of one variant."""
+
+    def offline() -> Any:
+        raise AssertionError("a real model is asked")
+
+    models = Models(args.model, offline=offline)
+    if variant.free:
+        for client in models.clients():
+            client.refused |= {"schema"}
+    settings = resolve_settings(
+        RunSettings, {"call_timeout": PATIENCE, "max_calls": None, "temperature_explore": 0.0, **variant.settings}
+    )
+    out = args.out / role / variant.name.replace(" ", "_").replace(",", "")
+    with tempfile.TemporaryDirectory() as place:
+        prompts = PromptLibrary(folder_of(role, variant.style, Path(place)))
+        asked = put_to(args.model, models, cases, prompts=prompts, settings=settings, folder=out, progress=progress)
+    return rows_of(cases, {args.model: asked}, prompts)[0]
+
+
+def table(role: str, rows: Mapping[str, RoleRow]) -> str:
+    """A role's variants as Markdown."""
+    names = [name for name in COLUMNS if any(row[name] is not None for row in rows.values())]  # type: ignore[literal-required]
+    lines = [
+        f"### {role}",
+        "",
+        f"| variant | {' | '.join(names)} | tokens in / out | s |",
+        "|---" * (len(names) + 3) + "|",
+    ]
+    for name, row in rows.items():
+        shares = ["" if row[one] is None else f"{row[one]:.2f}" for one in names]  # type: ignore[literal-required]
+        tokens = f"{row['input_tokens']:.0f} / {row['output_tokens']:.0f}"
+        lines.append(f"| {name} | {' | '.join(shares)} | {tokens} | {row['seconds']:.1f} |")
+    return "\n".join(lines)
+
+
+def main() -> int:
+    """Ask, and print."""
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--model", required=True, help="provider:name")
+    parser.add_argument("--cases", type=Path, required=True, help="file of cases that `bench roles --save-cases` wrote")
+    parser.add_argument("--most", type=int, default=12, help="cases a role (default %(default)s)")
+    parser.add_argument("--out", type=Path, required=True, help="folder of the replies")
+    parser.add_argument("--roles", default=",".join(MAIN_PATH), help="by commas (default: the main path)")
+    parser.add_argument("--variants", help=f"by commas, of: {'; '.join(VARIANTS)} (separate them by semicolons)")
+    args = parser.parse_args()
+    every, prompts = read_cases(args.cases), PromptLibrary()
+    with LineProgress(sys.stderr) as progress:
+        for role in args.roles.split(","):
+            cases = first_of_each(every, [role], args.most)
+            judges = SORTS[prompts.get(role).kind.name] == "judging"
+            fitting = (*BOTH, *JUDGING) if judges else BOTH
+            wanted = [VARIANTS[name] for name in args.variants.split(";")] if args.variants else fitting
+            rows = {variant.name: ask(variant, role, cases, args, progress) for variant in wanted if variant in fitting}
+            sys.stdout.write(table(role, rows) + "\n\n")
+            sys.stdout.flush()
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
