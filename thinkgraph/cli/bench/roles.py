@@ -156,9 +156,7 @@ def _models(names: Sequence[str], args: argparse.Namespace, knowledge: Knowledge
     for name in names:
         questions = _questions(args, knowledge) if name.startswith(PERFECT) else []
         model = bench_model(name, questions, knowledge, seed=args.seed)
-        found[name] = Made(
-            model, offline=offline_model(knowledge), prices=prices_of(args.prices), profiles=profiles()
-        )
+        found[name] = Made(model, offline=offline_model(knowledge), prices=prices_of(args.prices), profiles=profiles())
         found[name].check()
     return found
 

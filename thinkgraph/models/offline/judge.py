@@ -192,7 +192,9 @@ def _span(question: QuestionWords, sentence: str, title: str) -> str:
     asked = set(question.words) | set(tokens(title))
     wanted = content(question.words)
     for label, value in _FIELD.findall(sentence):
-        if question.wants not in _PATTERNS and any(nearness(word, said) for word in wanted for said in content(tokens(label))):
+        if question.wants not in _PATTERNS and any(
+            nearness(word, said) for word in wanted for said in content(tokens(label))
+        ):
             return str(value)
     patterns = _PATTERNS.get(question.wants, (_QUOTED, _NAME))
     return next((found for pattern in patterns if (found := _nearest(pattern, sentence, asked))), "")
