@@ -98,7 +98,8 @@ OUTPUT = ("plot", "json", "quiet")
 OF_SEVERAL = "a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated"
 """Help of --set for several methods."""
 MEASURED_MODEL = (
-    "provider:name, offline, perfect (it knows the gold path) or perfect:0.1 (and is wrong in 10%% of its choices); "
+    "provider:name, offline, perfect (it knows the gold path), perfect:0.1 (and is wrong in 10%% of its choices) or "
+    "perfect:pick=0.2,judge/bridge=0.1 (docs/measuring.md, Errors of the perfect chooser); "
     f"{_CONFIGURED}"
 )
 """Help of --model where it may be a perfect chooser."""

@@ -12,12 +12,14 @@ from thinkgraph.errors import UsageError
 from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.errors import by_words, parse_slips
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.client import client_for
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.prompts.tasks import Task
+from thinkgraph.tools.encoders.rankers import DenseRanker
 from thinkgraph.tools.knowledge import Knowledge
 
 PERFECT = "perfect"
@@ -86,7 +88,7 @@ def gold_knowledge(knowledge: Knowledge, questions: Sequence[Question]) -> Knowl
 def bench_model(
     name: str, questions: Sequence[Question], knowledge: Knowledge, *, seed: int = 0
 ) -> str | BaseChatModel:
-    """The model of a bench: "perfect" or "perfect:SHARE" (of wrong choices), or any model name.
+    """The model of a bench: "perfect", "perfect:ERRORS" (see `parse_slips`), or any model name.
 
     Args:
         name: the name.
@@ -95,21 +97,16 @@ def bench_model(
         seed: of the wrong choices.
 
     Raises:
-        UsageError: the name has no known form, the share is not a number from 0 to 1, no question has a gold path, or a
-            gold path does not fit the knowledge.
+        UsageError: the name or its errors have no known form, no question has a gold path, or a gold path does not fit the
+            knowledge.
     """
-    head, _, share = name.partition(":")
+    head, _, errors = name.partition(":")
     if head != PERFECT:
         if name != OFFLINE:
             # A malformed name is refused now, not after files were opened.
             client_for(name)
         return name
-    try:
-        wrong = float(share or 0)
-    except ValueError:
-        wrong = -1.0
-    if not 0 <= wrong <= 1:
-        raise UsageError(f"model '{name}': the share of wrong choices must be a number from 0 to 1")
+    slips = parse_slips(errors, name)
     answerable = [question for question in questions if question.answers]
     if answerable and not any(question.gold_path or question.gold_passages for question in answerable):
         raise UsageError(
@@ -117,9 +114,9 @@ def bench_model(
             "another model, or the file that holds them beside"
         )
     golds = resolve_golds(questions, knowledge.graph, knowledge.text)
-    return PerfectChooser(
-        {question.question: gold for question, gold in zip(questions, golds, strict=True)}, wrong=wrong, seed=seed
-    )
+    known = {question.question: gold for question, gold in zip(questions, golds, strict=True)}
+    near = DenseRanker(knowledge.embedder).score if any(slip.way == "confusable" for slip in slips) else by_words
+    return PerfectChooser(known, slips=slips, seed=seed, near=near)
 
 
 def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, Gold]:

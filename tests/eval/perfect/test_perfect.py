@@ -3,65 +3,23 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, SystemMessage
-from memory_graph import small_world
+from eval.perfect.chooser_kit import GOLDS, GRAPH, TEXTS, ask, hop, raw, reason
 
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.errors import Slip
 from thinkgraph.eval.questions import Question
 from thinkgraph.prompts.communities import community_line
-from thinkgraph.prompts.kinds import KINDS, Shape
-from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.lines import answer_line, entity_line, numbered, passage_line, path_line, relation_line
-from thinkgraph.state.knowledge import Passage, Step
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.grounding import all_hold
-
-QUESTIONS = {
-    "capital of the biggest buyer from Kenya?": ([["Kenya", "export_partner"], ["Uganda", "capital"]], ["Kampala"]),
-    "voting age under Baru?": ([["Volcan Baru", "-highest_point"], ["Panama", "text:Voting"]], ["18"]),
-    "how many neighbours has Kenya?": ([["Kenya", "shares_border_with"], ["count"]], ["2"]),
-    "does Kenya border Panama?": ([["Kenya", "shares_border_with", "Panama"]], ["no"]),
-    "does Kenya border Uganda?": ([["Kenya", "shares_border_with", "Uganda"]], ["yes"]),
-    "largest neighbour of Kenya?": ([["Kenya", "shares_border_with"], ["*", "population", "max"]], ["Tanzania"]),
-    "neighbour of both?": ([["Kenya", "shares_border_with"], ["Uganda", "shares_border_with"]], ["Tanzania"]),
-    "how long is the Niger?": ([["Niger (river)", "length_km"]], ["4180"]),
-    "mayor of Nairobi?": ([], []),
-}
-GRAPH, TEXTS = small_world()
-ASKED = [
-    Question(id=str(n), question=text, answers=tuple(answers), gold_path=tuple(map(tuple, path)))
-    for n, (text, (path, answers)) in enumerate(QUESTIONS.items())
-]
-GOLDS = dict(zip(QUESTIONS, resolve_golds(ASKED, GRAPH, TEXTS), strict=True))
-TYPES = {"system": SystemMessage, "user": HumanMessage, "assistant": AIMessage}
-
-
-def ask(model, role: str, shape: Shape, **inputs: str) -> Any:
-    prompt = PromptLibrary().get(role)
-    given = dict.fromkeys(prompt.places, "") | inputs
-    messages = [TYPES[who](content=text) for who, text in prompt.render(given, shape, shots=2)]
-    return prompt.kind.parse(model.invoke(messages).text, shape)
-
-
-def raw(model, kind: str, user: str, shape: Shape | None = None) -> Any:
-    shape = shape or Shape(options=9, clues=9, evidence=9)
-    head = KINDS[kind].instruction(shape)
-    return KINDS[kind].parse(model.invoke([SystemMessage(head), HumanMessage(user)]).text, shape)
 
 
 def test_in_a_conversation_a_question_stays_as_it_is() -> None:
     chooser = PerfectChooser({})
     assert ask(chooser, "history.rephrase", Shape(), conversation="person: Hm", question="And why?") == "And why?"
-
-
-def hop(entity: str, relation: str, direction: str = "out"):
-    return GRAPH.neighbours([Step(entity=entity, relation=relation, direction=direction)])[0]["triples"]
-
-
-def reason(model, question: str, *lines: str) -> Any:
-    shape = Shape(evidence=len(lines), fields=("clues", "query"))
-    return ask(model, "tog2.reason", shape, question=question, evidence=numbered(lines))
 
 
 @pytest.fixture
@@ -358,7 +316,7 @@ def test_wrong_choices_are_reproducible_and_as_frequent_as_asked() -> None:
     ]
 
     def wrong(seed: int, order: list[str]) -> dict[str, bool]:
-        model = PerfectChooser(GOLDS, wrong=0.3, seed=seed)
+        model = PerfectChooser(GOLDS, slips=[Slip(0.3)], seed=seed)
         return {user: raw(model, "pick", user) != [6] for user in order}
 
     first = wrong(1, asked)

@@ -12,6 +12,7 @@ from pydantic import PrivateAttr
 
 from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.perfect import prompt_reading as reading
+from thinkgraph.eval.perfect.errors import Erring, Near, Slip, Way, by_words, slips_at
 from thinkgraph.eval.perfect.prompt_reading import Finding, PromptEvidence, fact_key, facts_of, key, passage_fits
 from thinkgraph.eval.perfect.subquestions import Derived, derive, linking, look_ups, parts, recognise
 from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
@@ -37,26 +38,37 @@ class PerfectChooser(RuleBasedChatModel):
     missing it says so, with what is known so far, and gives likely answers only where it is asked for them. A question
     without gold, or one that cannot be answered, is never answered.
 
-    With `wrong` > 0 every choice is replaced by a wrong one with that probability; the draw depends on the seed, the role
-    and the prompt alone, so a run is reproducible whatever the order of its calls.
+    It errs as `slips` say; a draw depends on the seed, the role and the prompt alone, so a run is reproducible whatever the
+    order of its calls.
     """
 
     model: str = "perfect"
-    wrong: float = 0.0
     seed: int = 0
+    _slips: tuple[Slip, ...] = PrivateAttr()
+    _near: Near = PrivateAttr()
     _golds: dict[str, Gold] = PrivateAttr()
     _parts: list[Derived] = PrivateAttr()
 
-    def __init__(self, golds: Mapping[str, Gold], *, wrong: float = 0.0, seed: int = 0, **kwargs: Any) -> None:
+    def __init__(
+        self,
+        golds: Mapping[str, Gold],
+        *,
+        slips: Sequence[Slip] = (),
+        seed: int = 0,
+        near: Near = by_words,
+        **kwargs: Any,
+    ) -> None:
         """Bind the golds.
 
         Args:
             golds: by the text of the question.
-            wrong: share of wrong choices, from 0 to 1.
-            seed: of the wrong choices.
+            slips: where it errs, how and how often.
+            seed: of the errors.
+            near: tells which wrong choices are confusable with the right ones.
             kwargs: other fields of a LangChain chat model.
         """
-        super().__init__(**{"wrong": wrong, "seed": seed, **kwargs})
+        super().__init__(**{"seed": seed, **kwargs})
+        self._slips, self._near = tuple(slips), near
         self._golds = {one_line(text): gold for text, gold in golds.items()}
         # Sub-questions are known from the start: a run that is resumed in a new process must find them too.
         self._parts = [part for gold in self._golds.values() for part in derive(gold)]
@@ -68,75 +80,65 @@ class PerfectChooser(RuleBasedChatModel):
 
     def reply_to(self, call: Call) -> dict[str, Any] | str:  # noqa: C901, PLR0911, PLR0912 - one return for each kind
         """The reply of one that knows the gold path, or a wrong one where the draw says so."""
-        gold, rng = self._gold(call), self._rng(call)
+        gold, erring = self._gold(call), self._erring(call)
         options = call.prompt.lines("options")
+        told = {item.number: item.text for item in options}
         numbers = [item.number for item in options]
         match call.prompt.kind:
             case "pick":
-                return {"numbers": self._spoilt(_picked(gold, call, options), numbers, rng)}
+                return {"numbers": erring.choices(_picked(gold, call, options), numbers, told.__getitem__)}
             case "score":
                 chosen = [item.number for item in options if is_gold(gold, item)]
-                return {"scores": [[number, _GOLD_SCORE] for number in self._spoilt(chosen, numbers, rng)]}
+                scored = erring.choices(chosen, numbers, told.__getitem__)
+                return {"scores": [[number, _GOLD_SCORE] for number in scored]}
             case "pairs":
                 clues = _clue_lines(call)
                 every = [(clue.number, number) for clue in clues for number in numbers]
-                pairs = self._spoilt(gold_pairs(gold, clues, options), every, rng)
+                pairs = erring.choices(gold_pairs(gold, clues, options), every, lambda pair: told[pair[1]])
                 return {"pairs": [list(pair) for pair in pairs]}
             case "judge":
-                return self._judged(call, gold, rng)
+                return self._judged(call, gold, erring)
             case "keywords":
-                return {"keywords": self._without_first(keywords(gold), rng)}
+                return {"keywords": keywords(gold)[erring.once() :]}
             case "names":
-                return {"names": self._without_first(names(gold), rng)}
+                return {"names": names(gold)[erring.once() :]}
             case "texts":
                 return {"texts": [in_sentences(item) for item in options]}
             case "keys":
-                return {"keys": self._keys(call, rng)}
+                return {"keys": self._keys(call, erring)}
             case "subquestions":
-                return {"questions": self._subquestions(call, gold, rng)}
+                return {"questions": self._subquestions(call, gold, erring)}
             case "triples":
-                return {"triples": self._triples(call, rng), "types": []}
+                return {"triples": self._triples(call, erring), "types": []}
             case "verdict":
                 right = gold is not _UNKNOWN and _follows(gold, call)
-                return {"right": right != (rng.random() < self.wrong)}
+                return {"right": right != erring.once()}
             case _ if call.prompt.text("conversation"):
                 # The question as it stands: its gold is found by its words.
                 return one_line(call.prompt.text("question"))
             case _:
-                return "nothing" if rng.random() < self.wrong else _query(gold, _finding(gold, call))
+                return "nothing" if erring.once() else _query(gold, _finding(gold, call))
 
     def search_turn(self, call: Call, searched: Sequence[Mapping[str, Any]]) -> dict[str, Any] | str:
         """Search for the next gold statements whose source the question names or a line shows; answer when none is left."""
-        gold, rng = self._gold(call), self._rng(call)
+        gold, erring = self._gold(call), self._erring(call)
         made = {(key(str(one.get("entity"))), tuple(map(key, one.get("relations") or ()))) for one in searched}
         wanted = [one for one in _searches(gold, call) if (key(one["entity"]), (key(one["relations"][0]),)) not in made]
         if not wanted or _finding(gold, call).answers:
-            return self._judged(call, gold, rng)
+            return self._judged(call, gold, erring)
         astray = {"entity": wanted[0]["entity"], "direction": "both", "relations": []}
-        return {"search": self._spoilt(wanted[:_MOST_SEARCHES], [astray], rng) or [astray]}
+        return {"search": erring.choices(wanted[:_MOST_SEARCHES], [astray]) or [astray]}
 
-    def _rng(self, call: Call) -> random.Random:
+    def _erring(self, call: Call) -> Erring:
         digest = hashlib.sha256(f"{self.seed}\0{call.prompt.role}\0{call.text}".encode()).digest()
-        return random.Random(digest)  # noqa: S311 - reproducible, not secret
+        rng = random.Random(digest)  # noqa: S311 - reproducible, not secret
+        return Erring(slips_at(self._slips, call.prompt.role, call.prompt.kind), rng, self._near)
 
-    def _spoilt(self, chosen: Sequence[Any], every: Sequence[Any], rng: random.Random) -> list[Any]:
-        """The choices, each replaced by one that is not gold with probability `wrong`."""
-        bad = [choice for choice in every if choice not in chosen]
-        kept: list[Any] = []
-        for choice in chosen:
-            if rng.random() >= self.wrong:
-                kept.append(choice)
-            elif bad:
-                kept.append(bad.pop(rng.randrange(len(bad))))
-        return kept
-
-    def _without_first(self, words: list[str], rng: random.Random) -> list[str]:
-        return words[1:] if words and rng.random() < self.wrong else words
-
-    def _judged(self, call: Call, gold: Gold, rng: random.Random) -> dict[str, Any]:
+    def _judged(self, call: Call, gold: Gold, erring: Erring) -> dict[str, Any]:
         finding = _finding(gold, call)
-        if rng.random() < self.wrong:
-            return _misjudged(call, finding, rng)
+        for slip in erring.slips:
+            if erring.draws(slip) and (wrong := _misjudged(call, gold, finding, slip.way, erring)):
+                return wrong
         answers = _labelled(finding.answers, call.labels)
         clues = ". ".join(" ".join(fact) for fact in finding.known)
         return judgement(
@@ -148,25 +150,25 @@ class PerfectChooser(RuleBasedChatModel):
             likely=_labelled(finding.likely, call.labels),
         )
 
-    def _keys(self, call: Call, rng: random.Random) -> list[ExtractedKey]:
+    def _keys(self, call: Call, erring: Erring) -> list[ExtractedKey]:
         """The keys of the listed questions; where only triples are asked for, those that link several of them."""
         listed = [one_line(item.text) for item in call.prompt.lines("questions")]
         # "The capital of ?2" is a part of many questions: here of the one that stands above the list.
         asked = parts(self._gold(call))
         golds = [recognise(text, asked, call.text) or self._gold(call, text) for text in listed]
         found = look_ups(listed, golds)
-        return [one for one in (linking(found) if call.triples else found) if rng.random() >= self.wrong]
+        return [one for one in (linking(found) if call.triples else found) if not erring.once()]
 
-    def _triples(self, call: Call, rng: random.Random) -> list[list[str]]:
+    def _triples(self, call: Call, erring: Erring) -> list[list[str]]:
         """Gold facts of known questions whose both ends the shown passages name."""
         shown = key(" ".join(item.text for items in call.prompt.items.values() for item in items if item.passage))
         facts = dict.fromkeys(fact for gold in self._golds.values() for fact in gold.facts)
         named = [fact for fact in facts if key(fact[0]) in shown and key(fact[2]) in shown]
-        return [list(fact) for fact in named if rng.random() >= self.wrong]
+        return [list(fact) for fact in named if not erring.once()]
 
-    def _subquestions(self, call: Call, gold: Gold, rng: random.Random) -> list[dict[str, Any]]:
+    def _subquestions(self, call: Call, gold: Gold, erring: Erring) -> list[dict[str, Any]]:
         found = derive(gold)
-        if not found or rng.random() < self.wrong:
+        if not found or erring.once():
             return [{"question": one_line(call.prompt.text("question")), "open": False, "refers": []}]
         return [dict(part.node) for part in found]
 
@@ -323,17 +325,33 @@ def _labelled(answers: Sequence[str], labels: Sequence[str]) -> list[str]:
     return found
 
 
-def _misjudged(call: Call, finding: Finding, rng: random.Random) -> dict[str, Any]:
-    """A wrong judgement: another shown thing as the answer; where there is none, an answer withheld."""
+def _misjudged(call: Call, gold: Gold, finding: Finding, way: Way, erring: Erring) -> dict[str, Any] | None:
+    """A wrong judgement (see `Slip`); None where this one cannot be wrong in that way."""
+    withheld = judgement(call, clues="Nothing is known.", query="something else")
+    right, rng = _labelled(finding.answers, call.labels), erring.rng
+    lines = [item.number for item in call.prompt.lines("evidence")]
+    if way == "never":
+        return withheld if right else None
+    if way == "citation":
+        others = [number for number in lines if number not in finding.lines]
+        return judgement(call, right, [rng.choice(others)]) if right and others else None
+    if bool(right) == (way == "early") and way not in {"random", "confusable"}:
+        return None
     if call.labels:
-        pool = [label for label in call.labels if label not in _labelled(finding.answers, call.labels)]
+        pool = [label for label in call.labels if label not in right]
         return judgement(call, [rng.choice(pool)] if pool else [])
     items = call.prompt.lines("evidence")
     pairs = [(name, item.number) for item in items for t in item.triples for name in (t.subject, t.object)]
     pairs = [(name, number) for name, number in pairs if key(name) not in map(key, finding.answers)]
+    if way == "bridge":
+        walked = {key(end) for hop in gold.hops for end in (*hop.sources, *hop.ends)}
+        pairs = [pair for pair in pairs if key(pair[0]) in walked]
     if not pairs:
-        return judgement(call, clues="Nothing is known.", query="something else")
-    name, number = rng.choice(pairs)
+        return withheld if way == "random" else None
+    at = rng.randrange(len(pairs))
+    if way == "confusable":
+        at = erring.nearest(right[0] if right else gold.question, [name for name, _ in pairs])
+    name, number = pairs[at]
     return judgement(call, [name], [number])
 
 
