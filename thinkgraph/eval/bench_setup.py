@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from thinkgraph.errors import UsageError
 from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
-from thinkgraph.eval.perfect.errors import by_words, parse_slips
+from thinkgraph.eval.perfect.errors import Slip, by_words, parse_slips
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.graphs.registry import find_method
@@ -106,7 +106,22 @@ def bench_model(
             # A malformed name is refused now, not after files were opened.
             client_for(name)
         return name
-    slips = parse_slips(errors, name)
+    return perfect_chooser(name, questions, knowledge)(parse_slips(errors, name), seed)
+
+
+def perfect_chooser(
+    name: str, questions: Sequence[Question], knowledge: Knowledge
+) -> Callable[[Sequence[Slip], int], PerfectChooser]:
+    """What makes choosers that know the questions' gold paths, given their errors and the seed of these.
+
+    Args:
+        name: of the model, for messages.
+        questions: what a chooser must know.
+        knowledge: where their gold paths lie.
+
+    Raises:
+        UsageError: no question has a gold path, or a gold path does not fit the knowledge.
+    """
     answerable = [question for question in questions if question.answers]
     if answerable and not any(question.gold_path or question.gold_passages for question in answerable):
         raise UsageError(
@@ -115,8 +130,12 @@ def bench_model(
         )
     golds = resolve_golds(questions, knowledge.graph, knowledge.text)
     known = {question.question: gold for question, gold in zip(questions, golds, strict=True)}
-    near = DenseRanker(knowledge.embedder).score if any(slip.way == "confusable" for slip in slips) else by_words
-    return PerfectChooser(known, slips=slips, seed=seed, near=near)
+
+    def made(slips: Sequence[Slip], seed: int) -> PerfectChooser:
+        near = DenseRanker(knowledge.embedder).score if any(slip.way == "confusable" for slip in slips) else by_words
+        return PerfectChooser(known, slips=slips, seed=seed, near=near)
+
+    return made
 
 
 def known_golds(questions: Sequence[Question], knowledge: Knowledge) -> dict[str, Gold]:

@@ -8,7 +8,7 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.bench import roles
+from thinkgraph.cli.bench import roles, sensitivity
 from thinkgraph.cli.options import (
     MEASURED_MODEL,
     MEASURING,
@@ -54,6 +54,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--report", metavar="DIR", help="results, report.md, report.html and plots; goes on as --out does"
     )
+    parser.add_argument(
+        "--sensitivity",
+        action="store_true",
+        help="which role's errors cost each method how many points, and hits@1 over the share of errors (perfect chooser)",
+    )
+    parser.add_argument(
+        "--seeds", type=int, default=1, metavar="N", help="with --sensitivity: means over N seeds, from --seed on"
+    )
     add_flags(parser, "json", help='print {"rows": [...]} instead of the table')
 
 
@@ -74,6 +82,8 @@ def run(args: argparse.Namespace) -> int:
         write_line("\n".join(f"{entry.name:12} {entry.title:20} {entry.where}" for entry in DATASETS.values()))
         return 0
     check_numbers(args)
+    if args.sensitivity:
+        sensitivity.check(args)
     if args.out and args.report:
         raise UsageError("--report keeps the results in its folder: leave --out out")
     dataset, questions = read_dataset(args.data)
@@ -86,6 +96,10 @@ def run(args: argparse.Namespace) -> int:
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
     with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
         questions = named(questions, knowledge.graph)
+        if folder:
+            make_folder(folder)
+        if args.sensitivity:
+            return sensitivity.run(args, questions, settings, knowledge, folder)
         plan = bench.BenchPlan(
             questions=questions,
             knowledge=bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge,
@@ -99,8 +113,6 @@ def run(args: argparse.Namespace) -> int:
         )
         data = bench_setup.data_name(args.data)
         record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=gold, data=data)
-        if folder:
-            make_folder(folder)
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
             again = f", {len(done)} answered before" if done else ""

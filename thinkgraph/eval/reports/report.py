@@ -184,31 +184,36 @@ Plot = tuple[str, str, str]
 
 
 def _plots(results: Sequence[BenchResult], rows: Sequence[ReportRow]) -> list[Plot]:
-    """The plots; none where matplotlib is not installed."""
+    plots = [
+        _scatter(rows, "calls_mean", "model calls a question", "accuracy-calls.svg"),
+        _scatter(rows, "tokens", "tokens a question", "accuracy-tokens.svg"),
+        _bars(rows),
+        _curves(results),
+    ]
+    return [plot for plot in plots if plot[-1]]
+
+
+def figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
+    """A plot of hits@1 as SVG; empty where matplotlib is not installed.
+
+    Args:
+        draw: draws on the axes it is given.
+        width: in inches.
+    """
     try:
         import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError:
-        return []
+        return ""
+    out = io.StringIO()
     # A fixed salt and no date: the same answers give the same bytes.
     with mpl.rc_context({"svg.hashsalt": "thinkgraph", "svg.fonttype": "path", "font.size": 9}):
-        return [
-            _scatter(rows, "calls_mean", "model calls a question", "accuracy-calls.svg"),
-            _scatter(rows, "tokens", "tokens a question", "accuracy-tokens.svg"),
-            _bars(rows),
-            _curves(results),
-        ]
-
-
-def _figure(draw: Callable[[Any], None], width: float = 6.4) -> str:
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(width, 3.6), layout="constrained")
-    axes = figure.subplots()
-    draw(axes)
-    axes.set_ylabel("hits@1")
-    axes.grid(visible=True, alpha=0.3)
-    out = io.StringIO()
-    figure.savefig(out, format="svg", metadata={"Date": None})
+        picture = Figure(figsize=(width, 3.6), layout="constrained")
+        axes = picture.subplots()
+        draw(axes)
+        axes.set_ylabel("hits@1")
+        axes.grid(visible=True, alpha=0.3)
+        picture.savefig(out, format="svg", metadata={"Date": None})
     return out.getvalue()
 
 
@@ -224,7 +229,7 @@ def _scatter(rows: Sequence[ReportRow], measure: str, words: str, name: str) -> 
         axes.set_ylim(-0.02, 1.05)
         axes.set_xlim(left=0)
 
-    return name, f"Accuracy against {words}", _figure(draw)
+    return name, f"Accuracy against {words}", figure(draw)
 
 
 def _bars(rows: Sequence[ReportRow]) -> Plot:
@@ -241,7 +246,7 @@ def _bars(rows: Sequence[ReportRow]) -> Plot:
         axes.set_ylim(0, 1.05)
         axes.legend(fontsize=7, ncols=min(len(methods), 4))
 
-    return "accuracy-kind.svg", "Accuracy by kind of question", _figure(draw, max(6.4, 0.8 * len(kinds)))
+    return "accuracy-kind.svg", "Accuracy by kind of question", figure(draw, max(6.4, 0.8 * len(kinds)))
 
 
 def _curves(results: Sequence[BenchResult]) -> Plot:
@@ -255,7 +260,7 @@ def _curves(results: Sequence[BenchResult]) -> Plot:
         axes.xaxis.get_major_locator().set_params(integer=True)
         axes.legend(fontsize=7)
 
-    return "accuracy-depth.svg", "Accuracy by depth reached", _figure(draw)
+    return "accuracy-depth.svg", "Accuracy by depth reached", figure(draw)
 
 
 # --- HTML -----------------------------------------------------------------------------------------------------------

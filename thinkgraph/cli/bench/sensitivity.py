@@ -1,0 +1,68 @@
+"""`thinkgraph bench --sensitivity`: which role's errors cost a method how much."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from thinkgraph.cli.show import LineProgress, write_json, write_line
+from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from thinkgraph.eval.questions import Question
+    from thinkgraph.tools.knowledge import Knowledge
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse flags that do not go together.
+
+    Raises:
+        UsageError: naming them.
+    """
+    from thinkgraph.eval.bench_setup import PERFECT
+
+    if args.model not in {None, PERFECT}:
+        raise UsageError(
+            f"--sensitivity measures the perfect chooser with errors of its own: leave --model {args.model} out"
+        )
+    if args.out or args.workers > 1:
+        raise UsageError("--sensitivity has a table of its own: leave --out and --workers out; --report keeps it")
+    if args.seeds < 1:
+        raise UsageError("--seeds must be at least 1")
+
+
+def run(
+    args: argparse.Namespace,
+    questions: Sequence[Question],
+    methods: Mapping[str, Mapping[str, Any]],
+    knowledge: Knowledge,
+    folder: Path | None,
+) -> int:
+    """Measure and print; --report keeps table and plot."""
+    from thinkgraph.eval.bench import BenchPlan
+    from thinkgraph.eval.bench_setup import PERFECT, perfect_chooser
+    from thinkgraph.eval.files import write_text
+    from thinkgraph.eval.reports.report import figure
+    from thinkgraph.eval.sensitivity import Sensitivity, draw_curves, render
+
+    chooser = perfect_chooser(PERFECT, questions, knowledge)
+    plan = BenchPlan(questions, knowledge, methods, chooser((), args.seed), concurrency=args.concurrency)
+    seeds = range(args.seed, args.seed + args.seeds)
+    with LineProgress(sys.stderr) as progress:
+        rows = list(Sensitivity(plan, chooser, seeds).rows(progress))
+    text = render(rows)
+    if folder:
+        write_text(folder / "sensitivity.json", json.dumps({"rows": rows}, indent=1) + "\n")
+        write_text(folder / "sensitivity.txt", text + "\n")
+        if picture := figure(draw_curves(rows)):
+            write_text(folder / "sensitivity.svg", picture)
+    if args.json:
+        write_json({"rows": rows})
+    else:
+        write_line(text)
+    return 0
