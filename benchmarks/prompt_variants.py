@@ -55,6 +55,7 @@ BOTH = (
     Variant("no example", settings={"shots": 0}),
     Variant("one example", settings={"shots": 1}),
     Variant("a sentence why first", {"form": {"explain": True}}),
+    Variant("named numbers", {"form": {"named": True}}),
     Variant("no schema", free=True),
 )
 JUDGING = (

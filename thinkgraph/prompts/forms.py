@@ -46,6 +46,8 @@ class Shape:
     """Most entries that are wanted (pick, score, subquestions); 0: as many as there are."""
     order: Order = "verdict first"
     """Judge: what stands first in the reply."""
+    named: bool = False
+    """Score and pairs: an entry is an object whose numbers have names, which small models do not mix up, in place of a list."""
     unseen: tuple[int, ...] = ()
     """Numbers of options (judge: of evidence lines) that the prompt does not show, below the highest one that it shows."""
 
@@ -183,22 +185,30 @@ def pick_form(shape: Shape) -> ReplyForm:
 def score_form(shape: Shape) -> ReplyForm:
     """Pairs of an option's number and its score."""
     most = min(shape.most or shape.choices, shape.choices)
-    pair = list_of(number(max(shape.options, MAX_SCORE), 0), 2, 2)
     words = (
         "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
         "Leave out options that score 0."
     )
-    return ReplyForm({"scores": list_of(pair, most)}, '{"scores": [[2, 9], [5, 4]]}', words, 60 + 12 * most)
+    if shape.named:
+        pair = an_object({"option": number(shape.options), "score": number(MAX_SCORE, 0)})
+        example = '{"scores": [{"option": 2, "score": 9}, {"option": 5, "score": 4}]}'
+    else:
+        pair, example = list_of(number(max(shape.options, MAX_SCORE), 0), 2, 2), '{"scores": [[2, 9], [5, 4]]}'
+    return ReplyForm({"scores": list_of(pair, most)}, example, words, 60 + (16 if shape.named else 12) * most)
 
 
 def pairs_form(shape: Shape) -> ReplyForm:
     """Pairs of a clue's number and an option's number."""
     most = min(shape.clues * shape.choices, _MOST_PAIRS)
-    pair = list_of(number(max(shape.clues, shape.options)), 2, 2)
     words = "Each pair is a clue's number and an option's number. An empty list means that nothing matches."
+    if shape.named:
+        pair = an_object({"clue": number(shape.clues), "option": number(shape.options)})
+        example = '{"pairs": [{"clue": 1, "option": 3}, {"clue": 2, "option": 7}]}'
+    else:
+        pair, example = list_of(number(max(shape.clues, shape.options)), 2, 2), '{"pairs": [[1, 3], [2, 7]]}'
     # One clue fits many options, but hardly ever all of them do.
-    tokens = 60 + 12 * min(most, 2 * (shape.clues + shape.choices))
-    return ReplyForm({"pairs": list_of(pair, most)}, '{"pairs": [[1, 3], [2, 7]]}', words, tokens)
+    tokens = 60 + (16 if shape.named else 12) * min(most, 2 * (shape.clues + shape.choices))
+    return ReplyForm({"pairs": list_of(pair, most)}, example, words, tokens)
 
 
 def judge_form(shape: Shape) -> ReplyForm:

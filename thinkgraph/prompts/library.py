@@ -167,6 +167,11 @@ def _in_form(reply: str, schema: Mapping[str, Any] | None) -> str:
         return reply
     said = json.loads(reply)
     told = {key: said.get(key, _EMPTY.get(what.get("type", ""))) for key, what in schema["properties"].items()}
+    for key, what in schema["properties"].items():
+        if names := what.get("items", {}).get("properties"):
+            told[key] = [
+                dict(zip(names, entry, strict=True)) if isinstance(entry, list) else entry for entry in told[key]
+            ]
     return json.dumps(told, ensure_ascii=False)
 
 

@@ -1,0 +1,39 @@
+"""Scores and pairs as objects with named numbers, where a prompt's header asks for them (`form: {named: true}`)."""
+
+from __future__ import annotations
+
+import json
+import re
+
+import pytest
+
+from thinkgraph.prompts.kinds import KINDS, Shape
+from thinkgraph.prompts.library import PromptLibrary
+
+SHAPE = Shape(options=8, clues=2, named=True)
+
+
+@pytest.mark.parametrize(
+    ("kind", "key", "ranges"),
+    [("pairs", "pairs", {"clue": (1, 2), "option": (1, 8)}), ("score", "scores", {"option": (1, 8), "score": (0, 10)})],
+)
+def test_each_number_has_its_own_range(kind: str, key: str, ranges: object) -> None:
+    schema = KINDS[kind].schema(SHAPE)
+    assert schema is not None
+    entry = schema["properties"][key]["items"]
+    assert {name: (one["minimum"], one["maximum"]) for name, one in entry["properties"].items()} == ranges
+    assert entry["required"] == list(entry["properties"])
+
+
+@pytest.mark.parametrize(
+    ("role", "read"), [("fiske.r_mapping", [(1, 1), (1, 3)]), ("tog2.relation_prune", [(3, 9.0), (2, 2.0)])]
+)
+def test_form_and_examples_have_names_and_read_as_the_pairs_they_were(role: str, read: object) -> None:
+    prompt = PromptLibrary().get(role)
+    form = re.search(r"in this form: (\{.*\})", prompt.kind.instruction(SHAPE))
+    assert form is not None
+    said = [form[1], *(reply for _, reply in prompt.examples(SHAPE))]
+    assert all(isinstance(entry, dict) for reply in said for entry in next(iter(json.loads(reply).values())))
+    assert prompt.kind.parse(said[1], SHAPE) == read
+    lists = prompt.examples(Shape(options=8, clues=2))
+    assert prompt.kind.parse(lists[0][1], SHAPE) == read
