@@ -106,7 +106,8 @@ def bench_model(
             # A malformed name is refused now, not after files were opened.
             client_for(name)
         return name
-    return perfect_chooser(name, questions, knowledge)(parse_slips(errors, name), seed)
+    slips = parse_slips(errors, name)
+    return perfect_chooser(name, questions, knowledge)(slips, seed)
 
 
 def perfect_chooser(
