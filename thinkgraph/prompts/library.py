@@ -82,7 +82,7 @@ class Prompt:
         """The worked examples that fit a call, as it shows them; for the arguments see `render`."""
         shape, style = self.shaped(shape, profile), self.file.styles[profile]
         facts, schema = facts_of(shape, profile, memory=memory), self.kind.schema(shape)
-        key = profile, facts, tuple(schema["properties"]) if schema else ()
+        key = profile, facts, shape.named, tuple(schema["properties"]) if schema else ()
         if key not in self._shown:
             fitting = [example for example in self.file.examples if example.fits(facts)]
             self._shown[key] = [(_styled(one.text, style), _in_form(one.reply, schema)) for one in fitting]
