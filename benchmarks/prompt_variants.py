@@ -125,7 +125,7 @@ def main() -> int:
     parser.add_argument("--most", type=int, default=12, help="cases a role (default %(default)s)")
     parser.add_argument("--out", type=Path, required=True, help="folder of the replies")
     parser.add_argument("--roles", default=",".join(MAIN_PATH), help="by commas (default: the main path)")
-    parser.add_argument("--variants", help=f"by commas, of: {'; '.join(VARIANTS)} (separate them by semicolons)")
+    parser.add_argument("--variants", help=f"by semicolons, of: {'; '.join(VARIANTS)}")
     args = parser.parse_args()
     every, prompts = read_cases(args.cases), PromptLibrary()
     with LineProgress(sys.stderr) as progress:
