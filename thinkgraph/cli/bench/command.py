@@ -81,11 +81,7 @@ def run(args: argparse.Namespace) -> int:
     if args.data == "list":
         write_line("\n".join(f"{entry.name:12} {entry.title:20} {entry.where}" for entry in DATASETS.values()))
         return 0
-    check_numbers(args)
-    if args.sensitivity:
-        sensitivity.check(args)
-    if args.out and args.report:
-        raise UsageError("--report keeps the results in its folder: leave --out out")
+    _check(args)
     dataset, questions = read_dataset(args.data)
     settings = settings_by_method(args, configured(args), args.methods, style=dataset.style)
     questions = bench_setup.spread(_of_type(questions, args), args.limit)
@@ -98,11 +94,12 @@ def run(args: argparse.Namespace) -> int:
         questions = named(questions, knowledge.graph)
         if folder:
             make_folder(folder)
+        asked = bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge
         if args.sensitivity:
-            return sensitivity.run(args, questions, settings, knowledge, folder)
+            return sensitivity.run(args, questions, settings, asked, folder)
         plan = bench.BenchPlan(
             questions=questions,
-            knowledge=bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge,
+            knowledge=asked,
             methods=settings,
             model=bench_setup.bench_model(name, questions, knowledge, seed=args.seed),
             prices=prices_of(args.prices),
@@ -126,6 +123,14 @@ def run(args: argparse.Namespace) -> int:
             )
     _print(results, record, folder, args)
     return 0
+
+
+def _check(args: argparse.Namespace) -> None:
+    check_numbers(args)
+    if args.sensitivity:
+        sensitivity.check(args)
+    if args.out and args.report:
+        raise UsageError("--report keeps the results in its folder: leave --out out")
 
 
 def _workers(

@@ -47,8 +47,8 @@ def run(
     from thinkgraph.eval.bench import BenchPlan
     from thinkgraph.eval.bench_setup import PERFECT, perfect_chooser
     from thinkgraph.eval.files import write_text
+    from thinkgraph.eval.perfect.sensitivity import Sensitivity, draw_curves, render
     from thinkgraph.eval.reports.report import figure
-    from thinkgraph.eval.sensitivity import Sensitivity, draw_curves, render
 
     chooser = perfect_chooser(PERFECT, questions, knowledge)
     plan = BenchPlan(questions, knowledge, methods, chooser((), args.seed), concurrency=args.concurrency)

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from statistics import fmean
+from dataclasses import dataclass, replace
 from typing import Any
 
 from typing_extensions import TypedDict
@@ -12,7 +11,7 @@ from typing_extensions import TypedDict
 from thinkgraph.eval.bench import BenchPlan, run_bench
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.perfect.errors import Slip
-from thinkgraph.eval.reports.results import BenchResult, aligned, shown
+from thinkgraph.eval.reports.results import BenchResult, ReportRow, aligned, shown, table
 from thinkgraph.tools.progress import Progress, no_progress
 
 CURVE = (0.0, 0.05, 0.1, 0.2, 0.3)
@@ -53,7 +52,7 @@ class Sensitivity:
             perfect = self._results(method, settings, ())
             roles = list(dict.fromkeys(role for one in perfect for role in one["answer"]["usage"]["roles"]))
             runs = [("", share) for share in CURVE] + [(role, AT_A_ROLE) for role in roles]
-            best = fmean(one["scores"]["hits1"] for one in perfect)
+            best = _all(perfect)["hits1"]
             for number, (role, share) in enumerate(runs, start=1):
                 results = self._results(method, settings, [Slip(share, role)]) if share else perfect
                 progress(method, number, len(runs))
@@ -62,29 +61,26 @@ class Sensitivity:
     def _results(self, method: str, settings: Mapping[str, Any], slips: Sequence[Slip]) -> list[BenchResult]:
         found: list[BenchResult] = []
         for seed in self.seeds if slips else self.seeds[:1]:
-            plan = BenchPlan(
-                self.plan.questions,
-                self.plan.knowledge,
-                {method: settings},
-                self.chooser(slips, seed),
-                concurrency=self.plan.concurrency,
-            )
-            found += run_bench(plan)
+            found += run_bench(replace(self.plan, methods={method: settings}, model=self.chooser(slips, seed)))
         return found
 
 
 def _row(method: str, role: str, share: float, best: float, results: Sequence[BenchResult]) -> ErrorRow:
-    hits = fmean(one["scores"]["hits1"] for one in results)
+    row = _all(results)
     return ErrorRow(
         method=method,
         role=role,
         share=share,
-        hits1=round(hits, 4),
-        lost=round(100 * (best - hits), 1),
-        unknown=round(fmean(one["scores"]["unknown"] for one in results), 4),
-        wrong=round(fmean(one["scores"]["wrong"] for one in results), 4),
-        calls=round(fmean(one["calls"] for one in results), 2),
+        hits1=row["hits1"],
+        lost=round(100 * (best - row["hits1"]), 1),
+        unknown=row["unknown"],
+        wrong=row["wrong"],
+        calls=row["calls_mean"],
     )
+
+
+def _all(results: Sequence[BenchResult]) -> ReportRow:
+    return next(row for row in table(results) if row["type"] == "all")
 
 
 def render(rows: Sequence[ErrorRow]) -> str:
