@@ -46,10 +46,7 @@ GOOD = [
     ("Panama City and Costa Rica: the capital of, and a country on the border of, Panama.", [CAPITAL, BORDER]),
     ("The US Army fought in the Korean War.", [triple("United States Army", "battle", "Korean War")]),
     ("Alan Bean was born in the USA.", [triple("Alan Bean", "birth place", "United States")]),
-    ("Panama trades with the United States of America.", [triple("Panama", "trades with", "USA")]),
-    ("Panama trades with the United States.", [triple("Panama", "trades with", "U.S.")]),
     ("Suárez plays for the club.", [triple("Suarez", "club", "Club")]),
-    ("The season was 2014-2015.", [triple("Season", "name", "2014–15")]),
     ("Ouroboros eats Ouroboros.", [triple("Ouroboros", "eats", "Ouroboros")]),
     ("It rose by 1.2 to 3.5.", [triple("It", "rose by", "1.23", literal=True), triple("It", "to", "3,5", literal=True)]),
     ('The song "Higher Ground" is by Stevie Wonder.', [triple("Higher Ground", "artist", "Stevie Wonder")]),
@@ -200,7 +197,7 @@ def test_acronyms() -> None:
 
 def test_sentences_and_quotations() -> None:
     text = "He left Washington, D.C. in May. Mr. Bean J. Smith came! 東京。日本？ The end"
-    found = [text[start:end].strip() for start, end in sentences(text, words_in(text), [(8, 24)])]
+    found = [text[start:end].strip() for start, end in sentences(text)]
     assert found == ["He left Washington, D.C. in May.", "Mr. Bean J. Smith came!", "東京。", "日本？", "The end"]
     text = '“one” "two" «three» „four“ 「五」 it\'s'
     assert [text[start:end] for start, end in quotations(text)] == ["one", "two", "three", "four", "五"]

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import takewhile
 
 import regex
+from rapidfuzz.distance import Prefix
 
 from thinkgraph.tools.linking.lexical import STOP_WORDS, UNSPACED, stem
 from thinkgraph.tools.linking.names import folded
@@ -26,30 +26,22 @@ _TOKEN = regex.compile(
     regex.VERBOSE,
 )
 _ISO_DATE = regex.compile(r"(?<!\d)\d{4}-(\d{2})-\d{2}(?!\d)")
-_SPAN_OF_YEARS = regex.compile(r"(?<!\d)(\d{2})(\d{2})[-/\u2013](\d{2})(?![\d-])")
 _THOUSANDS = regex.compile(r"[,'\u2019\u00a0\u2009\u202f](?=\d{3}(?!\d))")
 _QUOTED = regex.compile(
-    '"([^"]+)"|\u201c([^\u201d"]+)[\u201d"]|\u201e([^\u201c\u201d]+)[\u201c\u201d]|\u00ab([^\u00bb]+)\u00bb'
-    "|\u300c([^\u300d]+)\u300d|\u300e([^\u300f]+)\u300f|\u300a([^\u300b]+)\u300b|\u3008([^\u3009]+)\u3009"
+    '["\u201c\u201e\u00ab\u300c\u300e\u300a\u3008]'
+    '([^"\u201c\u201d\u201e\u00ab\u00bb\u300d\u300f\u300b\u3009]+)'
+    '["\u201c\u201d\u00bb\u300d\u300f\u300b\u3009]'
     # A foreign name in Japanese, which is written with a middle dot.
     "|([\u30a1-\u30fa\u30fc]+(?:[\u30fb\uff1d=][\u30a1-\u30fa\u30fc]+)+)"
 )
-_END = regex.compile(r"[.!?\u061f\u0964\u0965\u06d4]+[\"'\u201d\u2019)\]\u00bb]*(?=\s|$)|[\u3002\uff01\uff1f]+|\n+")
-_ABBREVIATIONS = frozenset(
-    "mr mrs ms dr prof st mt ft jr sr no vs inc ltd co corp gen lt col sgt capt rev hon gov sen rep ca approx".split()  # noqa: SIM905
+# No sentence ends after "Mr." or "J.", nor before a small letter.
+_END = regex.compile(
+    r"(?:(?<!\b\p{Lu}\p{L}?)\.|[!?\u061f\u0964\u0965\u06d4])+[\"'\u201d\u2019)\]\u00bb]*(?=\s+[^\s\p{Ll}]|\s*$)"
+    r"|[\u3002\uff01\uff1f]+|\n+"
 )
 _MONTHS = "january february march april may june july august september october november december".split()  # noqa: SIM905
-_INFLECTED = frozenset(
-    ("", "s", "n", "an", "ns", "ans", "ian", "ians", "ean", "ese", "ish", "ic", "i", "er", "ers", "ing", "ed")
-)
-_BARE = frozenset(("", "a", "o", "y", "e", "ia", "s", "es", "ly", "al"))
-_HANGUL = regex.compile("[\uac00-\ud7af]{2,}")
-"""Takes endings; Korean names have two syllables."""
-_SEMITIC = regex.compile("[\u0590-\u06ff]{3,}")
-"""Takes prefixes."""
 _LEAST_STEM = 4
 _MOST_ENDING = 3
-_MOST_CASE = 2
 
 
 @dataclass(frozen=True)
@@ -57,14 +49,12 @@ class TextWord:
     """One word or number of a text, at `text[start:end]`."""
 
     form: str
-    """Folded and, where English, without its ending; the digits of a number as written."""
+    """Folded and, where English, without its ending; of a number its digits, with a point before decimals."""
     raw: str
     """As the text has it."""
     start: int
     end: int
     number: float | None = None
-    decimals: int = 0
-    """Digits after a number's point: how far it was rounded."""
     month: int = 0
     """1 to 12 for the name of a month, and for the month of an ISO date."""
     capital: bool = False
@@ -84,39 +74,27 @@ class TextWord:
 def words_in(text: str) -> tuple[TextWord, ...]:
     """The words and numbers of a text, in order. Punctuation gives nothing; an apostrophe with s belongs to its word."""
     months = {match.start(1): int(match[1]) for match in _ISO_DATE.finditer(text)}
-    # 2014–15 ends in 2015.
-    years = {m.start(3): float(m[1] + m[3]) for m in _SPAN_OF_YEARS.finditer(text) if m[3] > m[2]}
-    return tuple(_word(match, months, years) for match in _TOKEN.finditer(text))
-
-
-def _word(match: regex.Match[str], months: Mapping[int, int], years: Mapping[int, float]) -> TextWord:
-    raw = match[match.lastgroup]
-    start, end = match.span(match.lastgroup)
-    if match.lastgroup == "number":
-        plain = _THOUSANDS.sub("", raw).replace(",", ".")
-        fraction = plain.partition(".")[2]
-        decimals = len(fraction) if fraction.isdigit() else 0
-        value = years.get(start, float(plain))
-        return TextWord(raw, raw, start, match.end(), number=value, decimals=decimals, month=months.get(start, 0))
-    letters = raw.replace(".", "")
-    name, capital = folded(letters), letters[0].isupper()
-    month = next((n for n, month in enumerate(_MONTHS, start=1) if name in {month, month[:3]}), 0) if capital else 0
-    return TextWord(
-        stem(name),
-        raw,
-        start,
-        end,
-        month=month,
-        capital=capital,
-        acronym=len(letters) > 1 and letters.isupper(),
-        unspaced=match.lastgroup == "unspaced",
-    )
+    found = []
+    for match in _TOKEN.finditer(text):
+        kind = match.lastgroup
+        raw, (start, end) = match[kind], match.span(kind)
+        if kind == "number":
+            plain = _THOUSANDS.sub("", raw).replace(",", ".")
+            found.append(TextWord(plain, raw, start, end, number=float(plain), month=months.get(start, 0)))
+            continue
+        letters = raw.replace(".", "")
+        name, capital = folded(letters), letters[0].isupper()
+        month = next((n for n, month in enumerate(_MONTHS, start=1) if capital and name in {month, month[:3]}), 0)
+        acronym = len(letters) > 1 and letters.isupper()
+        found.append(TextWord(stem(name), raw, start, end, None, month, capital, acronym, kind == "unspaced"))
+    return tuple(found)
 
 
 def same_word(held: TextWord, said: TextWord) -> bool:
     """Whether a word of a text stands for a word of a label: equal, inflected, or the same number, rounded perhaps."""
     if said.number is not None and held.number is not None:
-        return round(held.number, said.decimals) == round(said.number, said.decimals) or held.number == said.number
+        decimals = len(said.form.partition(".")[2])
+        return held.number == said.number or round(held.number, decimals) == said.number
     if said.number is not None:
         return held.month == said.number
     if held.number is not None:
@@ -124,6 +102,16 @@ def same_word(held: TextWord, said: TextWord) -> bool:
     if held.unspaced or said.unspaced or held.acronym or said.acronym:
         return held.form == said.form
     return held.form == said.form or _inflected(held.form, said.form)
+
+
+@lru_cache(maxsize=65536)
+def _inflected(held: str, said: str) -> bool:
+    """Whether two words differ in their endings alone: Tex-as, Tex-an. Other alphabets have prefixes and short stems too."""
+    if not held.isascii() and len(held) > 1 and held in said:
+        return len(said) - len(held) <= _MOST_ENDING
+    shared = Prefix.similarity(held, said)
+    short, long = sorted((len(held) - shared, len(said) - shared))
+    return shared >= _LEAST_STEM and short <= 1 + (not held.isascii()) and long <= _MOST_ENDING
 
 
 def spelt_out(word: TextWord, variant: Sequence[TextWord]) -> tuple[int, int] | None:
@@ -145,51 +133,13 @@ def spelt_out(word: TextWord, variant: Sequence[TextWord]) -> tuple[int, int] | 
     return None
 
 
-@lru_cache(maxsize=65536)
-def _inflected(held: str, said: str) -> bool:
-    longer = len(said) - len(held)
-    if said.startswith(held) and _HANGUL.fullmatch(held):
-        return longer <= _MOST_ENDING
-    if said.endswith(held) and _SEMITIC.fullmatch(held):
-        return longer <= _MOST_ENDING
-    shared = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(held, said, strict=False)))
-    # Languages that decline their names: Китай, Китая; Helsinki, Helsingin would be too far apart.
-    if (
-        not (held.isascii() and said.isascii())
-        and shared >= _LEAST_STEM
-        and (max(len(held), len(said)) - shared <= _MOST_CASE or (shared == len(held) and longer <= _MOST_ENDING + 1))
-    ):
-        return True
-    # The stem may end a letter before the forms part: Tex-as, Tex-an.
-    return any(
-        (held[cut:] in _BARE and said[cut:] in _INFLECTED) or (held[cut:] in _INFLECTED and said[cut:] in _BARE)
-        for cut in range(_LEAST_STEM, shared + 1)
-    )
-
-
 def quotations(text: str) -> list[tuple[int, int]]:
     """Where quoted stretches stand, without their marks, of any of the usual pairs."""
     return [match.span(match.lastindex) for match in _QUOTED.finditer(text)]
 
 
-def sentences(text: str, words: Sequence[TextWord], whole: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
-    """The spans of a text's sentences. No sentence ends inside a span of `whole` (a name such as "Washington, D.C.")."""
-    ends = [
-        match.end()
-        for match in _END.finditer(text)
-        if not any(first <= match.start() < last - 1 for first, last in whole) and not _abbreviates(text, words, match)
-    ]
-    starts = [0, *ends]
-    return [span for span in zip(starts, [*ends, len(text)], strict=True) if text[slice(*span)].strip()]
-
-
-def _abbreviates(text: str, words: Sequence[TextWord], end: regex.Match[str]) -> bool:
-    if end[0][0] != "." or end.end() == len(text):
-        return False
-    following = text[end.end() :].lstrip()
-    if following and following[0].islower():
-        return True
-    last = next((word for word in reversed(words) if word.start < end.end()), None)
-    if last is None or last.number is not None:
-        return False
-    return last.form in _ABBREVIATIONS or (last.capital and len(last.form) == 1)
+def sentences(text: str) -> list[tuple[int, int]]:
+    """The spans of a text's sentences."""
+    ends = [match.end() for match in _END.finditer(text)]
+    spans = zip([0, *ends], [*ends, len(text)], strict=True)
+    return [(start, end) for start, end in spans if text[start:end].strip()]
