@@ -6,7 +6,7 @@ import json
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -92,18 +92,19 @@ def test_batches_do_not_change_what_is_written(taught: Path, monkeypatch: pytest
     lines = [community_line(triples) for triples in communities]
     together = GraphToText(str(taught)).texts(lines)
     seen: list[list[int]] = []
-    batch = g2t._batch
+    once = g2t._batch
 
-    def watched(loaded: Any, pieces: Sequence[list[int]], source: str) -> list[g2t.Written]:
+    def watched(loaded: Any, pieces: Sequence[list[int]], source: str) -> Iterator[g2t.Written]:
         seen.append([len(row) for row in pieces])
-        return batch(loaded, pieces, source)
+        return once(loaded, pieces, source)
 
     monkeypatch.setattr(g2t, "_batch", watched)
     monkeypatch.setattr(g2t, "_BATCH_TEXTS", 3)
     assert GraphToText(str(taught)).texts(lines[::-1]) == together[::-1]
-    assert [len(sizes) for sizes in seen] == [3, 3, 2]
-    assert [size for sizes in seen[::-1] for size in sizes] == sorted(size for sizes in seen for size in sizes)
-    monkeypatch.setattr(g2t, "_BATCH_TOKENS", 1)
+    assert [len(batch) for batch in seen] == [3, 3, 2]
+    sizes = [size for batch in seen for size in batch]
+    assert sizes == sorted(sizes, reverse=True)
+    monkeypatch.setattr(g2t, "_BATCH_TEXTS", 1)
     assert GraphToText(str(taught)).texts(lines) == together
 
 

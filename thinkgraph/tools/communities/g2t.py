@@ -25,8 +25,6 @@ from thinkgraph.tools.meter import count_generated
 
 _MOST_TOKENS = 512
 """Of a community and of its text: T5 was trained on so many; a checkpoint with fewer positions takes fewer."""
-_BATCH_TOKENS = 4096
-"""Padded input tokens of one batch."""
 _BATCH_TEXTS = 32
 _CACHED_TEXTS = 4096
 _TRAIN = "train one with `thinkgraph g2t train`"
@@ -69,8 +67,13 @@ class GraphToText:
         Raises:
             ModelError: the checkpoint cannot be loaded or fails.
         """
+        made = []
         written = self.texts([community_line(triples) for triples in communities])
-        return [_checked(*pair) for pair in zip(written, communities, strict=True)]
+        for (text, problem), triples in zip(written, communities, strict=True):
+            nothing = "" if text or not triples else "unfinished: the model wrote nothing"
+            problems = [*filter(None, [problem or nothing]), *(check(text, triples) if text else [])]
+            made.append(Prose(text=text, ok=not problems, problems=problems))
+        return made
 
     def texts(self, lines: Sequence[str]) -> list[Written]:
         """What the model writes for T2T lines, unchecked; nothing for an empty line. Deterministic: no sampling.
@@ -110,15 +113,6 @@ def writer(source: str) -> GraphToText:
 @lru_cache(maxsize=2)
 def _writer(source: str, *_stamp: int) -> GraphToText:
     return GraphToText(source)
-
-
-def _checked(written: Written, triples: Sequence[Triple]) -> Prose:
-    problems = [written.problem] if written.problem else []
-    if written.text:
-        problems += check(written.text, triples)
-    elif triples and not problems:
-        problems = ["unfinished: the model wrote nothing"]
-    return Prose(text=written.text, ok=not problems, problems=problems)
 
 
 def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any]:
@@ -169,10 +163,10 @@ def _check_parts(model: Any, tokenizer: Any, wrong: int, source: str) -> None:
     """Refuse weights and a tokeniser that are not those of the configuration."""
     if wrong:
         raise ModelError(f"{source}: {wrong} weights that its config.json asks for are missing or of another size")
-    rows = model.get_input_embeddings().num_embeddings
-    if len(tokenizer) > rows:
+    tokens, rows = len(tokenizer), model.get_input_embeddings().num_embeddings
+    if tokens > rows:
         raise ModelError(
-            f"{source}: its tokeniser has {len(tokenizer)} tokens, its weights only {rows}: they do not belong together"
+            f"{source}: its tokeniser has {tokens} tokens, its weights only {rows}: they do not belong together"
         )
     # One is made even where its files are missing, with next to no vocabulary.
     ids = tokenizer("Panama borders Colombia", add_special_tokens=False)["input_ids"]
@@ -197,15 +191,14 @@ def _generate(loaded: tuple[Any, Any], lines: Iterable[str], source: str) -> Ite
     for line in [line for line, row in pieces.items() if len(row) > most]:
         # A line that is cut has lost triples: the text could not be true to them.
         yield line, Written("", f"too long: {len(pieces.pop(line))} tokens, {most} are read")
-    order = sorted(pieces, key=lambda line: len(pieces[line]))
-    while order:
-        # From the longest on, so that too little memory shows at once.
-        size = max(1, min(_BATCH_TEXTS, _BATCH_TOKENS // len(pieces[order[-1]])))
-        batch, order = order[-size:], order[:-size]
+    # From the longest on, so that too little memory shows at once.
+    order = sorted(pieces, key=lambda line: len(pieces[line]), reverse=True)
+    for start in range(0, len(order), _BATCH_TEXTS):
+        batch = order[start : start + _BATCH_TEXTS]
         yield from zip(batch, _batch(loaded, [pieces[line] for line in batch], source), strict=True)
 
 
-def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) -> list[Written]:
+def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) -> Iterator[Written]:
     model, tokenizer = loaded
     # Each text has room of its own, so that it does not hang on what else is in the batch.
     rooms = [room_for(len(row), model.config) for row in pieces]
@@ -217,11 +210,9 @@ def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) ->
         raise ModelError(f"the graph-to-text checkpoint {source} failed: {one_line(error)}") from error
     count_generated(len(pieces))
     ends = model.generation_config.eos_token_id
-    known = set(ends) if isinstance(ends, list) else {ends}
-    # The first token is where every text starts.
-    rows = [row[1 : 1 + room].tolist() for row, room in zip(out, rooms, strict=True)]
-    texts = tokenizer.batch_decode(rows, skip_special_tokens=True, clean_up_tokenization_spaces=False)
-    return [
-        Written(" ".join(text.split()), "" if known & set(row) else f"unfinished: no end after {room} tokens")
-        for text, row, room in zip(texts, rows, rooms, strict=True)
-    ]
+    for row, room in zip(out.tolist(), rooms, strict=True):
+        # The first token is where every text starts.
+        said = row[1 : 1 + room]
+        whole = not {*(ends if isinstance(ends, list) else [ends])}.isdisjoint(said)
+        text = tokenizer.decode(said, skip_special_tokens=True, clean_up_tokenization_spaces=False)
+        yield Written(" ".join(text.split()), "" if whole else f"unfinished: no end after {room} tokens")
