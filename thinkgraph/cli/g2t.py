@@ -16,7 +16,7 @@ from thinkgraph.prompts.lines import one_line
 
 if TYPE_CHECKING:
     from thinkgraph.state.knowledge import Prose
-    from thinkgraph.training.pairs import Split, TextPair
+    from thinkgraph.training.pairs import TextPair
     from thinkgraph.training.train import EpochRow, TrainReport
 
 _TRAIN = """Fine-tune a sequence-to-sequence checkpoint on pairs of triples and texts. A training that was stopped goes on
@@ -37,9 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--out", metavar="DIR", type=Path, required=True, help="the checkpoint's folder; made by training")
     start = train.add_mutually_exclusive_group(required=True)
     start.add_argument("--base", metavar="PATH|NAME", default="", help="the checkpoint to fine-tune")
-    start.add_argument(
-        "--from-scratch", dest="scratch", choices=("tiny", "small"), default="", help="a new T5: tiny or small"
-    )
+    start.add_argument("--from-scratch", dest="scratch", choices=("tiny", "small"), default="", help="a new T5")
     add("--epochs", metavar="N", type=count, default=2, help="times over the data (default 2)")
     add("--lr", metavar="X", type=_number(float, 1e-9, 1), help="learning rate (default 1e-5; from scratch 1e-3)")
     add("--batch", metavar="N", type=count, default=8, help="texts per step (default 8)")
@@ -48,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add("--seed", metavar="N", type=_number(int, 0), default=0, help="default 0")
     add("--limit", metavar="N", type=_number(int, 2), help="only N pairs, spread over the data")
     best = "pairs by which the best epoch is chosen (ROUGE-1): a share of the data, or a file (default 0.1)"
-    add("--validation", metavar="SHARE|FILE", type=_share_or_file, default=0.1, help=best)
+    add("--validation", metavar="SHARE|FILE", type=_number(float, 0, 1, or_file=True), default=0.1, help=best)
     add("--save-every", metavar="N", type=count, default=200, help="steps between two checkpoints (default 200)")
     add("--replace", action="store_true", help="give up what another training left there")
     add("--json", action="store_true", help="print the report as one JSON object")
@@ -59,25 +57,22 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     write.add_argument("--json", action="store_true", help="print one JSON object")
 
 
-def _number(kind: type[float], least: float, below: float = math.inf) -> Callable[[str], float]:
-    def number(text: str) -> float:
-        found = kind(text)
+def _number(
+    kind: type[float], least: float, below: float = math.inf, *, or_file: bool = False
+) -> Callable[[str], float | Path]:
+    def number(text: str) -> float | Path:
+        try:
+            found = kind(text)
+        except ValueError:
+            if or_file:
+                return Path(text)
+            raise
         if not least <= found < below:
             top = "" if below == math.inf else f" and less than {below}"
-            raise argparse.ArgumentTypeError(f"must be at least {least}{top}")
+            raise argparse.ArgumentTypeError(f"must be at least {least}{top}{', or a file' * or_file}")
         return found
 
     return number
-
-
-def _share_or_file(text: str) -> float | Path:
-    try:
-        share = float(text)
-    except ValueError:
-        return Path(text)
-    if not 0 <= share < 1:
-        raise argparse.ArgumentTypeError("must be at least 0 and less than 1, or a file")
-    return share
 
 
 def run(args: argparse.Namespace) -> int:
@@ -86,9 +81,14 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _train(args: argparse.Namespace) -> int:
+    from thinkgraph.training.pairs import Split, split
     from thinkgraph.training.train import TrainSettings, train
 
-    pairs = _split(args)
+    data = _read(args.data, args.limit)
+    held_out = isinstance(args.validation, Path)
+    pairs = Split(data, _read([args.validation])) if held_out else split(data, args.validation, args.seed)
+    texts = sum(len(pair.texts) for pair in pairs.train)
+    _say(f"{texts:,} texts of {len(pairs.train):,} sets of triples; {len(pairs.validation):,} for validation")
     args.lr = args.lr or (1e-3 if args.scratch else 1e-5)
     settings = TrainSettings(**{field.name: getattr(args, field.name) for field in fields(TrainSettings)})
     learnt: list[int] = []
@@ -115,19 +115,6 @@ def _say(line: str) -> None:
     print(line, file=sys.stderr, flush=True)  # noqa: T201 (beside the result)
 
 
-def _split(args: argparse.Namespace) -> Split:
-    from thinkgraph.training.pairs import Split, split
-
-    pairs = _read(args.data, args.limit)
-    if isinstance(args.validation, Path):
-        halves = Split(pairs, _read([args.validation]))
-    else:
-        halves = split(pairs, args.validation, args.seed)
-    texts = sum(len(pair.texts) for pair in halves.train)
-    _say(f"{texts:,} texts of {len(halves.train):,} sets of triples; {len(halves.validation):,} for validation")
-    return halves
-
-
 def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True) -> Sequence[TextPair]:
     """The pairs of the files; malformed lines are told of."""
     from thinkgraph.ingest.readers.rejects import Rejects
@@ -143,26 +130,25 @@ def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True
 
 
 def _figures(row: EpochRow) -> str:
-    scores, loss = row["scores"], f"epoch {row['epoch']}: loss {row['training_loss']:.3f}"
-    if scores is None:
-        return loss
-    return (
-        f"{loss}, validation {row['validation_loss']:.3f}, ROUGE-1 {scores['rouge1']:.2f}, BLEU {scores['bleu']:.2f}, "
-        f"chrF {scores['chrf']:.2f}, coverage {scores['coverage']:.3f} ({scores['relative_coverage']:.3f} of the "
-        f"references'), true to triples {scores['true_to_triples']:.3f}"
-    )
+    line = f"epoch {row['epoch']}: loss {row['training_loss']:.3f}"
+    if scores := row["scores"]:
+        line += (
+            f", validation {row['validation_loss']:.3f}, ROUGE-1 {scores['rouge1']:.2f}, BLEU {scores['bleu']:.2f}, "
+            f"chrF {scores['chrf']:.2f}, coverage {scores['coverage']:.3f} ({scores['relative_coverage']:.3f} of the "
+            f"references'), true to triples {scores['true_to_triples']:.3f}"
+        )
+    return line
 
 
 def _table(report: TrainReport, out: Path) -> list[str]:
-    settings = report["settings"]
+    settings, best = report["settings"], report["best"]
     begun = settings["base"] or f"a {settings['scratch']} T5 from scratch"
     counts = f"{report['texts']:,} texts learnt, {report['validation']:,} sets of triples for validation"
     lines = [f"{out}: {begun}, {report['parameters']:,} parameters, {counts}"]
     if left := report["too_long"]:
         lines.append(f"{left:,} texts left out: they, or their triples, have more tokens than the model takes")
-    best = report["best"]
     shown = [row for row in report["epochs"] if row["scores"] or row["epoch"] == best]
-    return lines + [_figures(row) + (", kept" if row["epoch"] == best else "") for row in shown]
+    return lines + [_figures(row) + ", kept" * (row["epoch"] == best) for row in shown]
 
 
 def _write(args: argparse.Namespace) -> int:
@@ -176,16 +162,14 @@ def _write(args: argparse.Namespace) -> int:
             made += model.write([pair.triples for pair in pairs[start : start + _AT_A_TIME]])
             progress("texts", len(made), len(pairs))
     faults = Counter(kind for prose in made for kind in {problem.partition(":")[0] for problem in prose["problems"]})
-    kinds = dict(sorted(faults.items()))
     true = sum(prose["ok"] for prose in made)
+    rows = [{"triples": pair.line, **prose} for pair, prose in zip(pairs, made, strict=True)]
     if args.json:
-        rows = [{"triples": pair.line, **prose} for pair, prose in zip(pairs, made, strict=True)]
-        summary = {"texts": len(made), "true": true, **kinds}
-        write_json({"rows": rows, "summary": summary})
+        write_json({"rows": rows, "summary": {"texts": len(made), "true": true, **dict(sorted(faults.items()))}})
         return 0
     for pair, prose in zip(pairs, made, strict=True):
         write_line(f"{one_line(pair.line)}\n  {one_line(prose['text']) or '(nothing)'}")
         write_line("".join(f"  ! {one_line(problem)}\n" for problem in prose["problems"]))
-    found = ", ".join(f"{kind} {count}" for kind, count in kinds.items())
-    write_line(f"{true} of {len(made)} texts are true to their triples" + (f"; faults found in: {found}" * bool(found)))
+    found = ", ".join(f"{kind} {count}" for kind, count in sorted(faults.items()))
+    write_line(f"{true} of {len(made)} texts are true to their triples" + f"; faults found in: {found}" * bool(found))
     return 0
