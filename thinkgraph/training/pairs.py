@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import NamedTuple
 
@@ -57,7 +58,7 @@ def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -
         KnowledgeError: a file is missing, empty or not UTF-8 text.
         UsageError: no line of the files can be used.
     """
-    found: dict[str, tuple[tuple[Triple, ...], dict[str, None]]] = {}
+    found: dict[str, TextPair] = {}
     for path in files:
         sample_of(path)
         for number, row in read_objects(path, rejects):
@@ -67,43 +68,44 @@ def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -
             except ValueError as error:
                 rejects.add(path, number, str(error))
                 continue
-            _, known = found.setdefault(community_line(triples), (triples, {}))
-            known.update(dict.fromkeys(wordings))
+            line = community_line(triples)
+            known = found[line].texts if line in found else ()
+            found[line] = TextPair(line, triples, tuple(dict.fromkeys([*known, *wordings])))
     if not found:
         first = rejects.kept[0]
         why = f"{first['file']}, line {first['line']}: {first['reason']}"
         raise UsageError(f"{', '.join(map(str, files))}: no line can be used ({why})")
-    return [TextPair(line, triples, tuple(known)) for line, (triples, known) in found.items()]
+    return list(found.values())
 
 
 def _triples(row: Mapping[str, object]) -> tuple[Triple, ...]:
     rows = row.get("triples")
     if not isinstance(rows, list) or not rows:
         raise ValueError('field "triples" must be a list of [subject, relation, object]')
-    return tuple({triple["id"]: triple for triple in map(_triple, rows)}.values())
-
-
-def _triple(row: object) -> Triple:
-    match row:
-        case [str(subject), str(relation), str(end), *more] if subject.strip() and relation.strip() and end.strip():
-            pairs = more[0] if len(more) == 1 else more
-        case _:
-            raise ValueError(f'field "triples": {one_line(str(row))[:80]} is no [subject, relation, object]')
-    if not isinstance(pairs, list) or not all(
-        isinstance(pair, list) and [*map(type, pair)] == [str] * 2 for pair in pairs
-    ):
-        raise ValueError('field "triples": qualifiers must be pairs [name, value]')
-    parts = map(well_formed, (subject, relation, end))
-    return make_triple(*parts, qualifiers=[[*map(well_formed, pair)] for pair in pairs])
+    found: dict[str, Triple] = {}
+    for one in rows:
+        match one:
+            case [str(subject), str(relation), str(end), *more] if subject.strip() and relation.strip() and end.strip():
+                # They stand in a list of their own, or follow the object.
+                pairs = more[0] if len(more) == 1 else more
+            case _:
+                raise ValueError(f'field "triples": {one_line(str(one))[:80]} is no [subject, relation, object]')
+        if not isinstance(pairs, list) or not all(
+            isinstance(pair, list) and [*map(type, pair)] == [str, str] for pair in pairs
+        ):
+            raise ValueError('field "triples": qualifiers must be pairs [name, value]')
+        triple = make_triple(subject, relation, end, qualifiers=pairs)
+        found[triple["id"]] = triple
+    return tuple(found.values())
 
 
 def make_triple(subject: str, relation: str, obj: str, *, qualifiers: Sequence[Sequence[str]] = ()) -> Triple:
     """A triple outside any store, its labels read from its names."""
-    subject, relation = subject.strip(), relation.strip()
-    value, datatype = literal_of(obj.strip())
-    pairs = [list(pair) for pair in qualifiers]
+    subject, relation, obj = (well_formed(part).strip() for part in (subject, relation, obj))
+    value, datatype = literal_of(obj)
+    pairs = [[*map(well_formed, pair)] for pair in qualifiers]
     return Triple(
-        id=_hash(subject, relation, value, *(part for pair in pairs for part in pair)),
+        id=_hash(subject, relation, value, *chain(*pairs)),
         subject=subject,
         relation=relation,
         object=value,
@@ -116,7 +118,7 @@ def make_triple(subject: str, relation: str, obj: str, *, qualifiers: Sequence[S
 
 
 def _texts(row: Mapping[str, object]) -> list[str]:
-    given = row.get("texts", [row["text"]] if "text" in row else [])
+    given = row.get("texts", row.get("text", []))
     texts = given if isinstance(given, list) else [given]
     if not all(isinstance(text, str) for text in texts):
         raise ValueError('field "texts" must be a list of texts')
@@ -142,14 +144,8 @@ def split(pairs: Sequence[TextPair], share: float, seed: int) -> Split:
         seed: another seed sets others aside.
     """
     count = min(max(round(share * len(pairs)), int(share > 0)), len(pairs) - 1)
-    chosen = sorted(
-        (pair.line for pair in pairs), key=lambda line: hashlib.blake2b(f"{seed}\x1f{line}".encode()).digest()
-    )
-    aside = set(chosen[:count])
-    return Split(
-        [pair for pair in pairs if pair.line not in aside],
-        [pair for pair in pairs if pair.line in aside],
-    )
+    aside = {*sorted((pair.line for pair in pairs), key=lambda line: _hash(str(seed), line))[:count]}
+    return Split([pair for pair in pairs if pair.line not in aside], [pair for pair in pairs if pair.line in aside])
 
 
 def digest(pairs: Iterable[TextPair]) -> str:

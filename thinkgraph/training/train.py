@@ -150,19 +150,14 @@ def _finished(out: Path, key: str) -> TrainReport | None:
 def _tidy(work: Path, report: TrainReport) -> None:
     """Leave nothing but the best weights and the report."""
     (work / REPORT).write_text(json.dumps(report, indent=1) + "\n", "utf-8")
-    for weights in work.glob("*.safetensors"):
-        # Written for the owner alone; a checkpoint may be shared like any file.
-        weights.chmod((work / REPORT).stat().st_mode)
+    # Written for the owner alone; a checkpoint may be shared like any file.
+    (work / "model.safetensors").chmod((work / REPORT).stat().st_mode)
     for checkpoint in work.glob("checkpoint-*"):
         shutil.rmtree(checkpoint)
 
 
 def _run(
-    pairs: Split,
-    settings: TrainSettings,
-    place: BuildFolder,
-    progress: Progress,
-    each: Callable[[EpochRow], None],
+    pairs: Split, settings: TrainSettings, place: BuildFolder, progress: Progress, each: Callable[[EpochRow], None]
 ) -> TrainReport:
     """Train to the end, from the start or from the last checkpoint, and leave the best weights in the folder."""
     import torch
@@ -178,23 +173,30 @@ def _run(
         else:
             said = (text for pair in pairs.train for text in (pair.line, *pair.texts))
             model, tokenizer = from_scratch(settings.scratch, said, settings.dropout)
-        examples, too_long = _encode(model, tokenizer, [(pair, text) for pair in pairs.train for text in pair.texts])
+        rows = [(pair, text) for pair in pairs.train for text in pair.texts]
+        examples = _encode(model, tokenizer, rows)
         if not examples:
             raise ModelError(
-                f"none of the {too_long} texts can be learnt: they, or their triples, have more tokens than the model takes"
+                f"none of the {len(rows)} texts can be learnt: they, or their triples, have more tokens than the model takes"
             )
-        validation, _ = _encode(model, tokenizer, [(pair, pair.texts[0]) for pair in pairs.validation])
+        validation = _encode(model, tokenizer, [(pair, pair.texts[0]) for pair in pairs.validation])
+        checked = [pair for pair, _ in validation]
+
+        def scores(made: Any) -> TextScores:
+            # -100 fills up what is shorter than the longest text.
+            made.predictions[made.predictions < 0] = tokenizer.pad_token_id
+            texts = tokenizer.batch_decode(made.predictions, skip_special_tokens=True)
+            return score_texts(checked, [" ".join(text.split()) for text in texts])
+
         longest = max((len(example["input_ids"]) for _, example in validation), default=0)
         trainer = library.Seq2SeqTrainer(
             model=model,
-            args=_arguments(settings, place.work, len(examples), room_for(longest, model.config) if validation else 0),
+            args=_arguments(settings, place.work, room_for(longest, model.config) if validation else 0),
             train_dataset=[example for _, example in examples],
             eval_dataset=[example for _, example in validation] or None,
             data_collator=library.DataCollatorForSeq2Seq(tokenizer, model=model),
             processing_class=tokenizer,
-            compute_metrics=lambda made: score_texts(
-                [pair for pair, _ in validation], _decode(tokenizer, made.predictions)
-            ),
+            compute_metrics=scores,
             callbacks=[_watch(place, progress, each)],
         )
         trainer.remove_callback(library.PrinterCallback)
@@ -208,7 +210,7 @@ def _run(
         parameters=model.num_parameters(),
         texts=len(examples),
         validation=len(validation),
-        too_long=too_long,
+        too_long=len(rows) - len(examples),
         epochs=_rows(state),
         best=(state.best_global_step or state.max_steps) // _steps(state),
     )
@@ -229,36 +231,25 @@ def _train(trainer: Any, last: str | None) -> None:
 
 def _encode(
     model: Any, tokenizer: Any, rows: Sequence[tuple[TextPair, str]]
-) -> tuple[list[tuple[TextPair, dict[str, Any]]], int]:
-    """Token ids of triples and texts; those that would have to be cut are counted and left out.
+) -> list[tuple[TextPair, Mapping[str, list[int]]]]:
+    """Token ids of triples and texts, without those that would have to be cut.
 
     A text that speaks of triples beyond the cut would teach the model to invent.
     """
     most = max_tokens(model.config)
-    found = []
-    for pair, text in rows:
-        ids = tokenizer(pair.line, text_target=text)
-        if len(ids["input_ids"]) <= most and len(ids["labels"]) <= most:
-            found.append((pair, {name: ids[name] for name in ("input_ids", "attention_mask", "labels")}))
-    return found, len(rows) - len(found)
+    found = [(pair, tokenizer(pair.line, text_target=text, return_token_type_ids=False)) for pair, text in rows]
+    return [(pair, ids) for pair, ids in found if max(len(ids["input_ids"]), len(ids["labels"])) <= most]
 
 
-def _decode(tokenizer: Any, predictions: Any) -> list[str]:
-    # -100 fills up what is shorter than the longest text.
-    predictions[predictions < 0] = tokenizer.pad_token_id
-    return [" ".join(text.split()) for text in tokenizer.batch_decode(predictions, skip_special_tokens=True)]
-
-
-def _arguments(settings: TrainSettings, work: Path, texts: int, room: int) -> Any:
+def _arguments(settings: TrainSettings, work: Path, room: int) -> Any:
     """`room`: most tokens of a text in the validation; 0 without one."""
-    import torch
     from transformers import Seq2SeqTrainingArguments
 
     return Seq2SeqTrainingArguments(
         output_dir=str(work),
         num_train_epochs=settings.epochs,
         learning_rate=settings.lr,
-        warmup_steps=round(settings.warmup * settings.epochs * math.ceil(texts / settings.batch)),
+        warmup_steps=settings.warmup,
         per_device_train_batch_size=settings.batch,
         per_device_eval_batch_size=settings.batch,
         seed=settings.seed,
@@ -270,10 +261,8 @@ def _arguments(settings: TrainSettings, work: Path, texts: int, room: int) -> An
         save_total_limit=1,
         load_best_model_at_end=room > 0,
         metric_for_best_model="rouge1",
-        greater_is_better=True,
         predict_with_generate=True,
         generation_max_length=room or None,
-        dataloader_pin_memory=torch.cuda.is_available(),
         disable_tqdm=True,
         report_to="none",
     )
@@ -303,16 +292,15 @@ def _watch(place: BuildFolder, progress: Progress, each: Callable[[EpochRow], No
 
         @override
         def on_log(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
-            loss = kwargs["logs"].get("loss")
-            if loss is not None and not math.isfinite(loss):
+            if not math.isfinite(loss := kwargs["logs"].get("loss", 0.0)):
                 raise ModelError(
                     f"training failed: the loss is {loss} by step {state.global_step}; a smaller --lr may help"
                 )
-            # A loss is logged before every checkpoint: from then on there is something to go on with.
-            place.finished("begun", result=True)
 
         @override
         def on_save(self, args: Any, state: Any, control: Any, **kwargs: Any) -> None:
+            # From now on there is something to go on with.
+            place.finished("begun", result=True)
             if state.global_step % _steps(state) == 0:
                 each(_rows(state)[-1])
 
@@ -326,36 +314,34 @@ def _steps(state: Any) -> int:
 
 def _rows(state: Any) -> list[EpochRow]:
     """The epochs that the trainer's log tells of; a loss in it is the mean of the steps since the one before."""
-    rows: list[EpochRow] = []
     steps, before = _steps(state), 0
+    rows = [
+        EpochRow(epoch=done, training_loss=0.0, validation_loss=None, scores=None)
+        for done in range(1, state.global_step // steps + 1)
+    ]
     for entry in state.log_history:
-        step = entry["step"]
-        if math.ceil(step / steps) > len(rows):
-            rows.append(EpochRow(epoch=len(rows) + 1, training_loss=0.0, validation_loss=None, scores=None))
+        step, row = entry["step"], rows[(entry["step"] - 1) // steps]
         if "loss" in entry:
-            rows[-1]["training_loss"] += entry["loss"] * (step - before) / steps
+            row["training_loss"] += entry["loss"] * (step - before) / steps
             before = step
-        if "eval_rouge1" in entry:
-            rows[-1]["validation_loss"] = entry["eval_loss"]
-            rows[-1]["scores"] = cast(
-                "TextScores", {name: entry[f"eval_{name}"] for name in TextScores.__annotations__}
-            )
+        elif "eval_loss" in entry:
+            row["validation_loss"] = entry["eval_loss"]
+            row["scores"] = cast("TextScores", {name: entry[f"eval_{name}"] for name in TextScores.__annotations__})
     return rows
 
 
 def _last_checkpoint(work: Path) -> str | None:
     """The last checkpoint that was written whole; what a kill left half written is removed."""
-    from transformers import TrainerState, trainer_utils
-
-    untyped: Any = trainer_utils
-    while last := untyped.get_last_checkpoint(str(work)):
+    steps = sorted(int(folder.name.partition("-")[2]) for folder in work.glob("checkpoint-*"))
+    for step in reversed(steps):
+        folder = work / f"checkpoint-{step}"
         try:
             # It is written last.
-            TrainerState.load_from_json(f"{last}/trainer_state.json")
+            json.loads((folder / "trainer_state.json").read_text("utf-8"))
         except (OSError, ValueError):
-            shutil.rmtree(last)
+            shutil.rmtree(folder)
         else:
-            return str(last)
+            return str(folder)
     return None
 
 
