@@ -5,6 +5,7 @@ English questions only. Where words, statements and types leave it open, nothing
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -41,29 +42,8 @@ _ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that whi
 _ENDS_OFFICE = re.compile(r"\b(?:of (?:the|a)|in|that|which|whose|where|at|by|from|with|for)\b|[,;?]")
 _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
-_NUMBER_WORDS = frozenset(
-    [
-        "zero",
-        "none",
-        "one",
-        "two",
-        "three",
-        "four",
-        "five",
-        "six",
-        "seven",
-        "eight",
-        "nine",
-        "ten",
-        "eleven",
-        "twelve",
-        "dozen",
-        "hundred",
-        "thousand",
-        "million",
-        "billion",
-    ]
-)
+_DIGITS = "zero none one two three four five six seven eight nine"
+_NUMBER_WORDS = frozenset(f"{_DIGITS} ten eleven twelve dozen hundred thousand million billion".split())
 _ROWS: Mapping[str, str] = {
     stem(word): words.split()[0]
     for words in (
@@ -197,11 +177,11 @@ class _Surroundings:
     """Names of the relations of both sorts."""
 
 
-def _surroundings(triples: Iterable[Triple]) -> Mapping[str, _Surroundings]:
-    """What the statements say about the things in them, by label (folded)."""
-    found: dict[str, _Surroundings] = defaultdict(_Surroundings)
+def _surroundings(triples: Iterable[Triple]) -> defaultdict[str, _Surroundings]:
+    """What the statements say about the things in them, by label (folded); nothing about any other."""
+    found: defaultdict[str, _Surroundings] = defaultdict(_Surroundings)
     for triple in triples:
-        for is_object, key, label in zip((False, True), _both(triple), _labels(triple), strict=True):
+        for key, label, is_object in _ends(triple):
             about = found[fold(label)]
             about.ids.add(key)
             about.literal |= triple["literal"] and is_object
@@ -254,15 +234,15 @@ class _Walk:
         self.compares = compares(question)
         self.communities = any(item["kind"] == "community" for item in items)
         self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
-        self.ends = self._ends(items)
-        self.arrivals = self._ends([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
+        self.ends = self._ended(items)
+        self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
         self._far = self._distances()
 
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
         return f" {fold(label)} " in self.asked
 
-    def _ends(self, items: Sequence[EvidenceItem]) -> set[str]:
+    def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
         """Where the cited lines end; a community's every entity."""
         by_id = {triple["id"]: triple for triple in self.triples}
         ends: set[str] = set()
@@ -277,9 +257,7 @@ class _Walk:
         return ends
 
     def _distances(self) -> dict[str, int]:
-        labels = {
-            key: label for triple in self.triples for key, label in zip(_both(triple), _labels(triple), strict=True)
-        }
+        labels = {key: label for triple in self.triples for key, label, _ in _ends(triple)}
         near = {key for key, label in labels.items() if self.named(label)} or self.starts & labels.keys()
         far: dict[str, int] = {}
         steps = 0
@@ -294,19 +272,15 @@ class _Walk:
 
         Those to values, and further ones to what the question names too, lead nowhere.
         """
-        found = []
-        for triple in self.triples:
-            for here in ids & set(_both(triple)):
-                end = other_end(triple, here)
-                label = triple["object_label"] if triple["object"] == end else triple["subject_label"]
-                stays = triple["literal"] and triple["object"] == end
-                if (
-                    way * (self._far.get(end, 0) - self._far.get(here, 0)) > 0
-                    and not stays
-                    and (way < 0 or not self.named(label))
-                ):
-                    found.append(triple)
-        return found
+        return [
+            triple
+            for triple in self.triples
+            for (here, _, _), (end, label, is_object) in itertools.permutations(_ends(triple), 2)
+            if here in ids
+            and way * (self._far.get(end, 0) - self._far.get(here, 0)) > 0
+            and not (triple["literal"] and is_object)
+            and (way < 0 or not self.named(label))
+        ]
 
     def passes(self, ids: set[str]) -> bool:
         """Whether the cited paths lead through these entities and none ends there."""
@@ -317,13 +291,14 @@ def _both(triple: Triple) -> tuple[str, str]:
     return triple["subject"], triple["object"]
 
 
-def _labels(triple: Triple) -> tuple[str, str]:
-    return triple["subject_label"], triple["object_label"]
+def _ends(triple: Triple) -> list[tuple[str, str, bool]]:
+    """Id and label of both ends, and whether it is the object."""
+    return [(triple["subject"], triple["subject_label"], False), (triple["object"], triple["object_label"], True)]
 
 
 def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
-    about = walk.about.get(answer, _Surroundings())
+    about = walk.about[answer]
     thing = bool(about.ids) and not about.literal
     numeric = bool(re.search(r"\d", answer))
     if asked.kind in {"number", "time"}:
@@ -351,7 +326,7 @@ def _by_place(answer: str, about: _Surroundings, walk: _Walk) -> str | None:
 
 def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Texts) -> Flow[str]:
     """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
-    ids = [key for answer in answers for key in sorted(walk.about.get(fold(answer), _Surroundings()).ids)]
+    ids = [key for answer in answers for key in sorted(walk.about[fold(answer)].ids)]
     nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
     wanted = list(dict.fromkeys([*ids, *nearby])) if answers else []
     found = yield from requests.entities(wanted[:MAX_LOOKED_UP])
@@ -365,7 +340,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Tex
     relations = yield from requests.relations(list(left) if asked.words else [])
     for edge in (edge for edges in relations for edge in edges):
         answer = left[edge["entity"]]
-        walked = walk.about.get(fold(answer), _Surroundings()).names
+        walked = walk.about[fold(answer)].names
         names_other = _names_object(edge["label"]) == (edge["direction"] == "out")
         if names_other and edge["name"] not in walked and asked.named_by(edge["label"]):
             return _words(asked, answer, "what has it")
