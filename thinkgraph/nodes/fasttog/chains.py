@@ -62,7 +62,7 @@ def fetch_triples(
 
 def triples_of(community: Community, triples: Mapping[str, Triple]) -> list[Triple]:
     """What joins a community to its chain, then what is inside; without the triples that the store no longer has."""
-    return [triples[key] for key in (*community["joining"], *community["triples"]) if key in triples]
+    return _still_there([*community["joining"], *community["triples"]], triples)
 
 
 def in_words(community: Community, triples: Mapping[str, Triple], totals: Mapping[Place, int] | None = None) -> str:
@@ -88,6 +88,11 @@ def evidence_of(community: Community, triples: Mapping[str, Triple], counts: Map
     )
 
 
+def named(community: Community) -> str:
+    """A community for people: the labels of its nodes."""
+    return ", ".join(community["labels"])
+
+
 def growing(chains: Iterable[Chain]) -> list[Chain]:
     """The chains that have not ended."""
     return [chain for chain in chains if not chain["ended"]]
@@ -108,7 +113,7 @@ def _outline(subjects: Sequence[Candidate], chains: Sequence[Chain], texts: Mapp
         lines.append(TraceLine(level=0, text=f"chain {chain['number']} from {head}{ended}"))
         for community in chain["communities"]:
             what = "header" if community["round"] == 0 else f"round {community['round']}"
-            lines.append(TraceLine(level=1, text=f"{what}: {', '.join(community['labels'])}"))
+            lines.append(TraceLine(level=1, text=f"{what}: {named(community)}"))
     if texts:
         words = f"{texts['asked']} communities put into prose, {texts['fell_back']} of them shown as T2T after all"
         lines.append(TraceLine(level=0, text=words))
@@ -153,7 +158,7 @@ def candidate_lines(candidates: Sequence[CandidateCommunity], triples: Mapping[s
     lines: list[str] = []
     room = tokens
     for candidate in candidates:
-        line = candidate["prose"] or community_line(_triples(candidate, triples))
+        line = candidate["prose"] or community_line(_still_there(candidate["triples"], triples))
         room -= line_cost(line)
         if lines and room < 0:
             break
@@ -170,8 +175,8 @@ def alike(question: str, lines: Sequence[str], most: int) -> list[int]:
     return [number for _, number in sorted(likeness)[:most]]
 
 
-def _triples(candidate: CandidateCommunity, triples: Mapping[str, Triple]) -> list[Triple]:
-    return [triples[key] for key in candidate["triples"] if key in triples]
+def _still_there(ids: Iterable[str], triples: Mapping[str, Triple]) -> list[Triple]:
+    return [triples[key] for key in ids if key in triples]
 
 
 def chosen(
@@ -179,7 +184,7 @@ def chosen(
 ) -> list[Community]:
     """The communities behind option numbers, found in round `number`."""
     picked = [candidates[option - 1] for option in numbers]
-    return [community_of(one["nodes"], _triples(one, triples), number, one["prose"]) for one in picked]
+    return [community_of(one["nodes"], _still_there(one["triples"], triples), number, one["prose"]) for one in picked]
 
 
 def report(
@@ -191,15 +196,9 @@ def report(
 ) -> Flow[list[PrunedNote]]:
     """Report what was chosen of the first candidates, which the prompt showed, and how many did not fit it."""
     ids = {community["id"] for community in kept}
-    left = [one for one in chosen(range(1, shown + 1), candidates, triples, number) if one["id"] not in ids]
+    offered = chosen(range(1, shown + 1), candidates, triples, number)
+    taken = [(named(community), 1.0) for community in kept]
+    left = [(named(community), 0.0) for community in offered if community["id"] not in ids]
     unseen = len(candidates) - shown
-    return (
-        yield from reports.pruned(
-            "communities",
-            number,
-            [(", ".join(community["labels"]), 1.0) for community in kept],
-            [(", ".join(community["labels"]), 0.0) for community in left],
-            "not chosen for the question" + (f"; {unseen} more did not fit the prompt" if unseen else ""),
-            unseen=unseen,
-        )
-    )
+    why = "not chosen for the question" + (f"; {unseen} more did not fit the prompt" if unseen else "")
+    return (yield from reports.pruned("communities", number, taken, left, why, unseen=unseen))

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned, retrieved
-from thinkgraph.nodes.fasttog.chains import community_of, growing
+from thinkgraph.nodes.fasttog.chains import community_of, growing, named
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import PrunedNote
@@ -222,4 +222,4 @@ def _report(found: Sequence[SearchResult], number: int) -> Flow[list[PrunedNote]
 
 
 def _label(cell: Cell) -> str:
-    return ", ".join(community_of(cell.nodes, (*cell.joining, *cell.triples), 0)["labels"])
+    return named(community_of(cell.nodes, (*cell.joining, *cell.triples), 0))
