@@ -6,17 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.coggrag.tree import (
-    LONGEST,
-    REFERENCE,
-    ROOT,
-    Nodes,
-    ancestors,
-    children,
-    draw,
-    reachable,
-    waiting,
-)
+from thinkgraph.nodes.coggrag.tree import LONGEST, REFERENCE, ROOT, Nodes, ancestors, children, draw, reachable, waiting
 from thinkgraph.nodes.common.reports import pruned, traced
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState, MindNode, SubQuestion
@@ -35,13 +25,9 @@ def mind_map(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
     update: Update = {"mind_map": growth.nodes, "round": 0 if done else state["round"] + 1}
     if growth.notes:
         added = [(node["question"], 1.0) for key, node in growth.nodes.items() if key not in nodes]
-        update["pruned"] = yield from pruned(
-            "questions",
-            state["round"],
-            added,
-            [(note, 0.0) for note in growth.notes],
-            "; ".join(["left out or changed", *growth.notes]),
-        )
+        notes = [(note, 0.0) for note in growth.notes]
+        why = "; ".join(["left out or changed", *growth.notes])
+        update["pruned"] = yield from pruned("questions", state["round"], added, notes, why)
     return update
 
 

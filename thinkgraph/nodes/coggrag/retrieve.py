@@ -14,7 +14,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
-from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, prune
+from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, left_out, prune
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
 from thinkgraph.prompts.lines import one_line
@@ -62,7 +62,7 @@ def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
         update["linked"] = yield from _link(search, settings)
     ids = list(dict.fromkeys([*search.entities, *(one for group in update["linked"].values() for one in group)]))
     if len(ids) > MOST_ENTITIES:
-        search.notes.append(f"{len(ids) - MOST_ENTITIES} of {len(ids)} entities were not expanded")
+        search.notes.append(left_out(len(ids), MOST_ENTITIES, "entities were not expanded"))
         ids = ids[:MOST_ENTITIES]
     if not ids or not search.sentences:
         if first:
@@ -173,7 +173,7 @@ def meant(name: str, links: Sequence[Link]) -> list[str]:
 def _link(search: Search, settings: CogGragSettings) -> Flow[dict[str, list[str]]]:
     names = search.names[:MOST_NAMES]
     if len(names) < len(search.names):
-        search.notes.append(f"{len(search.names) - MOST_NAMES} of {len(search.names)} names were not linked")
+        search.notes.append(left_out(len(search.names), MOST_NAMES, "names were not linked"))
     every = yield from requests.link(names, limit=settings.link_candidates)
     yield from linked(link for links in every for link in links[:1])
     return {normal_name(name): meant(name, links) for name, links in zip(names, every, strict=True)}
@@ -207,13 +207,6 @@ def _report(
 ) -> Flow[list[PrunedNote]]:
     best = [one.line for one, _ in pruning.kept]
     yield from retrieved(state["round"], best, entities=entities, triples=triples, ranked=pruning.compared)
-    return (
-        yield from pruned(
-            "triples",
-            state["round"],
-            [(one.open_sentence, score) for one, score in pruning.kept],
-            pruning.dropped,
-            "; ".join(["not near enough to any key", *search.notes]),
-            examples=search.notes,
-        )
-    )
+    kept = [(one.open_sentence, score) for one, score in pruning.kept]
+    why = "; ".join(["not near enough to any key", *search.notes])
+    return (yield from pruned("triples", state["round"], kept, pruning.dropped, why, examples=search.notes))

@@ -5,11 +5,11 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.coggrag import DrawnNode, MapKey, MindNode, Solution
+from thinkgraph.state.coggrag import DrawnNode, MapKey, MindNode, Outcome, Solution
 
 T = TypeVar("T")
 
@@ -22,6 +22,8 @@ _SHOWN = 5
 """Answers on one line of an outline."""
 _ROOM = 64
 """Most characters of a question with an outcome on its line, so that both fit a terminal."""
+_OPEN = Outcome(asked="", answers=[], attempts=[], verified=None, supported=False, rests=[], why="")
+"""What a question without an outcome is drawn with."""
 REFERENCE = re.compile(r"#(\d{1,3})\b")
 
 Nodes = Mapping[str, MindNode]
@@ -188,10 +190,11 @@ def draw(nodes: Nodes, solved: Mapping[str, Solution], keys: Mapping[str, Sequen
         if key in solved:
             text = f"{text if len(text) <= _ROOM else text[: _ROOM - 1] + '…'} → {outcome(solved[key])}"
         lines.append(TraceLine(level=nodes[key]["level"], text=text))
-    drawn = [_drawn(nodes[key], solved.get(key)) for key in in_order(nodes)]
-    return Trace(
-        title="mind map", lines=lines, data={"nodes": drawn, "keys": [key for level in keys.values() for key in level]}
-    )
+    data = {
+        "nodes": [_drawn(nodes[key], solved.get(key, _OPEN)) for key in in_order(nodes)],
+        "keys": [key for level in keys.values() for key in level],
+    }
+    return Trace(title="mind map", lines=lines, data=data)
 
 
 def outcome(solution: Solution) -> str:
@@ -211,14 +214,6 @@ def outcome(solution: Solution) -> str:
     return shown + more + (f" ({', '.join(words)})" if words else "")
 
 
-def _drawn(node: MindNode, solution: Solution | None) -> DrawnNode:
-    return DrawnNode(
-        **node,
-        asked=solution["asked"] if solution else "",
-        answers=solution["answers"] if solution else [],
-        attempts=solution["attempts"] if solution else [],
-        verified=solution["verified"] if solution else None,
-        supported=bool(solution and solution["supported"]),
-        rests=solution["rests"] if solution else [],
-        why=solution["why"] if solution else "",
-    )
+def _drawn(node: MindNode, outcome: Outcome) -> DrawnNode:
+    told = {name: value for name, value in outcome.items() if name in Outcome.__annotations__}
+    return cast("DrawnNode", {**node, **told})

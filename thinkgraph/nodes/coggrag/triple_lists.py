@@ -60,6 +60,11 @@ class CandidateTriples:
     """Triples read."""
 
 
+def left_out(every: int, most: int, what: str) -> str:
+    """A note that only so many things of all could be looked at; `what` says what was not done with the others."""
+    return f"{every - most} of {every} {what}"
+
+
 def sentence(triple: Triple) -> str:
     """A triple in words. Qualifiers are left out: no key has them, and they lower the cosine of triples that match."""
     return one_line(f"{triple['subject_label']} {triple['relation_label']} {triple['object_label']}")
@@ -96,10 +101,9 @@ def _read_hubs(
     every = yield from requests.relations(hubs)
     chosen: list[Relation] = []
     for relations in every:
-        best = _by_words([relation["label"] for relation in relations], keys, MOST_RELATIONS)
+        labels = [relation["label"] for relation in relations]
+        best = _by_words(labels, keys, MOST_RELATIONS, found.notes, "relations of a hub were not read")
         chosen += [relations[at] for at in best]
-        if len(best) < len(relations):
-            found.notes.append(f"{len(relations) - len(best)} of {len(relations)} relations of a hub were not read")
     steps = [Step(entity=one["entity"], relation=one["name"], direction=one["direction"]) for one in chosen]
     near = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     for step, ends in zip(steps, near, strict=True):
@@ -112,10 +116,14 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(content_tokens(text) or tokens(text))
 
 
-def _by_words(texts: Sequence[str], keys: Sequence[str], most: int) -> list[int]:
-    """Places of the `most` texts that share most words with a key, in their order (Dice over sets of words)."""
+def _by_words(texts: Sequence[str], keys: Sequence[str], most: int, notes: list[str], left: str) -> list[int]:
+    """Places of the `most` texts that share most words with a key, in their order (Dice over sets of words).
+
+    A note says how many others are `left` out.
+    """
     if len(texts) <= most:
         return list(range(len(texts)))
+    notes.append(left_out(len(texts), most, left))
     wanted = [_words(key) for key in keys]
     bags = [_words(text) for text in texts]
     likeness = [max((2 * len(b & w) / (len(b) + len(w)) for w in wanted if b or w), default=0.0) for b in bags]
@@ -150,9 +158,8 @@ def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSetting
     said = [(at, one.open_sentence, one.triples) for at, one in enumerate(lists)]
     if not settings.whole_lists:
         said = [(at, sentence(triple), [triple]) for at, _, triples in said for triple in triples]
-    chosen = _by_words([text for _, text, _ in said], keys, settings.encode_texts)
-    if len(chosen) < len(said):
-        found.notes.append(f"{len(said) - len(chosen)} of {len(said)} sentences were not compared (encode_texts)")
+    texts = [text for _, text, _ in said]
+    chosen = _by_words(texts, keys, settings.encode_texts, found.notes, "sentences were not compared (encode_texts)")
     rows = yield from requests.cosines([said[place][1] for place in chosen], list(keys))
     score = {place: max(row) for place, row in zip(chosen, rows, strict=True) if row}
     taken = {place for place, value in score.items() if value > settings.epsilon}
