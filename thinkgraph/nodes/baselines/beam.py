@@ -5,7 +5,7 @@ from __future__ import annotations
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.reports import pruned
+from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.prompts.kinds import MAX_SCORE
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines import TogSettings, TogState
@@ -36,11 +36,5 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
             best[end] = further(before, end, label, triple["id"], value)
     order = sorted(best.values(), key=lambda topic: (-topic["score"], topic["id"]))
     topics, dropped = order[: settings.width], order[settings.width :]
-    note = yield from pruned(
-        "entities",
-        state["round"],
-        [(topic["label"], topic["score"]) for topic in topics],
-        [(topic["label"], topic["score"]) for topic in dropped],
-        "scored lower",
-    )
+    note = yield from pruned("entities", state["round"], labelled(topics), labelled(dropped), "scored lower")
     return {"topics": topics, "evidence": items, "pruned": note, "hops": [], "scores": Overwrite({})}

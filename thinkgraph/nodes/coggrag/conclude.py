@@ -58,29 +58,32 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     `grounded`: triples, passages, or verified answers with evidence of their own support it, and no verifier had the last word
     against it or against an answer it rests on. `partial`: one had, or an answer it rests on had too many members to follow.
     """
-    solved, stopped, root = state["solved"], state["stopped"], state["solved"][ROOT]
+    stopped, root = state["stopped"], state["solved"][ROOT]
     if not root["answers"] or root["answers"] == [UNDECIDED]:
         return unknown(_why_unknown(state), settings)
     cited = [key for key in root["cited"] if key in state["evidence"]]
     if not root["supported"] or not cited:
         return unsupported(root["answers"], settings, stopped)
+    beside = ", and it was verified" if root["verified"] else ""
+    return supported(root["answers"], cited, root["moved"], stopped, fault=_fault(state), beside=beside)
+
+
+def _fault(state: CogGragState) -> str:
+    """Why the root's answer is no more than a best effort; empty where it is more."""
+    solved, root = state["solved"], state["solved"][ROOT]
+    if root["verified"] is False:
+        return "no verifier judged the answer right"
     needed = {key: references(state["mind_map"], key) for key in solved}
     below = in_order(reachable(root["rests"], lambda key: [*solved[key]["rests"], *needed[key]]))
-    unverified = next((key for key in below if solved[key]["verified"] is False), None)
+    for key in below:
+        if solved[key]["verified"] is False:
+            return f'it rests on an unverified answer to "{solved[key]["asked"]}"'
     used = {at for key in below for at in needed[key]}
-    cut = next((key for key in below if key in used and state["unfollowed"].get(key)), None)
-    whole = False
-    if root["verified"] is False:
-        why = "best effort: no verifier judged the answer right"
-    elif unverified:
-        why = f'best effort: it rests on an unverified answer to "{solved[unverified]["asked"]}"'
-    elif cut:
-        missed, every = state["unfollowed"][cut], len(solved[cut]["answers"])
-        why = f'best effort: {missed} of {every} answers to "{solved[cut]["asked"]}" were not followed (follow)'
-    else:
-        whole = True
-        why = "the evidence holds the answer" + (", and it was verified" if root["verified"] else "")
-    return supported(root["answers"], cited, root["moved"], stopped, whole=whole, why=why)
+    for key in below:
+        if key in used and (missed := state["unfollowed"].get(key)):
+            every = len(solved[key]["answers"])
+            return f'{missed} of {every} answers to "{solved[key]["asked"]}" were not followed (follow)'
+    return ""
 
 
 def _why_unknown(state: CogGragState) -> str:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.kinds import SUBQUESTIONS, Shape
 from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, DecomposeTask
-from thinkgraph.state.events import Stopped
 
 
 def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
@@ -24,6 +24,5 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
         )
     except BudgetSpentError as spent:
         # The mind map as it stands can still be answered.
-        yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
-        return {"splits": {state["id"]: []}, "stopped": spent.reason}
+        return {"splits": {state["id"]: []}, **(yield from stopped(spent))}
     return {"splits": {state["id"]: found}}

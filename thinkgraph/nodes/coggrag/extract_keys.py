@@ -9,11 +9,11 @@ from typing import Literal
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.tree import Nodes, answer_order
+from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, KeysTask, MapKey
-from thinkgraph.state.events import Stopped
 
 MOST = 96
 """Most keys of one level."""
@@ -38,8 +38,7 @@ def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
             key=level,
         )
     except BudgetSpentError as spent:
-        yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
-        return {"keys": {level: as_keys(whole, ids, level)}, "stopped": spent.reason}
+        return {"keys": {level: as_keys(whole, ids, level)}, **(yield from stopped(spent))}
     return {"keys": {level: as_keys(found, ids, level)}}
 
 

@@ -9,11 +9,10 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved
+from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
-from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
-from thinkgraph.state.events import Stopped
 
 
 def reason(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
@@ -90,5 +89,4 @@ def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ())
 
 def cut_short(state: QuestionState, spent: BudgetSpentError, attempts: Sequence[Attempt] = ()) -> Flow[Update]:
     """No answer, because a ceiling leaves no room for the call that gives one."""
-    yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
-    return {"solved": {state["id"]: unanswered(state, spent.reason, attempts)}, "stopped": spent.reason}
+    return {"solved": {state["id"]: unanswered(state, spent.reason, attempts)}, **(yield from stopped(spent))}

@@ -16,6 +16,7 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import all_hold, beside_the_point, holds, needed
 
 UNDECIDED = "NOT ENOUGH INFO"
+NOT_COMPLETE = "the evidence is not complete"
 NOT_HELD = "the model's answer does not stand in the evidence, and own_knowledge is off"
 
 MOVED = "on other lines than the model cited"
@@ -108,23 +109,38 @@ def decide(
     if answers == [UNDECIDED]:
         return nothing_found(state, settings) if final else None
     if answers and (judgement["sufficient"] or (final and likely)):
-        asked = state["question"] if settings.task == "question" else ""
-        lines = supporting(answers, judgement["evidence"], context.lines, asked)
-        if lines:
-            notes = (moved(judgement["evidence"], lines), state["stopped"])
-            return supported(answers, context.ids(lines), *notes, whole=judgement["sufficient"])
+        fault = "" if judgement["sufficient"] else NOT_COMPLETE
+        if draft := standing(judgement, context, state["question"], settings, state["stopped"], fault=fault):
+            return draft
         if settings.own_knowledge or final:
             return unsupported(answers, settings, state["stopped"])
     return nothing_found(state, settings) if final else None
 
 
-def supported(answers: Sequence[str], cited: Sequence[str], *notes: str, whole: bool, why: str = "") -> Draft:
-    """The draft of answers that evidence supports; not the `whole` of it makes a best effort.
+def standing(
+    judgement: Judgement,
+    context: PromptContext,
+    question: str,
+    settings: RunSettings,
+    *notes: str,
+    fault: str = "",
+    beside: str = "",
+) -> Draft | None:
+    """The draft of answers that lines of the prompt support, or None where none does; see `supported`."""
+    answers, cited = judgement["answers"], judgement["evidence"]
+    lines = supporting(answers, cited, context.lines, question if settings.task == "question" else "")
+    if not lines:
+        return None
+    return supported(answers, context.ids(lines), moved(cited, lines), *notes, fault=fault, beside=beside)
 
-    Notes are circumstances, such as the ceiling that stopped the run. `why` is the reason where there is more to say.
+
+def supported(answers: Sequence[str], cited: Sequence[str], *notes: str, fault: str = "", beside: str = "") -> Draft:
+    """The draft of answers that evidence supports. A `fault` makes it a best effort; `beside` is said where there is none.
+
+    Notes are circumstances, such as the ceiling that stopped the run.
     """
-    why = why or ("the evidence holds the answer" if whole else "best effort: the evidence is not complete")
-    status: Status = "grounded" if whole else "partial"
+    why = f"best effort: {fault}" if fault else f"the evidence holds the answer{beside}"
+    status: Status = "partial" if fault else "grounded"
     return Draft(answers=list(answers), status=status, reason=because(why, *notes), cited=list(cited))
 
 

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from thinkgraph.models.ops import Flow
+from thinkgraph.models.budget import BudgetSpentError
+from thinkgraph.models.ops import Flow, Update
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Prunable, PrunedNote, TraceLine
-from thinkgraph.state.events import Linked, Pruned, Reasoned, Retrieved, Scored, Traced
+from thinkgraph.state.events import Linked, Pruned, Reasoned, Retrieved, Scored, Stopped, Traced
 from thinkgraph.state.knowledge import Link
 
 EXAMPLES = 5
 """Most things that a note, or a report of what was retrieved, names."""
+
+
+def labelled(things: Iterable[Scored]) -> list[tuple[str, float]]:
+    """Label and score of each thing, as `pruned` takes them."""
+    return [(thing["label"], thing["score"]) for thing in things]
 
 
 def _scored(pairs: Iterable[tuple[str, float]]) -> list[Scored]:
@@ -70,6 +76,12 @@ def reasoned(number: int, *, sufficient: bool, answers: Sequence[str], clues: st
     yield from requests.emit(
         Reasoned(type="reasoned", round=number, sufficient=sufficient, answers=list(answers), clues=clues, query=query)
     )
+
+
+def stopped(spent: BudgetSpentError) -> Flow[Update]:
+    """A ceiling leaves no room for a call that a run can go on without. Returns the update that says so."""
+    yield from requests.emit(Stopped(type="stopped", reason=spent.reason))
+    return {"stopped": spent.reason}
 
 
 def traced(number: int, title: str, lines: Sequence[TraceLine]) -> Flow[None]:

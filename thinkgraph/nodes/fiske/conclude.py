@@ -12,13 +12,12 @@ from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
+    NOT_COMPLETE,
     UNDECIDED,
     from_memory,
     in_rounds,
     judge,
-    moved,
-    supported,
-    supporting,
+    standing,
     unknown,
     unsupported,
 )
@@ -70,8 +69,8 @@ def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     io = settings.io and (not context.lines or left is None or left > 1)
     (judged, spent), (remembered, spent_too) = yield from requests.together(
         [
-            _caught(_closing_call(context, outcome, state, settings) if context.lines else _nothing()),
-            _caught(recalled(state["question"], DIRECT, settings) if memory or io else _nothing()),
+            _caught(_closing_call(context, outcome, state, settings) if context.lines else None),
+            _caught(recalled(state["question"], DIRECT, settings) if memory or io else None),
         ]
     )
     stopped = state["stopped"] or spent or spent_too
@@ -102,15 +101,10 @@ def _outcome(state: FiskeState, settings: FiskeSettings) -> tuple[Outcome, list[
     return "failed", []
 
 
-def _nothing() -> Flow[Judgement]:
-    yield from ()
-    return NOT_SUFFICIENT
-
-
-def _caught(call: Flow[Judgement]) -> Flow[tuple[Judgement, str]]:
-    """The judgement, and why there is none where a ceiling forbids the call."""
+def _caught(call: Flow[Judgement] | None) -> Flow[tuple[Judgement, str]]:
+    """The judgement of a call, if there is one, and why there is none where a ceiling forbids the call."""
     try:
-        return (yield from call), ""
+        return (yield from call) if call else NOT_SUFFICIENT, ""
     except BudgetSpentError as spent:
         return NOT_SUFFICIENT, spent.reason
 
@@ -134,20 +128,12 @@ def _decide(
     answers, partial = judged["answers"], ending.outcome == "partial"
     if answers in ([], [UNDECIDED]) or not (judged["sufficient"] or partial):
         return _failed(NOT_SUFFICIENT, ending, state, settings)
-    asked = state["question"] if settings.task == "question" else ""
-    lines = supporting(answers, judged["evidence"], context.lines, asked)
-    if lines:
-        missing = _unmapped(state["clues"], ending.ends) if partial else []
-        whole = judged["sufficient"] and not missing and not ending.stopped
-        why = "the evidence holds the answer" if whole else "best effort: the evidence is not complete"
-        if missing:
-            why += f", no path maps clue {missing[0]}"
-        elif whole and partial:
-            why += ", by several paths together"
-        return supported(
-            answers, context.ids(lines), moved(judged["evidence"], lines), *ending.notes, whole=whole, why=why
-        )
-    return unsupported(answers, settings, *ending.notes)
+    fault = "" if judged["sufficient"] and not ending.stopped else NOT_COMPLETE
+    if partial and (missing := _unmapped(state["clues"], ending.ends)):
+        fault = f"{NOT_COMPLETE}, no path maps clue {missing[0]}"
+    beside = ", by several paths together" if partial else ""
+    draft = standing(judged, context, state["question"], settings, *ending.notes, fault=fault, beside=beside)
+    return draft or unsupported(answers, settings, *ending.notes)
 
 
 def _unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:

@@ -15,15 +15,7 @@ from thinkgraph.nodes.fiske.mapping import chunked, clues_by_option, completes_a
 from thinkgraph.prompts.communities import Place
 from thinkgraph.prompts.lines import described, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.state.fiske import (
-    Branch,
-    Expansion,
-    FiskeSettings,
-    FiskeState,
-    MappingCall,
-    OfferedRelation,
-    Option,
-)
+from thinkgraph.state.fiske import Branch, Expansion, FiskeSettings, FiskeState, MappingCall, OfferedRelation, Option
 from thinkgraph.state.knowledge import Neighbours, Step, Triple, other_end
 
 _MAX_STATEMENTS = 4

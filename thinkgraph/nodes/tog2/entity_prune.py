@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterable, Sequence
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.reports import pruned
+from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.tog2 import Hop, RankedChunk, Tog2Settings, Tog2State, further, ranked_item
 
@@ -41,12 +41,9 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         for item in _evidence(chunk, hop, starts[hop["entity"]]["path"], state["round"]):
             evidence.setdefault(item["id"], item)
     chosen = {topic["id"] for topic in topics}
+    dropped = [(one["label"], scores.get(key, 0.0)) for key, one in entities.items() if key not in chosen]
     note = yield from pruned(
-        "entities",
-        state["round"],
-        [(topic["label"], topic["score"]) for topic in topics],
-        [(one["label"], scores.get(key, 0.0)) for key, one in entities.items() if key not in chosen],
-        "their text and triples ranked lower",
+        "entities", state["round"], labelled(topics), dropped, "their text and triples ranked lower"
     )
     return {"topics": topics, "evidence": evidence, "pruned": note, "hops": [], "reached": [], "ranked": []}
 

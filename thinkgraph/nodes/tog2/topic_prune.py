@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.link_entities import BY_NAME
-from thinkgraph.nodes.common.reports import pruned
+from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import described, numbered, safe_block
 from thinkgraph.runtime import requests
@@ -45,13 +45,8 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     chosen = sorted((candidates[number - 1] for number in numbers), key=lambda found: -found["score"])[: settings.width]
     kept = {candidate["id"] for candidate in chosen}
     dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
-    note = yield from pruned(
-        "topics",
-        0,
-        [(candidate["label"], candidate["score"]) for candidate in chosen],
-        [(candidate["label"], candidate["score"]) for candidate in dropped],
-        "not meant by the question, in the model's judgement, or beyond the width",
-    )
+    why = "not meant by the question, in the model's judgement, or beyond the width"
+    note = yield from pruned("topics", 0, labelled(chosen), labelled(dropped), why)
     topics = [
         Topic(
             id=candidate["id"],
