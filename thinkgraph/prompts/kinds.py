@@ -18,7 +18,7 @@ from typing import Any, Generic, Literal, TypeVar
 from typing_extensions import TypedDict
 
 from thinkgraph.prompts import forms
-from thinkgraph.prompts.forms import LIKELY, MAX_SCORE, ReplyForm, Shape
+from thinkgraph.prompts.forms import MAX_SCORE, ReplyForm
 from thinkgraph.prompts.reading import (
     BadReplyError,
     a_name,
@@ -38,34 +38,10 @@ from thinkgraph.prompts.reading import (
 )
 from thinkgraph.state.coggrag import SubQuestion
 
-__all__ = [
-    "JUDGE",
-    "KEYS",
-    "KEYWORDS",
-    "KINDS",
-    "LIKELY",
-    "MAX_SCORE",
-    "NAMES",
-    "NOT_SUFFICIENT",
-    "PAIRS",
-    "PICK",
-    "SCORE",
-    "SUBQUESTIONS",
-    "TEXT",
-    "TEXTS",
-    "TRIPLES",
-    "VERDICT",
-    "ExtractedKey",
-    "Judgement",
-    "Kind",
-    "KindName",
-    "Shape",
-    "Statements",
-    "SubQuestion",
-    "Verdict",
-]
-
 T = TypeVar("T")
+
+Shape = forms.Shape
+"""What one call may answer: roles ask for a kind and a shape."""
 
 KindName = Literal[
     "pick",

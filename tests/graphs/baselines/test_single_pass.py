@@ -9,7 +9,7 @@ from fakes import FakeModel
 from graphs.cases import CASES
 
 import thinkgraph as tg
-from thinkgraph.prompts.kinds import LIKELY
+from thinkgraph.prompts.forms import LIKELY
 
 
 @pytest.fixture(params=["rag", "kg_rag"])

@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from thinkgraph.prompts.kinds import LIKELY
+from thinkgraph.prompts.forms import LIKELY
 from thinkgraph.prompts.library import builtin_roles
 from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 

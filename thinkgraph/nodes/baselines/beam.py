@@ -6,7 +6,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import labelled, pruned
-from thinkgraph.prompts.kinds import MAX_SCORE
+from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines import TogSettings, TogState
 from thinkgraph.state.evidence import EvidenceItem, path_item

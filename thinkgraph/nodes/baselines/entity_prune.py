@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
+from thinkgraph.prompts.forms import MAX_SCORE
+from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines import EntityPruneTask, HopScore, TogSettings

@@ -6,7 +6,8 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.prompts.kinds import MAX_SCORE, SCORE, Shape
+from thinkgraph.prompts.forms import MAX_SCORE
+from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import numbered, passage_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, chunk_item
