@@ -34,9 +34,10 @@ from thinkgraph.eval.bench_setup import load_questions
 from thinkgraph.eval.workers import Work, workers
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope, ModelCall, call_model
-from thinkgraph.models.client import CallOptions, ChatClient
+from thinkgraph.models.client import ChatClient
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
+from thinkgraph.models.wire.forms import CallOptions
 from thinkgraph.prompts.kinds import TEXT
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.runtime.driver import Driver

@@ -10,10 +10,10 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.models.budget import Ledger, remaining
 from thinkgraph.models.calls import CallScope
-from thinkgraph.models.client import ModelReply
 from thinkgraph.models.journal import Journal, MemoryJournal
 from thinkgraph.models.ops import Blocking, SendRequest, Sleep
 from thinkgraph.models.roles import Models, ModelSpec
+from thinkgraph.models.wire.forms import ModelReply
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.settings import RunSettings
 

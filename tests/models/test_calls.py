@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import httpx
@@ -12,8 +13,9 @@ from fakes import FakeModel
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model, prompt_profile, rendered
-from thinkgraph.models.client import ChatClient, ModelReply
+from thinkgraph.models.client import ChatClient
 from thinkgraph.models.journal import MemoryJournal, RawReply
+from thinkgraph.models.wire.forms import ModelReply
 from thinkgraph.prompts.kinds import PICK, TEXT, Shape
 from thinkgraph.runtime.driver import Driver
 
@@ -465,13 +467,12 @@ def test_room_is_kept_for_the_reply_that_is_asked_for() -> None:
         ("small", None, "small"),
     ],
 )
-def test_the_profile_is_the_settings_else_the_model_s(
-    monkeypatch: pytest.MonkeyPatch, wanted: str, size: str | None, got: str
-) -> None:
+def test_the_profile_is_the_settings_else_the_model_s(wanted: str, size: Any, got: str) -> None:
     scope = a_scope(prompt_profile=wanted)
     prompt = scope.prompts.get("tog2.relation_prune")
     if size:
-        monkeypatch.setattr(type(scope.models.of(prompt)), "size", size, raising=False)
+        client = scope.models.of(prompt)
+        client.profile = replace(client.profile, size=size)
     assert prompt_profile(prompt, scope.models, scope.settings) == got
     inputs = {**dict.fromkeys(prompt.places, ""), "options": "[1] (Osk) -[source]-> x1"}
     shown = rendered(prompt, inputs, Shape(options=1), scope.models, scope.settings)[-1][1]

@@ -21,9 +21,10 @@ from replies import Garbage
 from replies import Reply as ServedReply
 
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.models.client import CallOptions, ChatClient, ModelReply, client_for, pack
+from thinkgraph.models.client import ChatClient, client_for
 from thinkgraph.models.failures import Failure, classify
 from thinkgraph.models.wire.arguments import prepared
+from thinkgraph.models.wire.forms import CallOptions, ModelReply, pack
 from thinkgraph.prompts.library import Message
 
 FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)

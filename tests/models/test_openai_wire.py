@@ -9,7 +9,8 @@ import pytest
 from test_wires import ASKED, MODES, OPTIONS, SCHEMA, ask, serving
 from wires import WIRES, Said
 
-from thinkgraph.models.client import CallOptions, client_for
+from thinkgraph.models.client import client_for
+from thinkgraph.models.wire.forms import CallOptions
 
 FILTERED = {"error": {"message": "The response was filtered", "type": None, "code": "content_filter", "status": 400}}
 

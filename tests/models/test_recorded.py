@@ -10,9 +10,9 @@ from graphs.cases import america
 
 import thinkgraph as tg
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.models.client import CallOptions, ModelReply
 from thinkgraph.models.recorded import Recording
 from thinkgraph.models.roles import Models
+from thinkgraph.models.wire.forms import CallOptions, ModelReply
 from thinkgraph.prompts.library import Message
 
 OPTIONS = CallOptions(temperature=0.0, schema={"type": "object"}, max_output_tokens=None, timeout=60.0)

@@ -11,9 +11,10 @@ from typing import Any
 import pytest
 from wires import PIECES, TEXT, USED, WIRES, Said, Wire, WireServer, wire_of
 
-from thinkgraph.models.client import CallOptions, ChatClient, ModelReply, client_for
+from thinkgraph.models.client import ChatClient, client_for
 from thinkgraph.models.failures import classify
 from thinkgraph.models.wire import watch
+from thinkgraph.models.wire.forms import CallOptions, ModelReply
 
 SCHEMA = {
     "type": "object",

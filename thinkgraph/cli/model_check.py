@@ -12,8 +12,9 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.prompts.reading import BadReplyError
 
 if TYPE_CHECKING:
-    from thinkgraph.models.client import CallOptions, ChatClient, ModelReply
+    from thinkgraph.models.client import ChatClient
     from thinkgraph.models.roles import Models
+    from thinkgraph.models.wire.forms import CallOptions, ModelReply
     from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 
 Say = Callable[[str], None]
@@ -147,7 +148,7 @@ def _in_models(value: Any, model: str) -> Any:
 def _ask(
     client: ChatClient, messages: list[Message], *, limit: int | None = None, schema: Mapping[str, Any] | None = None
 ) -> ModelReply:
-    from thinkgraph.models.client import CallOptions
+    from thinkgraph.models.wire.forms import CallOptions
 
     return _sent(client, messages, CallOptions(0.0, schema, limit, _PATIENCE, stage="explore"))
 
@@ -175,7 +176,7 @@ def _one_call(prompt: Prompt, client: ChatClient) -> str:
         BadReplyError: the reply cannot be read.
         ModelError: there is none.
     """
-    from thinkgraph.models.client import CallOptions
+    from thinkgraph.models.wire.forms import CallOptions
     from thinkgraph.nodes.common.judging import NEXT_NONE
     from thinkgraph.prompts.kinds import Shape
     from thinkgraph.prompts.parsed import parse_prompt
@@ -189,10 +190,10 @@ def _one_call(prompt: Prompt, client: ChatClient) -> str:
         questions=len(parsed.lines("questions")),
         fields=("clues", "query") if prompt.kind.name == "judge" else (),
     )
-    example, wanted = prompt.examples(shape, profile=client.size)[0]
+    example, wanted = prompt.examples(shape, profile=client.profile.size)[0]
     # What code writes into prompts; the example stands for the rest.
     words = {"task": TASK_WORDS["question"], "next": NEXT_NONE, "else": otherwise(own=False), "most": "3"}
-    messages = prompt.render({**dict.fromkeys(prompt.places, ""), **words}, shape, profile=client.size)
+    messages = prompt.render({**dict.fromkeys(prompt.places, ""), **words}, shape, profile=client.profile.size)
     messages[-1] = ("user", example)
     options = CallOptions(
         0.0, prompt.kind.schema(shape), prompt.kind.tokens(shape) * client.reply_factor, _PATIENCE, stage=prompt.stage

@@ -14,12 +14,13 @@ from langchain_core.messages import AIMessage, ToolCall
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
-from thinkgraph.models.client import CallOptions, ChatClient, Finish, ModelReply
+from thinkgraph.models.client import ChatClient
 from thinkgraph.models.failures import MAX_WAIT, Failure, classify
 from thinkgraph.models.journal import Journal, RawReply
 from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
 from thinkgraph.models.roles import Models
 from thinkgraph.models.window import FittedPrompt, Rank, TooLong, fit, shorten, too_long, weigh, weigh_all
+from thinkgraph.models.wire.forms import CallOptions, Finish, ModelReply
 from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
@@ -94,7 +95,7 @@ def prompt_profile(prompt: Prompt, models: Models, settings: RunSettings) -> Pro
     """For which size of model a prompt is rendered: as the settings say, else that of the model that answers it."""
     if settings.prompt_profile != "auto":
         return settings.prompt_profile
-    return models.of(prompt).size
+    return models.of(prompt).profile.size
 
 
 def rendered(

@@ -22,32 +22,10 @@ from thinkgraph.models.profiles import ChatProfile, named_profile, profile_of
 from thinkgraph.models.recorded import Recording
 from thinkgraph.models.window import Gauge
 from thinkgraph.models.wire.arguments import prepared
-from thinkgraph.models.wire.forms import (
-    PACKED,
-    CallOptions,
-    Finish,
-    ModelReply,
-    pack,
-    read_message,
-    reply_of,
-    to_messages,
-)
+from thinkgraph.models.wire.forms import CallOptions, ModelReply, read_message, reply_of, to_messages
 from thinkgraph.models.wire.lean_openai import make_openai
 from thinkgraph.models.wire.watch import HeldLimiter, OversizedReplyError, Watch
-from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.library import Message
-
-__all__ = [
-    "PACKED",
-    "CallOptions",
-    "ChatClient",
-    "Finish",
-    "ModelReply",
-    "client_for",
-    "pack",
-    "rate_limiter",
-    "to_messages",
-]
 
 ChatModel = BaseChatModel | RunnableWithFallbacks[Any, Any]
 """A LangChain chat model, or one with others to fall back to (`with_fallbacks`)."""
@@ -125,11 +103,6 @@ class ChatClient:
     def window(self, tokens: int) -> None:
         self._window = tokens
 
-    @property
-    def size(self) -> Profile:
-        """The size of model that prompts are rendered for."""
-        return self.profile.size
-
     def learn_from(self, problem: str, sent: frozenset[str] | None = None) -> bool:
         """After a refused request: drop the parameter the refusal names. True if trying again makes sense.
 
@@ -173,10 +146,9 @@ class ChatClient:
         try:
             return read_message(call() if _local(model) else watch.run(call), messages)
         except Exception as error:
-            reply = _ended(error, watch, messages)
-            if reply is None:
-                raise
-            return reply
+            if reply := _ended(error, watch, messages):
+                return reply
+            raise
 
     async def ainvoke(self, messages: Sequence[Message], options: CallOptions, config: RunnableConfig) -> ModelReply:
         """Send one request without blocking the loop."""
@@ -189,10 +161,9 @@ class ChatClient:
             call = bound.ainvoke(asked, _watched(config, model, watch), **arguments)
             return read_message(await watch.arun(call), messages)
         except Exception as error:
-            reply = _ended(error, watch, messages)
-            if reply is None:
-                raise
-            return reply
+            if reply := _ended(error, watch, messages):
+                return reply
+            raise
 
     async def _of_this_loop(self) -> BaseChatModel:
         loop = asyncio.get_running_loop()

@@ -20,7 +20,7 @@ from langgraph.store.base import BaseStore
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import RunError
-from thinkgraph.models.client import Finish
+from thinkgraph.models.wire.forms import Finish
 
 
 class RawReply(TypedDict):

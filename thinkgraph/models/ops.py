@@ -10,7 +10,8 @@ from collections.abc import Callable, Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from thinkgraph.models.client import CallOptions, ChatClient
+from thinkgraph.models.client import ChatClient
+from thinkgraph.models.wire.forms import CallOptions
 from thinkgraph.prompts.library import Message
 
 T = TypeVar("T")

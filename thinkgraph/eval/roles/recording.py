@@ -11,8 +11,8 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.registry import NAMES, find_method
-from thinkgraph.models.client import to_messages
 from thinkgraph.models.roles import Models
+from thinkgraph.models.wire.forms import to_messages
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps

@@ -17,8 +17,8 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall, rendered
-from thinkgraph.models.client import pack
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.models.wire.forms import pack
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
