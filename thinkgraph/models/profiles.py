@@ -83,10 +83,9 @@ def check_profiles(value: object, where: str) -> dict[str, dict[str, Any]]:
 
 
 def _checked(key: str, value: Any, what: str) -> Any:
-    if key not in {field.name for field in fields(ChatProfile)}:
-        raise UsageError(
-            f"{what}: there is no such key; known: {', '.join(field.name for field in fields(ChatProfile))}"
-        )
+    known = [field.name for field in fields(ChatProfile)]
+    if key not in known:
+        raise UsageError(f"{what}: there is no such key; known: {', '.join(known)}")
     if key in _KINDS:
         if value not in _KINDS[key]:
             raise UsageError(f"{what} is one of {', '.join(_KINDS[key])}, not {value!r:.80}")
