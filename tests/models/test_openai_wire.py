@@ -3,23 +3,52 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
 from test_wires import ASKED, MODES, OPTIONS, SCHEMA, ask, serving
-from wires import WIRES, Said
+from wires import RESPONSES, TEXT, USED, WIRES, Said, Wire
 
 from thinkgraph.models.client import client_for
-from thinkgraph.models.wire.forms import CallOptions
+from thinkgraph.models.wire.forms import CallOptions, ModelReply
 
 FILTERED = {"error": {"message": "The response was filtered", "type": None, "code": "content_filter", "status": 400}}
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_refusal_is_no_unreadable_reply(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    with serving("openai", Said("stop", refusal="I cannot help."), monkeypatch) as (_, client):
+@pytest.mark.parametrize("schema", [SCHEMA, None], ids=["schema", "text"])
+@pytest.mark.parametrize(
+    ("wire", "named"),
+    [(WIRES["openai"], True), (RESPONSES, False)],
+    ids=["name", "responses"],
+)
+def test_a_refusal_is_no_unreadable_reply(
+    wire: Wire,
+    named: bool,  # noqa: FBT001
+    schema: Mapping[str, Any] | None,
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setitem(WIRES, "openai", wire)
+    with serving("openai", Said("stop", refusal="I cannot help."), monkeypatch, named=named) as (_, client):
+        reply = ask(client, replace(OPTIONS, schema=schema), mode)
+    assert reply == ModelReply("I cannot help.", *USED, finish="filtered")
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("finish", RESPONSES.finishes)
+def test_the_responses_api_has_schema_limit_and_temperature_and_its_reasons_to_end(
+    finish: str, mode: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(WIRES, "openai", RESPONSES)
+    with serving("openai", Said(finish), monkeypatch, named=False) as (server, client):
         reply = ask(client, OPTIONS, mode)
-    assert (reply.text, reply.finish) == ("I cannot help.", "filtered")
+        (body,) = server.bodies
+    assert (reply.text, reply.finish) == (TEXT, RESPONSES.finishes[finish])
+    assert (reply.input_tokens, reply.output_tokens) == USED
+    assert (RESPONSES.schema(body), RESPONSES.limit(body), body["temperature"]) == (SCHEMA, 64, 0.4)
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -65,8 +94,6 @@ def test_a_stream_that_breaks_off_is_a_failure_that_can_pass(mode: str, monkeypa
 
 
 def _with_events(events: list[bytes]) -> Any:
-    from dataclasses import replace
-
     return replace(WIRES["openai"], events=lambda _: events)
 
 

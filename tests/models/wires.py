@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from http.server import BaseHTTPRequestHandler
 from typing import Any
 
@@ -73,11 +73,41 @@ def _openai_events(said: Said) -> list[bytes]:
         }
 
     name = "refusal" if said.refusal else "content"
-    pieces = [said.refusal] if said.refusal else said.pieces
+    pieces = [said.refusal[:5], said.refusal[5:]] if said.refusal else said.pieces
     details = {"completion_tokens_details": {"reasoning_tokens": 4}}
     usage = {"prompt_tokens": USED[0], "completion_tokens": USED[1], "total_tokens": sum(USED), **details}
     chunks = [chunk({"role": "assistant", "content": "", "refusal": None}), *(chunk({name: piece}) for piece in pieces)]
     return _sse(*chunks, chunk({}, said.finish), {**head, "choices": [], "usage": usage}, done=True)
+
+
+def _responses_events(said: Said) -> list[bytes]:
+    kind = "completed" if said.finish == "stop" else "incomplete"
+    details = None if said.finish == "stop" else {"reason": said.finish}
+    counts = {"input_tokens": USED[0], "output_tokens": USED[1], "total_tokens": sum(USED)}
+    hidden = {"input_tokens_details": {"cached_tokens": 0}, "output_tokens_details": {"reasoning_tokens": 4}}
+    empty = {"id": "resp_1", "object": "response", "created_at": 1, "model": "m", "output": [], "tools": []}
+    begun = {**empty, "parallel_tool_calls": True, "tool_choice": "auto", "status": "in_progress"}
+    item = {"id": "msg_1", "type": "message", "role": "assistant", "status": "in_progress", "content": []}
+    place = {"item_id": "msg_1", "output_index": 0, "content_index": 0}
+    if said.refusal:
+        part = {"type": "refusal", "refusal": said.refusal}
+        deltas = [{"type": "response.refusal.delta", **place, "delta": said.refusal}]
+        done = {"type": "response.refusal.done", **place, "refusal": said.refusal}
+    else:
+        text = "".join(said.pieces)
+        part = {"type": "output_text", "text": text, "annotations": []}
+        deltas = [{"type": "response.output_text.delta", **place, "delta": piece} for piece in said.pieces]
+        done = {"type": "response.output_text.done", **place, "text": text}
+    output = [{**item, "status": kind, "content": [part]}]
+    ended = {**begun, "status": kind, "incomplete_details": details, "output": output, "usage": {**counts, **hidden}}
+    events: list[dict[str, Any]] = [
+        {"type": "response.created", "response": begun},
+        {"type": "response.output_item.added", "output_index": 0, "item": item},
+        *deltas,
+        done,
+        {"type": f"response.{kind}", "response": ended},
+    ]
+    return _sse(*({**event, "sequence_number": number} for number, event in enumerate(events)))
 
 
 def _mistral_events(said: Said) -> list[bytes]:
@@ -141,6 +171,13 @@ def _openai(url: str) -> BaseChatModel:
     from langchain_openai import ChatOpenAI
 
     return ChatOpenAI(model="m", base_url=f"{url}/v1", api_key=SecretStr("k"), max_retries=0)
+
+
+def _responses(url: str) -> BaseChatModel:
+    from langchain_openai import ChatOpenAI
+
+    key = SecretStr("k")
+    return ChatOpenAI(model="m", base_url=f"{url}/v1", api_key=key, max_retries=0, use_responses_api=True)
 
 
 def _anthropic(url: str) -> BaseChatModel:
@@ -241,6 +278,16 @@ WIRES = {
         finishes={"stop": "stop", "length": "length", "model_length": "length"},
     ),
 }
+
+RESPONSES = replace(
+    WIRES["openai"],
+    make=_responses,
+    events=_responses_events,
+    schema=lambda body: body["text"]["format"]["schema"],
+    limit=lambda body: body["max_output_tokens"],
+    finishes={"stop": "stop", "max_output_tokens": "length", "content_filter": "filtered"},
+)
+"""OpenAI's other API."""
 
 
 class WireServer(InThread):

@@ -100,13 +100,10 @@ def _openai(model: BaseChatModel, given: Arguments, refused: AbstractSet[str]) -
     names = {"temperature": "temperature", "timeout": "timeout", "effort": "reasoning_effort"}
     arguments, body = _renamed(given, names), Arguments()
     responses = getattr(model, "_use_responses_api", None)
+    completions = responses is None or not responses({})
     if "schema" in given:
-        form = _json_schema(given["schema"])
-        if responses is not None and responses({}):
-            arguments["response_format"] = form
-        else:
-            # In extra_body the provider sees it and LangChain's slower parsing path does not.
-            body["response_format"] = form
+        # In extra_body the provider sees it and LangChain's slower parsing path does not.
+        (body if completions else arguments)["response_format"] = _json_schema(given["schema"])
     if "limit" in given and "limit" not in refused:
         # LangChain sends it by the name that it holds to be right, mostly max_completion_tokens.
         arguments["max_tokens"] = given["limit"]
@@ -114,13 +111,15 @@ def _openai(model: BaseChatModel, given: Arguments, refused: AbstractSet[str]) -
         body["max_tokens"] = given["limit"]
     if body:
         arguments["extra_body"] = body
-    if streams(model):
+    if completions and streams(model):
+        # OpenAI's responses have their usage unasked, and LangChain knows no such argument there.
         arguments["stream_usage"] = "usage" not in refused
+    changed = Arguments()
     silence = "stream_chunk_timeout"
     if silence in type(model).model_fields and silence not in model.model_fields_set:
         # A ceiling of LangChain's on the time between two tokens, below ours.
-        model = model.model_copy(update={silence: None})
-    return model, arguments
+        changed[silence] = None
+    return model.model_copy(update=changed) if changed else model, arguments
 
 
 def _anthropic(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tuple[BaseChatModel, Arguments]:
