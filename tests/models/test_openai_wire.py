@@ -21,8 +21,8 @@ FILTERED = {"error": {"message": "The response was filtered", "type": None, "cod
 @pytest.mark.parametrize("schema", [SCHEMA, None], ids=["schema", "text"])
 @pytest.mark.parametrize(
     ("wire", "named"),
-    [(WIRES["openai"], True), (RESPONSES, False)],
-    ids=["name", "responses"],
+    [(WIRES["openai"], True), (WIRES["openai"], False), (RESPONSES, False)],
+    ids=["name", "object", "responses"],
 )
 def test_a_refusal_is_no_unreadable_reply(
     wire: Wire,

@@ -10,6 +10,7 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.models.profiles import ChatProfile, Provider
 from thinkgraph.models.wire.forms import CallOptions
+from thinkgraph.models.wire.refusals import CHUNK_READER, keeping_refusals
 from thinkgraph.prompts.forms import without, without_bounds
 
 Arguments = dict[str, Any]
@@ -119,6 +120,8 @@ def _openai(model: BaseChatModel, given: Arguments, refused: AbstractSet[str]) -
     if silence in type(model).model_fields and silence not in model.model_fields_set:
         # A ceiling of LangChain's on the time between two tokens, below ours.
         changed[silence] = None
+    if (reader := getattr(model, CHUNK_READER, None)) is not None:
+        changed[CHUNK_READER] = keeping_refusals(reader)
     return model.model_copy(update=changed) if changed else model, arguments
 
 
