@@ -11,6 +11,7 @@ kill. The table is Markdown, a section a role; what each figure counts: docs/mea
 from __future__ import annotations
 
 import argparse
+import functools
 import sys
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -29,6 +30,7 @@ from thinkgraph.eval.roles.table import RoleRow, rows_of
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.settings import RunSettings, resolve_settings
+from thinkgraph.tools.knowledge import Knowledge
 
 PATIENCE = 900.0
 COLUMNS = ("readable", "recall", "precision", "none", "same", "can", "must", "wrong")
@@ -80,7 +82,12 @@ def folder_of(role: str, style: Mapping[str, Any], root: Path) -> Path:
 
 
 def ask(
-    variant: Variant, role: str, cases: Sequence[Case], args: argparse.Namespace, progress: LineProgress
+    variant: Variant,
+    role: str,
+    cases: Sequence[Case],
+    args: argparse.Namespace,
+    knowledge: Knowledge,
+    progress: LineProgress,
 ) -> RoleRow:
     """The figures of one variant."""
 
@@ -97,7 +104,8 @@ def ask(
     out = args.out / role / variant.name.replace(" ", "_").replace(",", "")
     with tempfile.TemporaryDirectory() as place:
         prompts = PromptLibrary(folder_of(role, variant.style, Path(place)))
-        asked = put_to(args.model, models, cases, prompts=prompts, settings=settings, folder=out, progress=progress)
+        put = functools.partial(put_to, args.model, models, cases, knowledge=knowledge, folder=out, progress=progress)
+        asked = put(prompts=prompts, settings=settings)
     return rows_of(cases, {args.model: asked}, prompts)[0]
 
 
@@ -128,13 +136,14 @@ def main() -> int:
     parser.add_argument("--variants", help=f"by semicolons, of: {'; '.join(VARIANTS)}")
     args = parser.parse_args()
     every, prompts = read_cases(args.cases), PromptLibrary()
-    with LineProgress(sys.stderr) as progress:
+    with Knowledge.open("world") as knowledge, LineProgress(sys.stderr) as progress:
         for role in args.roles.split(","):
             cases = first_of_each(every, [role], args.most)
             judges = SORTS[prompts.get(role).kind.name] == "judging"
             fitting = (*BOTH, *JUDGING) if judges else BOTH
             wanted = [VARIANTS[name] for name in args.variants.split(";")] if args.variants else fitting
-            rows = {variant.name: ask(variant, role, cases, args, progress) for variant in wanted if variant in fitting}
+            put = functools.partial(ask, role=role, cases=cases, args=args, knowledge=knowledge, progress=progress)
+            rows = {variant.name: put(variant) for variant in wanted if variant in fitting}
             sys.stdout.write(table(role, rows) + "\n\n")
             sys.stdout.flush()
     return 0

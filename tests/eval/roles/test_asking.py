@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import dataclasses
 import json
 import tomllib
 from pathlib import Path
@@ -11,13 +12,17 @@ from replies import Fault
 
 from thinkgraph.config import load_config
 from thinkgraph.errors import ModelError, UsageError
-from thinkgraph.eval.roles.asking import put_to
+from thinkgraph.eval.roles.asking import Asked, put_to
 from thinkgraph.eval.roles.cases import Case
+from thinkgraph.eval.roles.lines import lines_of
 from thinkgraph.eval.roles.scoring import figures, is_right
 from thinkgraph.eval.roles.table import render, rows_of, toml, verdicts
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.knowledge import Knowledge
 
 MODEL = "openai:test-model"
 PRUNE = Case(
@@ -52,6 +57,7 @@ JUDGED = [
     for number in (1, 2)
 ]
 CASES = [PRUNE, *JUDGED]
+KNOWLEDGE = Knowledge(graph=MemoryGraphStore([]), embedder=HashEmbedder(), name="empty")
 
 
 def ask(
@@ -63,9 +69,8 @@ def ask(
 ):
     monkeypatch.setenv("OPENAI_BASE_URL", server.base_url)
     models = Models(MODEL, offline=lambda: pytest.fail("not asked for"))
-    return put_to(
-        MODEL, models, cases, prompts=PromptLibrary(), settings=RunSettings(max_calls=None, **settings), folder=folder
-    )
+    called = RunSettings(max_calls=None, **settings)
+    return put_to(MODEL, models, cases, knowledge=KNOWLEDGE, prompts=PromptLibrary(), settings=called, folder=folder)
 
 
 def judge(*answers: str) -> str:
@@ -87,6 +92,31 @@ def test_replies_are_read_repaired_and_counted(monkeypatch: pytest.MonkeyPatch) 
     assert verdicts([prune, judged]) == [
         f"{MODEL}: good enough for: nothing; not for: tog2.relation_prune, kg_rag.reason"
     ]
+
+
+def test_a_small_model_is_shown_the_options_that_a_run_would_show(monkeypatch: pytest.MonkeyPatch) -> None:
+    labels = [f"thing {number}" for number in range(1, 41)]
+    labels[19] = "capital of Panama"
+    options = "\n".join(f"[{number}] (Panama) -[{label}]-> x1" for number, label in enumerate(labels, start=1))
+    many = dataclasses.replace(
+        PRUNE, inputs={**PRUNE.inputs, "options": options}, shape={"options": 40}, order=tuple(range(40, 0, -1))
+    )
+    with ModelServer(['{"scores": [[1, 9]]}', '{"scores": [[30, 9]]}']) as server:
+        asked = ask(server, monkeypatch, cases=[many], prompt_profile="small")
+        prompts = [lines_of(call.text.partition("## Options")[2]) for call in server.calls]
+    assert [len(lines) for lines in prompts] == [30, 30]
+    assert sorted(prompts[0]) == sorted(prompts[1])
+    assert "capital of Panama" in prompts[0][0], "the nearest to the question stands first"
+    assert asked[0]["shown"][0] == 20
+    assert asked[1]["shown"] == sorted(asked[0]["shown"], reverse=True)
+    cut = next(number for number in range(1, 41) if number not in asked[0]["shown"])
+
+    def recall(one: Asked, right: int) -> float:
+        case = dataclasses.replace(many, right={"choices": [right]})
+        return figures(case, "score", one["value"], one["shown"])["recall"]
+
+    assert [recall(asked[0], 20), recall(asked[1], min(asked[1]["shown"]))] == [1.0, 1.0]
+    assert [recall(one, cut) for one in asked] == [0.0, 0.0], "what the shortlist cuts is missed"
 
 
 def test_a_stopped_bench_asks_only_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

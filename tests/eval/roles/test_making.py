@@ -47,7 +47,7 @@ def cases(world: Knowledge) -> list[Case]:
 def put(model: str, cases: list[Case], world: Knowledge, folder: Path | None = None):
     made = bench_model(model, load_questions("world"), world)
     models = Models(made, offline=offline_model(world))
-    return put_to(model, models, cases, prompts=PromptLibrary(), settings=SETTINGS, folder=folder)
+    return put_to(model, models, cases, knowledge=world, prompts=PromptLibrary(), settings=SETTINGS, folder=folder)
 
 
 def test_every_role_has_its_cases_and_judges_have_both_sorts(cases: list[Case]) -> None:

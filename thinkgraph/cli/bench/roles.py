@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+import functools
 import json
 import sys
 from pathlib import Path
@@ -97,10 +98,16 @@ def run(args: argparse.Namespace) -> int:
         if args.save_cases:
             save_cases(Path(args.save_cases).expanduser(), cases)
         sys.stderr.write(f"{many(len(cases), 'case')} of {many(len({c.role for c in cases}), 'role')}\n")
-        asked = {
-            name: put_to(name, made, cases, prompts=prompts, settings=settings, folder=folder, progress=progress)
-            for name, made in models.items()
-        }
+        put = functools.partial(
+            put_to,
+            cases=cases,
+            knowledge=knowledge,
+            prompts=prompts,
+            settings=settings,
+            folder=folder,
+            progress=progress,
+        )
+        asked = {name: put(name, made) for name, made in models.items()}
     _print(rows_of(cases, asked, prompts), args, folder)
     return 0
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from typing_extensions import TypedDict
 
@@ -17,13 +18,16 @@ from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import reordered
 from thinkgraph.models.budget import Ledger, ceilings
-from thinkgraph.models.calls import CallScope, ModelCall, call_model, rendered
+from thinkgraph.models.calls import CallScope, ModelCall, call_model, prompt_profile, rendered
 from thinkgraph.models.failures import classify
 from thinkgraph.models.journal import MemoryJournal, RawReply
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import Prompt, PromptLibrary
+from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
+from thinkgraph.runtime.shortlist import shortlist
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.version import VERSION
 
@@ -34,7 +38,9 @@ class Asked(TypedDict):
     id: str
     """The case's."""
     turn: int
-    """0: the options as recorded; 1: in the case's other order."""
+    """0: the options as a run shows them; 1: in the case's other order."""
+    shown: list[int]
+    """Choosing: the case's numbers of the options shown, in that order; empty where all are, as recorded."""
     value: Any
     """The reply as its kind reads it; null where it could not be read."""
     replies: list[str]
@@ -45,6 +51,16 @@ class Asked(TypedDict):
     seconds: float
     error: str
     """Why the model refused the call; empty where it did not."""
+
+
+class _Call(NamedTuple):
+    """One call, as a run makes it of this model."""
+
+    case: Case
+    turn: int
+    shown: Sequence[int]
+    """As in `Asked`."""
+    request: ModelCall[Any]
 
 
 class _Kept(MemoryJournal):
@@ -64,6 +80,7 @@ def put_to(
     models: Models,
     cases: Sequence[Case],
     *,
+    knowledge: Knowledge,
     prompts: PromptLibrary,
     settings: RunSettings,
     folder: Path | None = None,
@@ -75,6 +92,7 @@ def put_to(
         model: its name.
         models: makes its client.
         cases: what to ask; those with a second order are asked twice.
+        knowledge: its encoder chooses the options that the model's prompt has room for, as in a run.
         prompts: what is rendered.
         settings: timeouts, temperatures, examples of a call.
         folder: where the replies are kept, a file for each model and role; what stands there is not asked again.
@@ -84,23 +102,38 @@ def put_to(
         ModelError: the model cannot be reached.
         UsageError: a file in the folder holds other replies, or cannot be written.
     """
-    by_role: dict[str, list[tuple[Case, int]]] = {}
+    by_role: dict[str, list[_Call]] = {}
+    driver = Driver({}, Deps(knowledge=knowledge, models=models, prompts=prompts, journal=None))
     for case in cases:
-        by_role.setdefault(case.role, []).extend((case, turn) for turn in range(2 if case.order else 1))
+        by_role.setdefault(case.role, []).extend(_calls(case, prompts.get(case.role), models, settings, driver))
     found: list[Asked] = []
     total = sum(map(len, by_role.values()))
     for role, calls in by_role.items():
-        with _record(folder, model, role, calls, prompts, settings, models) or nullcontext() as file:
+        with _record(folder, model, calls, prompts.get(role), settings, models) or nullcontext() as file:
             done = {(one["id"], one["turn"]): one for one in _known(file)} if file else {}
-            for case, turn in calls:
-                reply = done.get((case.id, turn))
+            for call in calls:
+                reply = done.get((call.case.id, call.turn))
                 if reply is None:
-                    reply = _ask(case, turn, models, prompts, settings)
+                    reply = _ask(call, models, prompts, settings)
                     if file:
                         file.keep(reply)
                 found.append(reply)
                 progress(f"{model} {role}", len(found), total)
     return found
+
+
+def _calls(case: Case, prompt: Prompt, models: Models, settings: RunSettings, driver: Driver) -> list[_Call]:
+    """The calls of a case, with as many options as a run shows this model. What the prompt asks for beside them stays empty."""
+    inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
+    whole = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
+    most = prompt.most_options(prompt_profile(prompt, models, settings))
+    request, shown = driver.drive(shortlist(whole, most))
+    calls = [_Call(case, 0, shown, request)]
+    if case.order:
+        order = [number for number in case.order if not shown or number in shown]
+        other = {**inputs, "options": reordered(inputs["options"], order)}
+        calls.append(_Call(case, 1, order, replace(request, inputs=other)))
+    return calls
 
 
 def _known(file: RecordFile) -> list[Asked]:
@@ -113,19 +146,12 @@ def _known(file: RecordFile) -> list[Asked]:
 
 
 def _record(
-    folder: Path | None,
-    model: str,
-    role: str,
-    calls: Sequence[tuple[Case, int]],
-    prompts: PromptLibrary,
-    settings: RunSettings,
-    models: Models,
+    folder: Path | None, model: str, calls: Sequence[_Call], prompt: Prompt, settings: RunSettings, models: Models
 ) -> RecordFile | None:
     """The file of a model's replies in a role. Other cases, prompts, forms or settings are other replies."""
     if folder is None:
         return None
-    prompt = prompts.get(role)
-    said = [rendered(prompt, _filled(prompt, case, turn), case.bounds, models, settings) for case, turn in calls]
+    said = [rendered(prompt, call.request.inputs, call.request.shape, models, settings) for call in calls]
     digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
     place = folder / re.sub(r"[^\w.-]+", "_", model)
     try:
@@ -135,38 +161,30 @@ def _record(
     plan = {
         "version": VERSION,
         "model": model,
-        "role": role,
+        "role": prompt.role,
         "prompts": digest,
         "settings": settings.model_dump(mode="json"),
     }
-    return RecordFile(place / f"{role}.jsonl", plan)
+    return RecordFile(place / f"{prompt.role}.jsonl", plan)
 
 
-def _filled(prompt: Prompt, case: Case, turn: int) -> Mapping[str, str]:
-    """The inputs of a call. What a prompt of another release asks for beside them stays empty."""
-    inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
-    return {**inputs, "options": reordered(inputs["options"], case.order)} if turn else inputs
-
-
-def _ask(case: Case, turn: int, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
-    prompt, journal = prompts.get(case.role), _Kept()
+def _ask(call: _Call, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
+    role, journal = call.request.role, _Kept()
     scope = CallScope(
         models=models,
         prompts=prompts,
         journal=journal,
         thread="roles",
         run=0,
-        node=case.role,
-        place=case.role,
+        node=role,
+        place=role,
         settings=settings,
         ledger=Ledger(ceilings(settings), settings),
         emit=lambda _event: None,
     )
-    inputs = _filled(prompt, case, turn)
-    request = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
     value, problem = None, ""
     try:
-        value = Driver({}).drive(call_model(request, scope)).value
+        value = Driver({}).drive(call_model(call.request, scope)).value
     except ModelError as error:
         failure = classify(error.__cause__) if isinstance(error.__cause__, Exception) else None
         if failure is None or not failure.refused:
@@ -174,8 +192,9 @@ def _ask(case: Case, turn: int, models: Models, prompts: PromptLibrary, settings
         # A prompt beyond the model's window, for example: the next one may fit.
         problem = str(error)
     return Asked(
-        id=case.id,
-        turn=turn,
+        id=call.case.id,
+        turn=call.turn,
+        shown=list(call.shown),
         value=value,
         replies=[reply["text"] for reply in journal.replies],
         input_tokens=sum(reply["input_tokens"] for reply in journal.replies),

@@ -49,7 +49,7 @@ def figures(case: Case, kind: str, value: Any, order: Sequence[int] = ()) -> Fig
         case: what was asked.
         kind: the role's kind of reply.
         value: the reply as its kind reads it; None where nothing could be read.
-        order: the order the options were put in; empty: as recorded.
+        order: the numbers of the options shown, in that order; empty: all, as recorded.
     """
     match SORTS[kind]:
         case "choosing":

@@ -83,7 +83,7 @@ def rows_of(cases: Sequence[Case], asked: Mapping[str, Sequence[Asked]], prompts
 
 
 def _row(role: str, kind: str, model: str, pairs: Sequence[tuple[Case, Asked]]) -> RoleRow:
-    found = [figures(case, kind, one["value"], _order(case, one)) for case, one in pairs]
+    found = [figures(case, kind, one["value"], one["shown"]) for case, one in pairs]
     mean = {name: _mean(each[name] for each in found if name in each) for name in _SHARES}
     read = [one["value"] is not None for _, one in pairs]
     at_once = [known and len(one["replies"]) == 1 for known, (_, one) in zip(read, pairs, strict=True)]
@@ -114,10 +114,6 @@ def _row(role: str, kind: str, model: str, pairs: Sequence[tuple[Case, Asked]]) 
     )
 
 
-def _order(case: Case, one: Asked) -> Sequence[int]:
-    return case.order if one["turn"] else ()
-
-
 def _mean(values: Iterable[float]) -> float | None:
     known = list(values)
     return fmean(known) if known else None
@@ -128,9 +124,8 @@ def _same(kind: str, pairs: Sequence[tuple[Case, Asked]]) -> float | None:
     chosen: dict[str, list[tuple[set[object] | None, bool]]] = {}
     for case, one in pairs:
         if case.order:
-            order = _order(case, one)
-            made = None if one["value"] is None else set(choices(case, kind, one["value"], order))
-            scores = figures(case, kind, one["value"], order)
+            made = None if one["value"] is None else set(choices(case, kind, one["value"], one["shown"]))
+            scores = figures(case, kind, one["value"], one["shown"])
             chosen.setdefault(case.id, []).append((made, scores.get("recall") == scores.get("precision") == 1.0))
     return _mean(
         float((first[0] is not None and first[0] == second[0]) or (first[1] and second[1]))
