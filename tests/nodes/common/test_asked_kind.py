@@ -112,6 +112,21 @@ def test_a_thing_of_another_sort_is_not_grounded(question: str, answer: str, sai
     assert said in found["reason"]
 
 
+@pytest.mark.parametrize(
+    ("question", "answer", "said"),
+    [
+        ("Who rules Russia?", "ruble", "asks for a person, and ruble is a currency"),
+        ("Which language is spoken in Russia?", "ruble", "asks for language, and ruble is a currency"),
+        ("Who rules Russia?", "Ada Lund", ""),
+        ("Which money is used in Russia?", "ruble", ""),
+    ],
+)
+def test_without_types_a_relation_may_say_what_its_object_is(question: str, answer: str, said: str) -> None:
+    found = asked(question, answer, {})
+    assert found["status"] == ("partial" if said else "grounded")
+    assert said in found["reason"]
+
+
 def test_a_question_of_another_language_changes_nothing() -> None:
     assert asked("Welche Währung gilt, wo die Volga endet?", "Russia", TYPES)["status"] == "grounded"
 

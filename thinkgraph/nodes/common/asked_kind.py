@@ -9,6 +9,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -59,6 +60,7 @@ _ROWS: Mapping[str, str] = {
         "anthem",
         "religion",
         "film movie movies",
+        "genre",
         "book novel",
         "organization organisation company",
     )
@@ -67,9 +69,9 @@ _ROWS: Mapping[str, str] = {
 """Words for the sorts of things that questions ask for and graphs have as types; the first of a row names it."""
 _NEVER: Mapping[str, frozenset[str]] = {
     "person": frozenset(
-        ["currency", "language", "river", "lake", "mountain", "sea", "anthem", "religion", "film", "book"]
+        ["currency", "language", "river", "lake", "mountain", "sea", "anthem", "religion", "film", "genre", "book"]
     ),
-    "place": frozenset(["person", "currency", "language", "anthem", "religion"]),
+    "place": frozenset(["person", "currency", "language", "anthem", "religion", "genre"]),
 }
 """Sorts that are never what "who" and "where" ask for. A country may have been a ruler."""
 
@@ -90,6 +92,12 @@ class AskedKind:
         if self.kind != "thing":
             return self.kind
         return next((_ROWS[word] for word in self.words if word in _ROWS), "")
+
+    def excludes(self, sorts: AbstractSet[str]) -> bool:
+        """Whether none of these sorts is asked for; not where one is unknown (empty), or the one asked for is."""
+        if "" in sorts:
+            return False
+        return sorts <= _NEVER[self.kind] if self.kind in _NEVER else bool(self.sort) and self.sort not in sorts
 
     def named_by(self, relation: str) -> bool:
         """Whether a relation's label names what is asked for: by its noun, or for a person by one of its words."""
@@ -157,9 +165,20 @@ def _head(words: Sequence[str]) -> str:
     return nouns[-1] if nouns else ""
 
 
+def _noun_of(label: str) -> str:
+    """The noun of a relation's label, or of a type."""
+    return _head(label.replace("_", " ").casefold().split())
+
+
 def _noun(label: str) -> str:
     """The stem of a label's noun."""
-    return stem(_head(label.replace("_", " ").casefold().split()))
+    return stem(_noun_of(label))
+
+
+def _sort_of_objects(relation: str) -> str:
+    """The sort of things that a relation's label says its objects are; empty where it does not ("head of state")."""
+    noun = "" if re.search(r"[ _]of[ _]", relation) else _noun(relation)
+    return "time" if noun in _TIMES else _ROWS.get(noun, "")
 
 
 @dataclass
@@ -309,6 +328,9 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
         return ""
     if thing and any(map(asked.named_by, about.own)):
         return "what has it"
+    if about.role and not about.own and asked.excludes({_sort_of_objects(label) for label in about.role}):
+        # Of a thing that is a subject too, what one statement calls it is not all.
+        return f"a {_noun_of(min(about.role))}"
     return _by_place(answer, about, walk) if thing and not walk.compares else None
 
 
@@ -354,8 +376,7 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: _Walk) -> str | No
     sorts = {_ROWS.get(_noun(one["type"]), "") for one in known}
     if asked.sort and asked.sort in sorts:
         return ""
-    wrong = sorts <= _NEVER[asked.kind] if asked.kind in _NEVER else bool(asked.sort)
-    if wrong and "" not in sorts:
+    if asked.excludes(sorts):
         return f"a {one_line(known[0]['type'])}"
     ids = {one["id"] for one in known}
     led_on = asked.kind == "person" and "" not in sorts and not walk.communities and walk.steps(ids, 1)
