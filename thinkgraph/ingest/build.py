@@ -108,10 +108,6 @@ def build_kb(
         UsageError: no file of triples is given.
     """
     target = Path(folder).expanduser().resolve()
-    if not triples and not wikidata:
-        raise UsageError(
-            "a knowledge base needs a file of triples (--triples, --wikidata), or documents to make a graph of (--documents)"
-        )
     refuse_target(target, replace=replace)
     build = Build(
         started=time.monotonic(),
@@ -126,10 +122,7 @@ def build_kb(
         rejects=Rejects(strict=strict),
         progress=progress,
     )
-    with writing(target), BuildFolder(target, build.key(strict=strict), replace=replace) as place:
-        report = build.run(place)
-        place.commit()
-    return report
+    return build.into(target, replace=replace)
 
 
 class Inputs:
@@ -144,6 +137,10 @@ class Inputs:
         wikidata: Sequence[Path | str] = (),
         progress: Progress = no_progress,
     ) -> None:
+        if not triples and not wikidata:
+            raise UsageError(
+                "a knowledge base needs a file of triples (--triples, --wikidata), or documents to make a graph of (--documents)"
+            )
         roles: dict[str, Sequence[Path | str]] = {
             "triples": triples,
             "wikidata": wikidata,
@@ -205,11 +202,14 @@ class Build:
     """Where the inputs were made from documents, whose store then lies in the working folder."""
     notes: list[str] = field(default_factory=list)
 
-    def key(self, *, strict: bool) -> str:
-        """Identifies the build: an unfinished one is continued only by the same."""
-        return self._digest(
-            "build", self.name, str(strict), str(self.index), *(file["file"] for file in self.inputs.files)
-        )
+    def into(self, target: Path, *, replace: bool) -> BuildReport:
+        """Make the knowledge base in its folder, or go on with what the same build left there."""
+        strict, names = str(self.rejects.strict), (file["file"] for file in self.inputs.files)
+        key = self._digest("build", self.name, strict, str(self.index), *names)
+        with writing(target), BuildFolder(target, key, replace=replace) as place:
+            report = self.run(place)
+            place.commit()
+        return report
 
     def _digest(self, *more: str, roles: Sequence[str] = (*_GRAPH_ROLES, "passages")) -> str:
         parts = [

@@ -30,7 +30,7 @@ class Rejects:
     def __init__(self, *, strict: bool = False) -> None:
         self.counts: Counter[str] = Counter()
         self.kept: list[Reject] = []
-        self._strict = strict
+        self.strict = strict
 
     def count(self, kind: str) -> None:
         """Count one of which there are too many, or too little to say, to be kept."""
@@ -38,7 +38,7 @@ class Rejects:
 
     def add(self, path: Path, line: int, reason: str, *, kind: str = "malformed") -> None:
         """Count one, and keep it while there are fewer than 1,000 of its kind (memory stays flat)."""
-        if self._strict and kind == "malformed":
+        if self.strict and kind == "malformed":
             raise KnowledgeError(f"{path.name}, line {line}: {reason} (the build is strict and stopped there)")
         self.note(path.name, line, reason, kind=kind)
 
