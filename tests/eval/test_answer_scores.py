@@ -84,8 +84,7 @@ def test_evidence_against_gold() -> None:
 
 def test_intervals_hold_the_mean_and_narrow_with_more_questions() -> None:
     few, many = interval([1.0, 0.0] * 10, seed=3), interval([1.0, 0.0] * 500, seed=3)
-    assert few["mean"] == many["mean"] == 0.5
-    assert few["low"] < many["low"] < 0.5 < many["high"] < few["high"]
+    assert few[0] < many[0] < 0.5 < many[1] < few[1]
     assert few == interval([1.0, 0.0] * 10, seed=3)
     assert few != interval([1.0, 0.0] * 10, seed=4)
     with pytest.raises(ValueError, match="at least one"):

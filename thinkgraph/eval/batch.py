@@ -91,14 +91,16 @@ def finished(file: RecordFile) -> set[bytes]:
     Raises:
         UsageError: a line is no result of a batch.
     """
-    done: set[bytes] = set()
-    for number, record in enumerate(file.records(), start=1):
-        name, question = record.get("id"), record.get("question")
-        if not isinstance(name, str) or not isinstance(question, str) or not {"answer", "error"} & record.keys():
-            raise file.damaged(number)
-        if "answer" in record or not record.get("passing", False):
-            done.add(_key(name, question))
-    return done
+
+    def fits(record: Mapping[str, Any]) -> bool:
+        named = isinstance(record.get("id"), str) and isinstance(record.get("question"), str)
+        return named and bool({"answer", "error"} & record.keys())
+
+    return {
+        _key(record["id"], record["question"])
+        for record in file.records(fits)
+        if "answer" in record or not record.get("passing", False)
+    }
 
 
 async def run_batch(

@@ -43,6 +43,18 @@ def write_text(path: Path, text: str) -> None:
         raise UsageError(f"{path}: cannot be written ({error.strerror or error})") from None
 
 
+def make_folder(folder: Path) -> None:
+    """Make a folder of results, unless it is there.
+
+    Raises:
+        UsageError: it cannot be made.
+    """
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None
+
+
 def lines_of(path: Path) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank.
 

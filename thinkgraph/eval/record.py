@@ -6,7 +6,7 @@ import contextlib
 import fcntl
 import json
 import os
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from mmap import ACCESS_READ, mmap
 from pathlib import Path
 from types import TracebackType
@@ -104,11 +104,14 @@ class RecordFile:
                 end = data.rfind(b"\n") + 1
             file.truncate(end)
 
-    def records(self) -> Iterator[dict[str, Any]]:
+    def records(self, fits: Callable[[Mapping[str, Any]], bool] = lambda _: True) -> Iterator[dict[str, Any]]:
         """What is kept, one by one.
 
+        Args:
+            fits: whether an object is a result of this command.
+
         Raises:
-            UsageError: a line is no JSON object.
+            UsageError: a line is no JSON object, or does not fit.
         """
         with self.path.open("rb") as lines:
             for number, line in enumerate(lines, start=1):
@@ -116,16 +119,12 @@ class RecordFile:
                     value = parsed(line.decode())
                 except ValueError:
                     value = None
-                if not isinstance(value, dict):
-                    raise self.damaged(number)
+                if not isinstance(value, dict) or not fits(value):
+                    raise UsageError(
+                        f"{self.path}, line {number}: not a result of this command; is the file damaged? Without that line "
+                        "the same command goes on, and asks that question again"
+                    )
                 yield value
-
-    def damaged(self, number: int) -> UsageError:
-        """The error for a line that is no result."""
-        return UsageError(
-            f"{self.path}, line {number}: not a result of this command; is the file damaged? Without that line the same "
-            "command goes on, and asks that question again"
-        )
 
     def keep(self, record: Mapping[str, Any]) -> None:
         """Write one result; it is on disk when this returns.

@@ -9,7 +9,6 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.bench.command import make_folder
 from thinkgraph.cli.options import MEASURED_MODEL, MEASURING, add_flags, check_numbers, configured, model_name
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
@@ -50,6 +49,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval import ablations, bench_setup
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
+    from thinkgraph.eval.files import make_folder
     from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.bench import roles, sensitivity
+from thinkgraph.cli.bench.rows import show_rows
 from thinkgraph.cli.options import (
     MEASURED_MODEL,
     MEASURING,
@@ -21,7 +22,7 @@ from thinkgraph.cli.options import (
     profiles,
     settings_by_method,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval import bench, bench_setup
     from thinkgraph.eval.datasets import DATASETS, read_dataset
     from thinkgraph.eval.datasets.ids import named
+    from thinkgraph.eval.files import make_folder
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.models.client import rate_limiter
     from thinkgraph.tools.knowledge import Knowledge
@@ -165,10 +167,7 @@ def _print(results: list[BenchResult], record: dict[str, Any], folder: Path | No
 
         write_report(folder, results, record)
         sys.stderr.write(f"report: {folder / 'report.md'} and report.html\n")
-    if args.json:
-        write_json({"rows": rows})
-    else:
-        write_line(render(rows))
+    show_rows(rows, render(rows), args)
 
 
 def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Question]:
@@ -178,15 +177,3 @@ def _of_type(questions: list[Question], args: argparse.Namespace) -> list[Questi
     if not chosen:
         raise UsageError(f"{args.data} has no question of type {', '.join(args.type)}")
     return chosen
-
-
-def make_folder(folder: Path) -> None:
-    """Make a folder of results.
-
-    Raises:
-        UsageError: it cannot be made.
-    """
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be made ({error.strerror or error})") from None

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import argparse
 import functools
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from thinkgraph.cli.bench.rows import show_rows
 from thinkgraph.cli.options import add_flags, configured, model_name, names_in, prices_of, profiles
-from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, many
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -192,13 +192,6 @@ def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -
     from thinkgraph.eval.roles.main_path import HOLDS
     from thinkgraph.eval.roles.table import render, toml, verdicts
 
-    text = "\n".join([render(rows), "", *verdicts(rows), HOLDS])
-    if folder:
-        write_text(folder / "table.json", json.dumps({"rows": rows}, indent=1) + "\n")
-        write_text(folder / "table.txt", text + "\n")
     if args.toml:
         write_text(Path(args.toml).expanduser(), toml(rows))
-    if args.json:
-        write_json({"rows": rows})
-    else:
-        write_line(text)
+    show_rows(rows, "\n".join([render(rows), "", *verdicts(rows), HOLDS]), args, folder and folder / "table")

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.show import LineProgress, write_json, write_line
+from thinkgraph.cli.bench.rows import show_rows
+from thinkgraph.cli.show import LineProgress
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -55,14 +55,7 @@ def run(
     seeds = range(args.seed, args.seed + args.seeds)
     with LineProgress(sys.stderr) as progress:
         rows = list(Sensitivity(plan, chooser, seeds).rows(progress))
-    text = render(rows)
-    if folder:
-        write_text(folder / "sensitivity.json", json.dumps({"rows": rows}, indent=1) + "\n")
-        write_text(folder / "sensitivity.txt", text + "\n")
-        if picture := figure(draw_curves(rows)):
-            write_text(folder / "sensitivity.svg", picture)
-    if args.json:
-        write_json({"rows": rows})
-    else:
-        write_line(text)
+    if folder and (picture := figure(draw_curves(rows))):
+        write_text(folder / "sensitivity.svg", picture)
+    show_rows(rows, render(rows), args, folder and folder / "sensitivity")
     return 0

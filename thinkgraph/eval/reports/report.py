@@ -14,7 +14,7 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thinkgraph.errors import UsageError
+from thinkgraph.eval.files import make_folder, write_text
 from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import paired
@@ -64,12 +64,9 @@ def write_report(folder: Path, results: Sequence[BenchResult], plan: Mapping[str
         "timing.md": f"# Seconds and texts encoded a question\n\n{times}\n",
         **{name: svg for name, _, svg in plots},
     }
-    try:
-        folder.mkdir(parents=True, exist_ok=True)
-        for name, content in files.items():
-            (folder / name).write_text(content, "utf-8")
-    except OSError as error:
-        raise UsageError(f"{folder} cannot be written ({error.strerror or error})") from None
+    make_folder(folder)
+    for name, content in files.items():
+        write_text(folder / name, content)
 
 
 def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: Mapping[str, Any]) -> str:

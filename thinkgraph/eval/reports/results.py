@@ -127,7 +127,7 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> R
     evidence = [member["evidence"] for member in members]
     seconds = [usage["seconds"] for usage in usages]
     # Sorted by id, so that the interval does not depend on which question was answered first.
-    sure = interval(
+    low, high = interval(
         [member["scores"]["hits1"] for member in sorted(members, key=lambda member: member["id"])], seed=seed
     )
     bounded = [(member["calls"], most) for member in members if (most := member.get("bound")) is not None]
@@ -145,8 +145,8 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> R
         "rouge_l": _mean_known(member["rouge_l"] for member in members),
         "missing": _mean(score["unknown"] * (1 - score["hits1"]) for score in scores),
         "hallucinated": _mean((1 - score["unknown"]) * (1 - score["hits1"]) for score in scores),
-        "hits1_low": sure["low"],
-        "hits1_high": sure["high"],
+        "hits1_low": low,
+        "hits1_high": high,
         "evidence_precision": _mean_known(one and one["precision"] for one in evidence),
         "evidence_recall": _mean_known(one and one["recall"] for one in evidence),
         "input_tokens_mean": _mean(total["input_tokens"] for total in totals),

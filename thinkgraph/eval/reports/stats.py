@@ -13,14 +13,6 @@ _BLOCK = 200
 LEVEL = 0.95
 
 
-class Interval(TypedDict):
-    """A mean with its percentile bootstrap interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
 class Paired(TypedDict):
     """Two methods on the same questions, the first minus the second."""
 
@@ -36,7 +28,14 @@ class Paired(TypedDict):
     """Two-sided exact sign test over wins and losses (McNemar's exact test for right and wrong)."""
 
 
-def _bootstrap(values: Sequence[float], seed: int) -> tuple[float, float]:
+def interval(values: Sequence[float], *, seed: int = 0) -> tuple[float, float]:
+    """The 95 % percentile bootstrap interval of a mean; the same seed gives the same interval.
+
+    Raises:
+        ValueError: there are no values.
+    """
+    if not values:
+        raise ValueError("a mean needs at least one value")
     sample = np.asarray(values, dtype=float)
     draw = np.random.default_rng(seed)
     means = np.concatenate(
@@ -44,18 +43,6 @@ def _bootstrap(values: Sequence[float], seed: int) -> tuple[float, float]:
     )
     low, high = np.quantile(means, [(1 - LEVEL) / 2, (1 + LEVEL) / 2])
     return round(float(low), 4), round(float(high), 4)
-
-
-def interval(values: Sequence[float], *, seed: int = 0) -> Interval:
-    """Mean and 95 % bootstrap interval; the same seed gives the same interval.
-
-    Raises:
-        ValueError: there are no values.
-    """
-    if not values:
-        raise ValueError("a mean needs at least one value")
-    low, high = _bootstrap(values, seed)
-    return Interval(mean=round(float(np.mean(values)), 4), low=low, high=high)
 
 
 def paired(first: Sequence[float], second: Sequence[float], *, seed: int = 0) -> Paired:
@@ -70,7 +57,7 @@ def paired(first: Sequence[float], second: Sequence[float], *, seed: int = 0) ->
         raise ValueError("a paired comparison needs the same questions from both")
     gaps = [a - b for a, b in zip(first, second, strict=True)]
     wins, losses = sum(gap > 0 for gap in gaps), sum(gap < 0 for gap in gaps)
-    low, high = _bootstrap(gaps, seed)
+    low, high = interval(gaps, seed=seed)
     return Paired(
         n=len(gaps),
         difference=round(float(np.mean(gaps)), 4),

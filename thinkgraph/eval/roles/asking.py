@@ -5,15 +5,16 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 from typing_extensions import TypedDict
 
-from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.errors import ModelError
+from thinkgraph.eval.files import make_folder
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import reordered
@@ -110,7 +111,8 @@ def put_to(
     total = sum(map(len, by_role.values()))
     for role, calls in by_role.items():
         with _record(folder, model, calls, prompts.get(role), settings, models) or nullcontext() as file:
-            done = {(one["id"], one["turn"]): one for one in _known(file)} if file else {}
+            known = cast("list[Asked]", list(file.records(_is_reply))) if file else []
+            done = {(one["id"], one["turn"]): one for one in known}
             for call in calls:
                 reply = done.get((call.case.id, call.turn))
                 if reply is None:
@@ -136,13 +138,8 @@ def _calls(case: Case, prompt: Prompt, models: Models, settings: RunSettings, dr
     return calls
 
 
-def _known(file: RecordFile) -> list[Asked]:
-    found: list[Asked] = []
-    for number, record in enumerate(file.records(), start=1):
-        if record.keys() != Asked.__annotations__.keys():
-            raise file.damaged(number)
-        found.append(Asked(**record))  # type: ignore[typeddict-item]
-    return found
+def _is_reply(record: Mapping[str, Any]) -> bool:
+    return record.keys() == Asked.__annotations__.keys()
 
 
 def _record(
@@ -154,10 +151,7 @@ def _record(
     said = [rendered(prompt, call.request.inputs, call.request.shape, models, settings) for call in calls]
     digest = hashlib.sha256(json.dumps(said, ensure_ascii=False).encode("utf-8", "replace")).hexdigest()[:16]
     place = folder / re.sub(r"[^\w.-]+", "_", model)
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-    except OSError as error:
-        raise UsageError(f"{place} cannot be made ({error.strerror or error})") from None
+    make_folder(place)
     plan = {
         "version": VERSION,
         "model": model,
