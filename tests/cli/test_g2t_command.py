@@ -132,7 +132,8 @@ def test_interrupted_it_goes_on(cli: Run, data: str, tmp_path: Path) -> None:
     work = tmp_path / ".model.building"
     with subprocess.Popen([*PROGRAM, *words, "--epochs", "500"], env=environment(), stderr=subprocess.PIPE) as run:
         end = time.monotonic() + 200
-        while not list(work.glob("checkpoint-*/trainer_state.json")):
+        # A checkpoint counts from when build.json tells of it.
+        while not (work / "build.json").is_file() or '"begun"' not in (work / "build.json").read_text("utf-8"):
             assert time.monotonic() < end
             assert run.poll() is None
             time.sleep(0.05)
