@@ -88,7 +88,13 @@ def _wording(gold: Gold, hop: GoldHop, about: str) -> str:
     if hop.is_text:
         # A section is no question: what it is searched for are the words of the question itself.
         return f"What do texts on {hop.section} of {about} tell of this: {gold.question}"
-    return f"What is the {hop.relation} of {about}?" if hop.outgoing else f"What has {about} as its {hop.relation}?"
+    if not hop.outgoing:
+        return f"What has {about} as its {hop.relation}?"
+    return (
+        f"{about} is the {hop.relation} what?"
+        if hop.relation.endswith(" of")
+        else f"What is the {hop.relation} of {about}?"
+    )
 
 
 def look_ups(questions: Sequence[str], golds: Sequence[Gold]) -> list[ExtractedKey]:
