@@ -6,6 +6,7 @@ English questions only. Where words, statements and types leave it open, nothing
 from __future__ import annotations
 
 import itertools
+import os.path
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -18,13 +19,15 @@ from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Triple, other_end
+from thinkgraph.state.knowledge import Entity, Relation, Triple, other_end
 from thinkgraph.tools.grounding import compares, fold
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
+_ROOT, _SHARED = 4, 0.6
+"""Letters that two stems of one family begin with alike, and their share of the shorter one."""
 _ASKS = re.compile(
     r"\b(?:(?P<much>how (?:many|much|long|old|high|tall|large|big|deep|far|wide|heavy))|(?P<when>when)|(?P<where>where)"
     r"|(?P<who>whom?)|(?P<which>which|what))\b",
@@ -86,6 +89,9 @@ class AskedKind:
     words: frozenset[str] = frozenset()
     """Stems: the noun of a thing; of a person the words that say which one."""
 
+    verb: frozenset[str] = frozenset()
+    """Stem of what a person did: "wrote"."""
+
     @property
     def sort(self) -> str:
         """The sort of things asked for, empty where the words do not tell."""
@@ -105,6 +111,18 @@ class AskedKind:
             return not self.words.isdisjoint(content_tokens(relation.replace("_", " ")))
         return _noun(relation) in self.words
 
+    def called(self, relation: str, words: AbstractSet[str]) -> bool:
+        """Whether a relation is called as what is asked for: each word of its label is one of the question's, and one names that."""
+        label = content_tokens(relation.replace("_", " "))
+        named = any(_akin(word, own) for word in label for own in self.words | self.verb)
+        return named and all(any(_akin(word, other) for other in words) for word in label)
+
+
+def _akin(one: str, other: str) -> bool:
+    """Whether two stems are of one family: "direct" and "director"."""
+    shared = len(os.path.commonpath([one, other]))
+    return one == other or (shared >= _ROOT and shared >= _SHARED * min(len(one), len(other)))
+
 
 def asked_for(question: str) -> AskedKind | None:
     """What an English question asks for; None where its words do not tell."""
@@ -122,7 +140,8 @@ def asked_for(question: str) -> AskedKind | None:
         is_office = _IS_OFFICE.match(rest)
         office = _ENDS_OFFICE.split(rest[is_office.end() :], maxsplit=1)[0] if is_office else ""
         words = " ".join(word for word in office.split() if word.islower())
-        return AskedKind("person", "a person", frozenset(content_tokens(words)))
+        verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-1:]]))
+        return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
         return AskedKind("number", "a number")
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
@@ -230,6 +249,8 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
     keys = dict.fromkeys(key for item in items for key in triple_ids(item))
     walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
     left = []
+    if answers and not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
+        return _words(asked, answers[0], "what it asks about")
     for answer in answers:
         fault = _by_statements(fold(answer), asked, walk)
         if fault:
@@ -248,6 +269,8 @@ class _Walk:
     def __init__(self, question: str, items: Sequence[EvidenceItem], triples: Sequence[Triple]) -> None:
         self.triples = triples
         self.about = _surroundings(triples)
+        self.relations = {triple["relation"] for triple in triples}
+        self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
         self.asked = f" {fold(question)} "
         self.words = set(content_tokens(question))
         self.compares = compares(question)
@@ -260,6 +283,11 @@ class _Walk:
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
         return f" {fold(label)} " in self.asked
+
+    def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
+        """Whether an answer is a thing that the question names, and no statement calls it what is asked for."""
+        about = self.about[answer]
+        return bool(about.ids) and self.named(answer) and not any(map(asked.named_by, about.role))
 
     def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
         """Where the cited lines end; a community's every entity."""
@@ -319,11 +347,14 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
     about = walk.about[answer]
     thing = bool(about.ids) and not about.literal
-    numeric = bool(re.search(r"\d", answer))
-    if asked.kind in {"number", "time"}:
-        return "a name" if thing and not numeric and not _NUMBER_WORDS & set(answer.split()) else ""
-    if asked.kind in {"person", "place"} and about.literal and re.fullmatch(r"[\d ]+", answer):
+    # "Taxi 4" is a name, "12 May 1968" a date.
+    numeric = bool(re.search(r"\d", answer) if about.literal else re.search(r"^\d|\d{4}", answer))
+    # Folded, "20.65" reads "20 65".
+    bare = r"\d\d?(?: \d+)?" if asked.kind == "time" else r"[\d ]+"
+    if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
+    if asked.kind in {"number", "time"}:
+        return "a name" if thing and not numeric and not set(answer.split()) <= _NUMBER_WORDS else ""
     if any(map(asked.named_by, about.role)):
         return ""
     if thing and any(map(asked.named_by, about.own)):
@@ -359,14 +390,43 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Tex
         if fault:
             return _words(asked, answer, fault)
         left.update(dict.fromkeys((one["id"] for one in known), answer) if fault is None else ())
-    relations = yield from requests.relations(list(left) if asked.words else [])
-    for edge in (edge for edges in relations for edge in edges):
+    values = [answer for answer in answers if walk.about[fold(answer)].literal]
+    ids = list(dict.fromkeys([*left, *walk.things]))[:MAX_LOOKED_UP] if left or values else []
+    edges = [edge for near in (yield from requests.relations(ids)) for edge in near]
+    if fault := _by_naming_relation(left, values, edges, asked, walk):
+        return fault
+    for edge in (edge for edge in edges if edge["entity"] in left):
         answer = left[edge["entity"]]
-        walked = walk.about[fold(answer)].names
         names_other = _names_object(edge["label"]) == (edge["direction"] == "out")
-        if names_other and edge["name"] not in walked and asked.named_by(edge["label"]):
+        if not names_other or edge["name"] in walk.about[fold(answer)].names:
+            continue
+        if asked.named_by(edge["label"]):
             return _words(asked, answer, "what has it")
+        if (
+            _noun(edge["label"]) in walk.words
+            and edge["name"] not in walk.relations
+            and not (walk.compares or walk.communities)
+        ):
+            return _words(asked, answer, ON_THE_WAY)
     return ""
+
+
+def _by_naming_relation(
+    left: Mapping[str, str], values: Sequence[str], edges: Sequence[Relation], asked: AskedKind, walk: _Walk
+) -> str:
+    """As `misfit`: where the graph has a relation that is called as what is asked for, it leads to the answer."""
+    naming = {edge["name"]: edge["label"] for edge in edges if asked.called(edge["label"], walk.words)}
+    if not naming:
+        return ""
+    led_to = {
+        edge["entity"]
+        for edge in edges
+        if edge["name"] in naming and (asked.verb or _names_object(edge["label"]) == (edge["direction"] == "in"))
+    }
+    reached = {left[key] for key in led_to & left.keys()}
+    reached |= {one for one in values if any(asked.called(label, walk.words) for label in walk.about[fold(one)].role)}
+    other = next((answer for answer in (*left.values(), *values) if answer not in reached), "")
+    return _words(asked, other, f"nothing that {one_line(min(naming.values()))} leads to") if other else ""
 
 
 def _by_type(known: Sequence[Entity], asked: AskedKind, walk: _Walk) -> str | None:
