@@ -129,7 +129,7 @@ def test_the_estimate_learns_from_what_the_server_counts() -> None:
 
 def inputs(lines: int, **more: str) -> dict[str, str]:
     evidence = "\n".join(f"[{number}] (Town {number}) -[river]-> (Osk)" for number in range(1, lines + 1))
-    return {"question": "Which?", "evidence": evidence, "clues": "", "task": "", "next": "", **more}
+    return {"question": "Which?", "evidence": evidence, "clues": "", "doubted": "", "task": "", "next": "", **more}
 
 
 def written(lines: int, room: float | None, **options: Any) -> Any:

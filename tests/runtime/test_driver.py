@@ -323,3 +323,28 @@ async def test_flows_without_requests_just_return() -> None:
 
     assert Driver({}).drive(nothing()) == 7  # type: ignore[arg-type]
     assert await Driver({}).adrive(nothing()) == 7  # type: ignore[arg-type]
+
+
+def test_a_node_run_again_in_the_same_round_after_a_way_back_asks_again() -> None:
+    class Back(State):
+        backtracked: int
+
+    def twice(state: Any, _settings: RunSettings) -> Flow[Update]:
+        yield from pick("same")
+        return {"backtracked": state["backtracked"] + 1}
+
+    def first(state: Mapping[str, Any], settings: RunSettings) -> Flow[Update]:
+        return {**(yield from entry(state, settings)), "backtracked": 0}
+
+    model = FakeModel({ROLE: {"numbers": [2]}})
+    runner = NodeRunner(deps_of(model, MemoryJournal()), RunSettings, {"shots": 0})
+    graph = StateGraph(Back, context_schema=RunSettings)
+    graph.add_node("begin", runner.node("begin", first, entry=True))
+    graph.add_node("toy", runner.node("toy", twice))
+    graph.add_edge(START, "begin")
+    graph.add_edge("begin", "toy")
+    graph.add_conditional_edges("toy", lambda state: END if state["backtracked"] == 3 else "toy", ["toy", END])
+    config: Any = {"configurable": {"thread_id": "t"}}
+    state = graph.compile(checkpointer=InMemorySaver()).invoke({"question": "q"}, config)  # type: ignore[arg-type]
+    assert len(model.asked) == len(state["calls"]) == 3, "no call is taken from the journal, and each counts"
+    assert set(state["work"]) == {"begin/0", "toy/0", "toy/0+1", "toy/0+2"}

@@ -70,7 +70,14 @@ def tasks(
         number = state["round"] + ahead
     for (part, about), share in zip(every, shares(left, len(every), keep=keep), strict=True):
         yield (
-            TaskState(question=state["question"], manifest=state["manifest"], round=number, part=part, quota=share),
+            TaskState(
+                question=state["question"],
+                manifest=state["manifest"],
+                round=number,
+                backtracked=state.get("backtracked", 0),
+                part=part,
+                quota=share,
+            ),
             about,
         )
 

@@ -82,7 +82,7 @@ class CallScope:
     run: int
     node: str
     place: str
-    """Node and round: the place in the graph, the same after a resume."""
+    """The place in the run: node, round, how often the search has gone back, and part. The same after a resume."""
     settings: RunSettings
     ledger: Ledger
     emit: Callable[[Event], None]

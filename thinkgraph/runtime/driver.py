@@ -288,6 +288,12 @@ def _around(config: RunnableConfig) -> str:
     return str(config.get("configurable", {}).get("checkpoint_ns") or "").rpartition("|")[0]
 
 
+def _place(node: str, state: Mapping[str, Any]) -> str:
+    """See `CallScope`. A search that goes back may run a node again in the same round."""
+    back, part = state.get("backtracked", 0), state.get("part", "")
+    return f"{node}/{state.get('round', 0)}" + f"+{back}" * bool(back) + f"/{part}" * bool(part)
+
+
 class NodeRunner:
     """Makes LangGraph nodes of one method out of node functions."""
 
@@ -388,7 +394,6 @@ class NodeRunner:
             journal = journal or self._kept
         asking = settings.ask_user in {"budget", "both"} and not manifest.get("enough")
         outer: _Outer | None = config.get("configurable", {}).get(_OUTER)
-        part = state.get("part", "")
         return NodeScope(
             models=self._deps.models,
             prompts=self._deps.prompts,
@@ -397,7 +402,7 @@ class NodeRunner:
             thread=thread,
             run=number,
             node=name,
-            place=f"{name}/{state.get('round', 0)}" + (f"/{part}" if part else ""),
+            place=_place(name, state),
             settings=settings,
             # A node of a branch has a share of the ceilings, of which earlier nodes of the branch may have used some.
             ledger=Ledger(state.get("quota") or ceilings(settings), settings, state.get("calls"), state.get("work")),

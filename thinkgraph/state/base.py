@@ -113,6 +113,17 @@ class RunState(TypedDict):
     answer: NotRequired[Answer | None]
 
 
+class BacktrackState(RunState):
+    """Channels of the methods that go back to what they pruned."""
+
+    backtracked: int
+    """How often the search has gone back; part of journal keys."""
+    since: int
+    """The round after which it last went back, 0 before it does: rounds are counted from there to the depth."""
+    doubted: list[str]
+    """Why each answer given so far that does not fit the question cannot be what it asks for."""
+
+
 class BeginState(TypedDict, total=False):
     """What the entry node may find: a question or messages, and what an earlier question left on the thread."""
 
@@ -135,6 +146,8 @@ class TaskState(TypedDict):
     question: str
     manifest: Manifest
     round: int
+    backtracked: int
+    """As in `BacktrackState`; 0 in methods that never go back."""
     part: str
     """Tells the tasks of one fan-out apart; part of journal keys."""
     quota: Quota

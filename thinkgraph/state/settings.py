@@ -95,6 +95,18 @@ class RunSettings(BaseModel):
         return data
 
 
+class DoubtSettings(RunSettings):
+    """What methods share that doubt their answers and go back to what they pruned."""
+
+    backtracks: int = Field(
+        2,
+        ge=0,
+        le=20,
+        description="How often a search that ends without a supported answer goes back to what it pruned. An answer that does not "
+        "fit the question is then judged again too. 0: neither, and such an answer is given as `partial`.",
+    )
+
+
 class ChunkSettings(RunSettings):
     """What methods share that read documents in chunks."""
 

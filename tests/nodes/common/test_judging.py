@@ -28,7 +28,7 @@ def test_yes_stands_on_a_line_only_where_it_can_be_an_answer(question: str, foun
 def test_a_claim_to_be_judged_is_no_question(task: Any, status: str) -> None:
     judgement: Any = {"sufficient": True, "answers": ["true"], "evidence": [1], "clues": "", "query": ""}
     state: Any = {"question": "What a day, who sang?", "stopped": "", "round": 1, "evidence": {}}
-    draft = decide(judgement, CONTEXT, state, RunSettings(task=task), final=True)
+    draft = decide(judgement, CONTEXT, state, RunSettings(task=task), final=True, likely=True)
     assert draft is not None
     assert draft["status"] == status
 
@@ -50,7 +50,7 @@ def test_a_citation_that_had_to_be_moved_is_reported(cited: list[int], *, report
     context = PromptContext([{"id": "p1"}, {"id": "p2"}], [LINE, "(Gabon) -[borders]-> (Congo)"])  # type: ignore[typeddict-item, list-item]
     judgement: Any = {"sufficient": True, "answers": ["Libreville"], "evidence": cited, "clues": "", "query": ""}
     state: Any = {"question": "What is the capital of Gabon?", "stopped": "", "round": 1, "evidence": {}}
-    draft = decide(judgement, context, state, RunSettings(), final=True)
+    draft = decide(judgement, context, state, RunSettings(), final=True, likely=True)
     assert draft is not None
     assert (draft["status"], draft["cited"]) == ("grounded", ["p1"])
     assert (MOVED in draft["reason"]) is reported

@@ -19,7 +19,7 @@ from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
-from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import CallRecord, summarise
 from thinkgraph.tools.grounding import fold
 
@@ -48,7 +48,9 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
         items = [state["evidence"][key] for key in draft["cited"]]
         texts = yield from fetch_texts(items)
-        if draft["status"] == "grounded" and settings.task == "question":
+        # Methods that doubt have held their answer against the question before.
+        doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
+        if draft["status"] == "grounded" and settings.task == "question" and not doubted:
             draft = yield from _of_its_kind(draft, state["question"], items, texts)
         manifest = state["manifest"]
         model = manifest["models"].get(role, "")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TypeVar
 
 from thinkgraph.models.budget import estimate_tokens
@@ -18,23 +18,25 @@ T = TypeVar("T")
 
 
 @dataclass(frozen=True)
-class PromptContext:
-    """The evidence of a prompt: line `n` (from 1) renders item `items[n-1]`."""
-
-    items: Sequence[EvidenceItem]
-    lines: Sequence[str]
-
-    def ids(self, numbers: Iterable[int]) -> list[str]:
-        """Evidence ids behind line numbers."""
-        return [self.items[number - 1]["id"] for number in numbers if 1 <= number <= len(self.items)]
-
-
-@dataclass(frozen=True)
 class Texts:
     """What evidence items refer to, fetched by id."""
 
     triples: Mapping[str, Triple]
     passages: Mapping[str, Passage]
+
+
+@dataclass(frozen=True)
+class PromptContext:
+    """The evidence of a prompt: line `n` (from 1) renders item `items[n-1]`."""
+
+    items: Sequence[EvidenceItem]
+    lines: Sequence[str]
+    texts: Texts = field(default_factory=lambda: Texts({}, {}))
+    """What the items refer to."""
+
+    def ids(self, numbers: Iterable[int]) -> list[str]:
+        """Evidence ids behind line numbers."""
+        return [self.items[number - 1]["id"] for number in numbers if 1 <= number <= len(self.items)]
 
 
 def triple_ids(item: EvidenceItem) -> list[str]:
@@ -85,7 +87,7 @@ def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[Prompt
     lines = told_once([evidence_line(item, texts) for item in every])
     kept = fitting([(every[place], line) for place, line in lines], tokens)
     ordered = _in_order([(item, line[: tokens * 4]) for item, line in kept])
-    return PromptContext([item for item, _ in ordered], [line for _, line in ordered])
+    return PromptContext([item for item, _ in ordered], [line for _, line in ordered], texts)
 
 
 def fitting(lines: Iterable[tuple[T, str]], tokens: int) -> list[tuple[T, str]]:

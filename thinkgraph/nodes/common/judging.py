@@ -99,16 +99,16 @@ def decide(
     settings: RunSettings,
     *,
     final: bool,
-    likely: bool = True,
+    likely: bool,
 ) -> Draft | None:
     """The answer to give now, or None to go on.
 
-    With `final` there is no going on: an answer that is not sure counts too, unless not even a `likely` one is wanted.
+    With `final` there is no going on. With `likely` an answer that is not sure counts too.
     """
     answers = judgement["answers"]
     if answers == [UNDECIDED]:
         return nothing_found(state, settings) if final else None
-    if answers and (judgement["sufficient"] or (final and likely)):
+    if answers and (judgement["sufficient"] or likely):
         fault = "" if judgement["sufficient"] else NOT_COMPLETE
         if draft := standing(judgement, context, state["question"], settings, state["stopped"], fault=fault):
             return draft

@@ -1,0 +1,152 @@
+"""An answer that does not fit the question is judged again, and options come in another order after each way back."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import pairwise
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack, rounds_since, turned
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
+from thinkgraph.nodes.common.judging import decide
+from thinkgraph.prompts.kinds import Judgement
+from thinkgraph.state.evidence import Path, path_item
+from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.settings import DoubtSettings
+
+QUESTION = "How many people live in the country where the Volga ends?"
+FAULT = "the question asks for a number, and {} is a name"
+NAMED = "the question asks for a number, and Volga is what it asks about"
+
+
+def triple(key: str, subject: str, relation: str, end: str, *, literal: bool = False) -> Triple:
+    return Triple(
+        id=key,
+        subject=subject,
+        relation=relation,
+        object=end,
+        subject_label=subject,
+        relation_label=relation,
+        object_label=end,
+        literal=literal,
+        qualifiers=[],
+    )
+
+
+TRIPLES = {
+    "1": triple("1", "Volga", "ends in", "Russia"),
+    "2": triple("2", "Russia", "population", "144000000", literal=True),
+}
+ITEMS = [
+    path_item(key, Path(start=one["subject"], triples=[]), [key], total=1, score=1.0, number=1)
+    for key, one in TRIPLES.items()
+]
+LINES = ["(Volga) -[ends in]-> (Russia)", "(Russia) -[population]-> (144000000)"]
+CONTEXT = PromptContext(ITEMS, LINES, Texts(TRIPLES, {}))
+
+
+def run(
+    *answers: str, question: str = QUESTION, doubted: Iterable[str] = (), sufficient: bool = True, **settings: Any
+) -> tuple[Judged, list[tuple[str, str]]]:
+    """The outcome where a model gives these answers one after the other, and by key what it was told of doubts."""
+    told: list[tuple[str, str]] = []
+    replies = iter(answers)
+    state: Any = {"question": question, "stopped": "", "round": 1, "evidence": {}, "doubted": list(doubted)}
+    chosen = DoubtSettings(**settings)
+
+    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
+        told.append((key, doubted))
+        yield from ()
+        answer = next(replies)
+        lines = [1, 2] if answer else []
+        return Judgement(sufficient=sufficient, answers=[answer] if answer else [], evidence=lines, clues="", query="")
+
+    def draft_of(judgement: Judgement) -> Any:
+        return decide(judgement, CONTEXT, state, chosen, final=False, likely=False)
+
+    flow = judged(asks, draft_of, CONTEXT, state, chosen)
+    try:
+        next(flow)
+        pytest.fail("what the statements tell is not looked up")
+    except StopIteration as ended:
+        result: Judged = ended.value
+    assert next(replies, None) is None, "an answer was not asked for"
+    return result, told
+
+
+def test_an_answer_that_fits_at_once_is_one_call() -> None:
+    result, told = run("144000000")
+    assert told == [("", "")]
+    assert (result.judgement["answers"], result.fault, result.doubted) == (["144000000"], "", [])
+
+
+def test_a_doubted_answer_is_asked_for_again_with_the_reason() -> None:
+    result, told = run("Russia", "144000000")
+    assert told == [("", ""), ("again", f"[1] {FAULT.format('Russia')}")]
+    assert (result.judgement["answers"], result.fault) == (["144000000"], "")
+    assert result.doubted == [FAULT.format("Russia")], "later rounds are told too"
+
+
+def test_an_answer_doubted_twice_has_a_fault() -> None:
+    result, told = run("Russia", "Volga")
+    assert [key for key, _ in told] == ["", "again"]
+    assert result.judgement["answers"] == ["Volga"]
+    assert result.fault == NAMED
+    assert result.doubted == [FAULT.format("Russia"), NAMED]
+
+
+def test_the_same_doubt_is_remembered_once_and_told_from_the_first_call_on() -> None:
+    before = [FAULT.format("Russia")]
+    result, told = run("Russia", "Russia", doubted=before)
+    assert [said for _, said in told] == [f"[1] {before[0]}"] * 2
+    assert (result.fault, result.doubted) == (before[0], before)
+
+
+@pytest.mark.parametrize("settings", [{"backtracks": 0}, {"preset": "paper", "backtracks": 0}, {"task": "truth"}])
+def test_without_ways_back_or_of_a_claim_nothing_is_held_against_the_question(settings: dict[str, Any]) -> None:
+    result, told = run("Russia", **settings)
+    assert told == [("", "")]
+    assert (result.fault, result.doubted) == ("", [])
+
+
+def test_no_answer_is_not_doubted() -> None:
+    assert run("")[1] == [("", "")]
+    # Nor is one that the search does not end with.
+    assert run("Russia", sufficient=False)[1] == [("", "")]
+
+
+@given(st.lists(st.integers(), max_size=30), st.integers(0, 20))
+def test_turned_options_are_all_there(options: list[int], times: int) -> None:
+    assert sorted(turned(options, times)) == sorted(options)
+
+
+@given(st.integers(3, 60))
+def test_turned_options_come_in_another_order_each_time(count: int) -> None:
+    options = list(range(count))
+    first, second, third, *more = [list(turned(options, times)) for times in range(21)]
+    assert first == options
+    assert third not in (first, second)
+    assert all(one != after for one, after in pairwise([first, second, third, *more]))
+
+
+@pytest.mark.parametrize(
+    ("backtracked", "stopped", "expected"), [(0, "", True), (1, "", True), (2, "", False), (0, "spent", False)]
+)
+def test_the_search_goes_back_as_often_as_it_may_and_not_once_stopped(
+    backtracked: int, stopped: str, *, expected: bool
+) -> None:
+    state: Any = {"backtracked": backtracked, "stopped": stopped}
+    assert may_backtrack(state, DoubtSettings(backtracks=2)) is expected
+
+
+def test_rounds_are_counted_from_the_last_way_back() -> None:
+    state: Any = {"round": 3, "since": 0, "backtracked": 0}
+    assert rounds_since(state) == 3
+    state.update(going_back(state))
+    assert (state["backtracked"], rounds_since(state)) == (1, 0)
+    assert rounds_since({**state, "round": 5}) == 2

@@ -1,0 +1,115 @@
+"""Doubt: an answer that does not fit the question is judged again, and a search without an answer goes back to what it pruned.
+
+A departure from the papers, whose searches go one way and judge once (`backtracks`; `preset="paper"` sets it to 0).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import NamedTuple, Protocol, TypeVar
+
+from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.asked_kind import misfit
+from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.prompts.kinds import Judgement
+from thinkgraph.prompts.lines import numbered
+from thinkgraph.state.answer import Draft
+from thinkgraph.state.base import BacktrackState
+from thinkgraph.state.settings import DoubtSettings
+
+T = TypeVar("T")
+
+
+class Asks(Protocol):
+    """Makes the call that judges."""
+
+    def __call__(self, *, key: str, doubted: str) -> Flow[Judgement]:
+        """The judgement.
+
+        Args:
+            key: tells the calls of one node apart.
+            doubted: numbered lines of what speaks against the answers given before; empty where there are none.
+        """
+
+
+class Judged(NamedTuple):
+    """A judgement whose answer has been held against the question."""
+
+    judgement: Judgement
+    fault: str
+    """Why its answer cannot be what the question asks for; empty where nothing says so."""
+    doubted: list[str]
+    """The faults of all answers given so far in the run, each once."""
+
+
+def judged(
+    asks: Asks,
+    draft_of: Callable[[Judgement], Draft | None],
+    context: PromptContext,
+    state: BacktrackState,
+    settings: DoubtSettings,
+) -> Flow[Judged]:
+    """A judgement of evidence. Where the answer that it leads to does not fit the question, the model is told why and asked again.
+
+    With `backtracks=0`, and of a claim, no answer is doubted here.
+
+    Args:
+        asks: makes the call.
+        draft_of: the answer that a judgement leads to, or None to go on.
+        context: the evidence that the model is shown.
+        state: the run's.
+        settings: the run's.
+
+    Returns:
+        The last judgement made. Where its answer does not fit either, `fault` says why.
+
+    Raises:
+        BudgetSpentError: a ceiling leaves no room.
+        ModelError: the model cannot be reached or refuses.
+    """
+    doubted = state["doubted"]
+    for key in ("", "again"):
+        judgement = yield from asks(key=key, doubted=numbered(doubted))
+        fault = yield from _misfit(draft_of(judgement), context, state, settings)
+        if not fault:
+            break
+        doubted = list(dict.fromkeys([*doubted, fault]))
+    return Judged(judgement, fault, doubted)
+
+
+def _misfit(draft: Draft | None, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[str]:
+    """Why an answer cannot be what the question asks for; empty where nothing says so."""
+    if draft is None or not draft["cited"] or not settings.backtracks or settings.task != "question":
+        return ""
+    items = [item for item in context.items if item["id"] in draft["cited"]]
+    return (yield from misfit(state["question"], draft["answers"], items, context.texts))
+
+
+def rounds_since(state: BacktrackState) -> int:
+    """Rounds since the search began or last went back."""
+    return state["round"] - state["since"]
+
+
+def may_backtrack(state: BacktrackState, settings: DoubtSettings) -> bool:
+    """Whether the search may go back once more."""
+    return state["backtracked"] < settings.backtracks and not state["stopped"]
+
+
+def going_back(state: BacktrackState) -> Update:
+    """What every way back begins with in the state; the method adds where it leads."""
+    return {"backtracked": state["backtracked"] + 1, "since": state["round"]}
+
+
+def turned(options: Sequence[T], times: int) -> Sequence[T]:
+    """All the options, in another order than before the search last went back: a model's choice may hang on it.
+
+    Args:
+        options: to choose from. One or two soon run out of orders.
+        times: how often the search has gone back.
+    """
+    if not times:
+        return options
+    # Backwards; then from the middle, and backwards from there; then from two thirds on …
+    at = len(options) * (times // 2) // (times // 2 + 1)
+    around = [*options[at:], *options[:at]]
+    return around[::-1] if times % 2 else around
