@@ -1,4 +1,7 @@
-"""What is ToG-2's own: modes, prunes, scores, evidence, ablations (METHODS: Think-on-Graph 2.0, sections 3 and 4)."""
+"""What is ToG-2's own: modes, prunes, scores, evidence, ablations (METHODS: Think-on-Graph 2.0, sections 3 and 4).
+
+These runs do not go back: `test_tog2_backtrack.py` has those that do.
+"""
 
 from __future__ import annotations
 
@@ -25,6 +28,7 @@ from thinkgraph.tools.knowledge import Knowledge
 
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}
 BORDERS = "Which countries border Panama?"
+ONE_WAY = {"ranker": "bm25", "backtracks": 0}
 
 
 def every_relation(prompt: ParsedPrompt) -> Any:
@@ -43,9 +47,7 @@ def ask(
 ) -> tuple[Any, FakeModel]:
     base = {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": every_relation, "tog2.reason": NEVER}
     model = FakeModel({**base, "tog2.query_reform": "a query", **replies})
-    graph = tg.build(
-        "tog2", knowledge=knowledge or small_knowledge(), model=model, settings={"ranker": "bm25", **settings}
-    )
+    graph = tg.build("tog2", knowledge=knowledge or small_knowledge(), model=model, settings={**ONE_WAY, **settings})
     return graph.invoke({"question": question})["answer"], model
 
 
@@ -59,7 +61,7 @@ def test_entity_prune_scores_by_the_papers_sum() -> None:
 
 def test_what_passes_between_the_steps_of_a_round_is_state_and_emptied_when_used() -> None:
     model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": NEVER})
-    settings = {"ranker": "bm25", "depth": 2}
+    settings = {**ONE_WAY, "depth": 2}
     graph = tg.build("tog2", knowledge=small_knowledge(), model=model, settings=settings, checkpointer=InMemorySaver())
     thread: Any = {"configurable": {"thread_id": "t"}}
     steps = [name for update in graph.stream({"question": BORDERS}, thread) for name in update]
@@ -82,7 +84,7 @@ def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
     replies = {"tog2.relation_prune": only("borders", "capital"), "tog2.reason": NEVER}
     model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}, latency=0.5)
     graph = tg.build(
-        "tog2", knowledge=small_knowledge(), model=model, settings={"ranker": "bm25", "combined": False, "depth": 2}
+        "tog2", knowledge=small_knowledge(), model=model, settings={**ONE_WAY, "combined": False, "depth": 2}
     )
     graph.invoke({"question": BORDERS})
     per_round = [p for p in model.asked if p.role == "tog2.relation_prune"]
@@ -118,7 +120,9 @@ def test_context_retrieval_ranks_by_the_round_query() -> None:
     model = FakeModel(
         {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": every_relation, "tog2.reason": NEVER}
     )
-    graph = tg.build("tog2", knowledge=small_knowledge(), model=model, ranker=Ranker(), settings={"depth": 1})
+    graph = tg.build(
+        "tog2", knowledge=small_knowledge(), model=model, ranker=Ranker(), settings={"depth": 1, "backtracks": 0}
+    )
     graph.invoke({"question": BORDERS})
     assert seen == [BORDERS, f"{BORDERS} what else"]
 
@@ -232,7 +236,7 @@ def test_entity_discovery_bounds_a_hub_and_says_so() -> None:
 
     model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": reason})
     knowledge = Knowledge(graph=MemoryGraphStore(rows))
-    settings = {"depth": 1, "tails": 50, "rank_texts": 16}
+    settings = {"depth": 1, "tails": 50, "rank_texts": 16, "backtracks": 0}
     tg.build("tog2", knowledge=knowledge, model=model, ranker=Ranker(), settings=settings).invoke({"question": "Hub?"})
     assert max(texts) <= 16
     assert any(line.endswith("... and 2950 more") for line in lines)
@@ -362,6 +366,8 @@ def test_the_paper_preset_turns_every_departure_back_and_gives_way_to_what_is_se
         False,
         False,
     )
+    assert paper.backtracks == 0
+    assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"backtracks": 1}).backtracks == 1
     assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"own_knowledge": False}).own_knowledge is False
     assert resolve_settings(Tog2Settings, {"own_knowledge": False}, {"preset": "paper"}).own_knowledge is False
 
@@ -390,7 +396,7 @@ def test_context_retrieval_reads_the_topics_passages_again_with_a_new_query() ->
 
     for revisit, status in ((True, "grounded"), (False, "unknown")):
         model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": reason})
-        settings = {"top_k": 3, "depth": 1, "revisit_topics": revisit}
+        settings = {"top_k": 3, "depth": 1, "revisit_topics": revisit, "backtracks": 0}
         graph = tg.build("tog2", knowledge=knowledge, model=model, ranker=Words(), settings=settings)
         assert graph.invoke({"question": BORDERS})["answer"]["status"] == status
 

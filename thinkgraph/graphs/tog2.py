@@ -3,10 +3,13 @@
 begin ── link_entities ──┬─(precheck)─ precheck × n ── majority ─┐
                          └───────────────────────────────────────┴─ topic_prune ── context_retrieval ── reason ──┐
     ┌────────────────────────────────────────────────────────────────────────────────────────────────────────────┤
-    │  sufficient, depth reached, nothing left, or a ceiling spent ───────────────────────────────── answer      │
-    └─ (query_reform, split mode) ── relation_prune (one call, or one per topic) ── entity_discovery ──┐         │
-                                     ┌─────────────────────────────────────────────────────────────────┘         │
-                                     └─ context_retrieval ── entity_prune ── reason ─────────────────────────────┘
+    │  sufficient, a ceiling spent, or nowhere to go and no way back left ────────────────────────── answer      │
+    ├─ backtrack (depth reached, or nothing left) ──┐                                                            │
+    └─ (query_reform, split mode) ──────────────────┴─ relation_prune (one call, or one per topic) ──┐           │
+                                     ┌───────────────────────────────────────────────────────────────┘           │
+                                     └─ entity_discovery ── context_retrieval ── entity_prune ── reason ─────────┘
+
+`backtrack` is ours: with `backtracks=0`, as in `preset="paper"`, no run goes there.
 
 Not drawn: samples that agree lead from majority to answer; a spent ceiling leads from context_retrieval to reason.
 """
@@ -22,6 +25,7 @@ from langgraph.types import Send
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.tog2.backtrack import backtrack, exhausted
 from thinkgraph.nodes.tog2.context_retrieval import context_retrieval
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.entity_prune import entity_prune
@@ -70,6 +74,8 @@ def _after_reason(state: Tog2State) -> str | list[Send]:
     if state.get("draft"):
         return "answer"
     settings = settings_in(state, Tog2Settings)
+    if exhausted(state, settings):
+        return "backtrack"
     if settings.clues and not settings.fused and state["clues"]:
         return "query_reform"
     return _relation_prunes(state)
@@ -81,9 +87,11 @@ def _relation_prunes(state: Tog2State) -> list[Send]:
     groups: list[tuple[str, list[Topic]]] = (
         [("all", topics)] if settings.combined else [(topic["id"], [topic]) for topic in topics]
     )
+    # Until it goes back, a search that comes by an entity twice may walk a relation of it twice, as in the paper.
+    walked = list(state["walked"]) if state["backtracked"] else []
     # One call is kept back for Reason, whatever the fan-out uses.
     return [
-        Send("relation_prune", RelationPruneTask(**task, topics=group))
+        Send("relation_prune", RelationPruneTask(**task, topics=group, walked=walked))
         for task, group in tasks(state, settings, groups, keep=1, ahead=1)
     ]
 
@@ -101,6 +109,7 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         entity_prune,
         reason,
         query_reform,
+        backtrack,
     ]
     payloads = {"precheck": SampleTask, "relation_prune": RelationPruneTask}
     graph = state_graph(run, "tog2", Tog2State, steps, roles=roles, decides="tog2.reason", payloads=payloads)
@@ -113,17 +122,27 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_edge("entity_discovery", "context_retrieval")
     graph.add_conditional_edges("context_retrieval", _after_context_retrieval, ["entity_prune", "reason"])
     graph.add_edge("entity_prune", "reason")
-    graph.add_conditional_edges("reason", _after_reason, ["answer", "query_reform", "relation_prune"])
+    graph.add_conditional_edges("reason", _after_reason, ["answer", "backtrack", "query_reform", "relation_prune"])
+    graph.add_conditional_edges("backtrack", _relation_prunes, ["relation_prune"])
     graph.add_conditional_edges("query_reform", _relation_prunes, ["relation_prune"])
     return graph
 
 
 def bound(settings: Tog2Settings, _answer: Answer) -> int:
-    """2D + 1, or WD + D + 1 with a relation prune per entity; beside it topic prune, split reform and pre-check."""
-    prunes = 1 if settings.combined else settings.width
-    reforms = settings.depth if settings.clues and not settings.fused else 0
+    """2D + 1, or WD + D + 1 with a relation prune per entity; beside it topic prune, split reform and pre-check.
+
+    Each way back has D rounds more, the first of them from every entity visited, and any Reason may be asked again in doubt.
+    """
+    width, depth = settings.width, settings.depth
+    back = settings.backtracks if depth else 0
+    rounds = depth * (1 + back)
+    # The n-th way back stands on the starting entities and as many that were dropped, and on W of each round before.
+    visited = sum(2 * width + width * depth * number for number in range(1, back + 1))
+    prunes = rounds if settings.combined else width * (rounds - back) + visited
+    reasons = (rounds + 1) * (2 if settings.backtracks else 1)
+    reforms = rounds if settings.clues and not settings.fused else 0
     prechecks = settings.precheck_samples if settings.precheck else 0
-    return (prunes + 1) * settings.depth + 1 + settings.topic_prune + reforms + prechecks
+    return prunes + reasons + reforms + settings.topic_prune + prechecks
 
 
 METHOD = Method(

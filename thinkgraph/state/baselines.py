@@ -76,6 +76,7 @@ class TogSettings(BeamSettings):
     depth: int = Field(3, ge=1, le=10, description="D: rounds.")
     relations: int = Field(3, ge=1, le=50, description="Relations kept per entity before the beam is cut to W.")
     options: int = Field(60, ge=2, le=400, description="Most statements of one relation that the model scores.")
+    backtracks: int = Field(0, ge=0, le=0, description="ToG does not go back to what it pruned.")
 
     @property
     def hops(self) -> int:

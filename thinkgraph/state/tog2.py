@@ -8,14 +8,14 @@ from typing import Annotated, Any, ClassVar, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, Sample, TaskState
+from thinkgraph.state.base import BacktrackState, Sample, TaskState
 from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item
 from thinkgraph.state.knowledge import Candidate, Direction
-from thinkgraph.state.settings import ChunkSettings, RunSettings
+from thinkgraph.state.settings import ChunkSettings, DoubtSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
 
-class BeamSettings(RunSettings):
+class BeamSettings(DoubtSettings):
     """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
 
     width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
@@ -52,6 +52,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "skip_empty_reason": False,
         "avoid_cycles": False,
         "revisit_topics": False,
+        "backtracks": 0,
     }
 
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
@@ -166,7 +167,7 @@ def ranked_item(chunk: RankedChunk, path: Path, number: int) -> EvidenceItem:
     )
 
 
-class BeamState(RunState):
+class BeamState(BacktrackState):
     """The channels of ToG and ToG-2."""
 
     candidates: list[Candidate]
@@ -175,6 +176,11 @@ class BeamState(RunState):
     """Of the round to come: emptied when they are walked."""
     hops: list[Hop]
     """Of this round: emptied by entity prune."""
+    visited: Annotated[dict[str, Topic], merge_records]
+    """By id, what a search that goes back stands on: every topic entity so far, and those dropped by topic prune that the question
+    names; where it chose none and the question names none, its best candidates."""
+    walked: Annotated[dict[str, KeptRelation], merge_records]
+    """Every relation of a topic entity that was walked, by the key that `kept` has for it."""
     clues: str
     query: str
 
@@ -193,3 +199,5 @@ class RelationPruneTask(TaskState):
     """Payload of one relation-prune call: all topic entities, or one."""
 
     topics: list[Topic]
+    walked: list[str]
+    """Keys in `BeamState.walked` of relations that are not offered again; empty until the search has gone back."""

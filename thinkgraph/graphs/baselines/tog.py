@@ -44,7 +44,7 @@ def _relation_prunes(state: TogState) -> str | list[Send]:
     topics = ((topic["id"], topic) for topic in state["topics"])
     # One call is kept back for Reason.
     return [
-        Send("relation_prune", RelationPruneTask(**task, topics=[topic]))
+        Send("relation_prune", RelationPruneTask(**task, topics=[topic], walked=[]))
         for task, topic in tasks(state, settings_in(state, TogSettings), topics, keep=1, ahead=1)
     ]
 

@@ -13,10 +13,13 @@ from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
 def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     """Begin a round: walk the kept relations one hop, in one round trip. Where they are too many, the best ones."""
     topics = {topic["id"]: topic for topic in state["topics"]}
-    kept = [] if state["stopped"] else [one for one in state["kept"].values() if one["entity"] in topics]
-    if len(kept) > settings.hops:
-        kept.sort(key=lambda one: -one["score"] * max(topics[one["entity"]]["score"], 1e-6))
-        del kept[settings.hops :]
+    walked = {} if state["stopped"] else {key: one for key, one in state["kept"].items() if one["entity"] in topics}
+    if len(walked) > settings.hops:
+        best = sorted(
+            walked.items(), key=lambda pair: -pair[1]["score"] * max(topics[pair[1]["entity"]]["score"], 1e-6)
+        )
+        walked = dict(best[: settings.hops])
+    kept = list(walked.values())
     steps = [Step(entity=one["entity"], relation=one["relation"], direction=one["direction"]) for one in kept]
     found = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     hops = []
@@ -25,4 +28,4 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         triples = [one["id"] for one in tails["triples"] if other_end(one, relation["entity"]) not in path]
         if triples:
             hops.append(Hop(**relation, triples=triples, total=tails["total"]))
-    return {"round": state["round"] + 1, "kept": Overwrite({}), "hops": hops}
+    return {"round": state["round"] + 1, "kept": Overwrite({}), "walked": walked, "hops": hops}

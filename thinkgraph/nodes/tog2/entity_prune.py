@@ -45,7 +45,15 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     note = yield from pruned(
         "entities", state["round"], labelled(topics), dropped, "their text and triples ranked lower"
     )
-    return {"topics": topics, "evidence": evidence, "pruned": note, "hops": [], "reached": [], "ranked": []}
+    return {
+        "topics": topics,
+        "visited": {topic["id"]: topic for topic in topics if topic["id"] not in state["visited"]},
+        "evidence": evidence,
+        "pruned": note,
+        "hops": [],
+        "reached": [],
+        "ranked": [],
+    }
 
 
 def _evidence(chunk: RankedChunk, hop: Hop, path: Path, number: int) -> Iterable[EvidenceItem]:

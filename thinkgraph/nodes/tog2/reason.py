@@ -6,11 +6,15 @@ from collections.abc import Mapping
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import judged
 from thinkgraph.nodes.common.evidence_lines import prompt_context
-from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
+from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
 from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.nodes.tog2.backtrack import can_return, exhausted
+from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import task_words
+from thinkgraph.state.answer import Draft
 from thinkgraph.state.tog2 import BeamSettings, BeamState
 
 _NEXT: Mapping[tuple[str, ...], str] = {
@@ -27,35 +31,39 @@ _NEXT: Mapping[tuple[str, ...], str] = {
 """What Reason is told to do where the evidence falls short, by the fields of its reply."""
 
 
-def is_final(state: BeamState, settings: BeamSettings) -> bool:
-    """No round follows: the depth is reached, there is nowhere left to go, or a ceiling stopped the run."""
-    return bool(state["round"] >= settings.depth or not state["topics"] or state["stopped"])
-
-
 def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
-    """Judge the round's evidence; in the last round the bounded evidence of all rounds."""
-    final = is_final(state, settings)
-    items = [item for item in state["evidence"].values() if final or item["round"] == state["round"]]
+    """Judge the round's evidence; where the search ends or may go back, the bounded evidence of all rounds."""
+    ends = exhausted(state, settings) or bool(state["stopped"])
+    final = ends and not can_return(state, settings)
+    items = [item for item in state["evidence"].values() if ends or item["round"] == state["round"]]
     if not items and settings.skip_empty_reason and not settings.own_knowledge:
         # Nothing to stand on and memory not allowed: no reply could be an answer.
         return {"draft": nothing_found(state, settings)} if final else {}
     context = yield from prompt_context(items, tokens=settings.evidence_tokens)
-    fields = () if final else settings.carried
+    fields = () if ends else settings.carried
     inputs = {
         "question": safe_block(state["question"]),
         "evidence": numbered(context.lines),
         "clues": safe_block(state["clues"]) if settings.carried else "",
         "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": NEXT_FINAL if final else _NEXT[fields],
+        "next": NEXT_FINAL if ends else _NEXT[fields],
     }
-    try:
+
+    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
         # The form of the reply asks for a likely answer, so that rule-based models read it too.
-        judgement = yield from judge(
-            "tog2.reason", inputs, settings, evidence=len(context.lines), fields=fields, likely=final
-        )
+        said = {**inputs, "doubted": doubted}
+        return judge("tog2.reason", said, settings, evidence=len(context.lines), fields=fields, likely=ends, key=key)
+
+    def draft_of(judgement: Judgement) -> Draft | None:
+        return decide(judgement, context, state, settings, final=final, likely=ends)
+
+    try:
+        judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
         return cut_short(state, settings, spent)
     carried = {"clues": judgement["clues"], "query": judgement["query"]}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"], **carried)
-    draft = decide(judgement, context, state, settings, final=final)
-    return carried if draft is None else {"draft": draft}
+    draft = draft_of(judgement)
+    if fault:
+        draft = unknown(fault, settings, state["stopped"]) if final else None
+    return {**carried, "doubted": doubted} if draft is None else {"draft": draft}

@@ -6,6 +6,7 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
@@ -31,17 +32,21 @@ def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple
 def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Update]:
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
-    The state is the payload of one Send: all topic entities in combined mode, one of them otherwise.
+    The state is the payload of one Send: all topic entities in combined mode, one of them otherwise. A search that has gone back
+    is not offered what it walked before.
     """
     topics = state["topics"]
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     label = {topic["id"]: topic["label"] for topic in topics}
+    walked = frozenset(state["walked"])
+    discovered = [[edge for edge in found if _key(edge) not in walked] for found in discovered]
     edges = [edge for found in discovered for edge in found]
     if len(edges) > MAX_OPTIONS:
         share = max(1, MAX_OPTIONS // len(topics))
         edges = [edge for found in discovered for edge in sorted(found, key=lambda edge: edge["count"])[:share]]
     if not edges:
         return {"kept": {}}
+    edges = list(turned(edges, state["backtracked"]))
     scored = yield from requests.call(
         SCORE,
         "tog2.relation_prune",

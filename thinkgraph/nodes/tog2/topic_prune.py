@@ -22,7 +22,10 @@ def _sure(candidates: Sequence[Candidate]) -> list[int]:
 
 
 def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
-    """Choose at most W starting entities, best link score first; there may be none."""
+    """Choose at most W starting entities, best link score first; there may be none.
+
+    At most W of those dropped stay in `visited`, for a search that goes back.
+    """
     candidates = state["candidates"]
     if not candidates:
         numbers: list[int] = []
@@ -47,15 +50,21 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
     why = "not meant by the question, in the model's judgement, or beyond the width"
     note = yield from pruned("topics", 0, labelled(chosen), labelled(dropped), why)
-    topics = [
-        Topic(
-            id=candidate["id"],
-            label=candidate["label"],
-            description=candidate["description"],
-            path=Path(start=candidate["id"], triples=[]),
-            on_path=[candidate["id"]],
-            score=candidate["score"],
-        )
-        for candidate in chosen
-    ]
-    return {"topics": topics, "pruned": note}
+    # Guesses are worth going back to only where there is nothing else.
+    aside = [candidate for candidate in dropped if candidate["method"] in BY_NAME] or ([] if chosen else candidates)
+    return {
+        "topics": list(map(_topic, chosen)),
+        "visited": {found["id"]: _topic(found) for found in (*chosen, *aside[: settings.width])},
+        "pruned": note,
+    }
+
+
+def _topic(candidate: Candidate) -> Topic:
+    return Topic(
+        id=candidate["id"],
+        label=candidate["label"],
+        description=candidate["description"],
+        path=Path(start=candidate["id"], triples=[]),
+        on_path=[candidate["id"]],
+        score=candidate["score"],
+    )

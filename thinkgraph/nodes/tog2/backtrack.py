@@ -1,0 +1,26 @@
+"""The way back, where the search ends without a supported answer (a departure from the paper; see `nodes/common/doubt.py`)."""
+
+from __future__ import annotations
+
+from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import going_back, may_backtrack, rounds_since
+from thinkgraph.state.tog2 import BeamSettings, BeamState
+
+
+def backtrack(state: BeamState, _settings: BeamSettings) -> Flow[Update]:
+    """Make every entity visited a topic entity again: relation prune is offered their relations that were not walked.
+
+    Those are the ones pruned, and all of an entity that topic prune dropped or the depth kept from being explored.
+    """
+    yield from ()
+    return {"topics": list(state["visited"].values()), **going_back(state)}
+
+
+def exhausted(state: BeamState, settings: BeamSettings) -> bool:
+    """Whether the search can go no further from its topic entities: it is as deep as it may be, or has none."""
+    return rounds_since(state) >= settings.depth or not state["topics"]
+
+
+def can_return(state: BeamState, settings: BeamSettings) -> bool:
+    """Whether the search may go back, has rounds to walk then, and an entity to walk from."""
+    return may_backtrack(state, settings) and settings.depth > 0 and bool(state["visited"])
