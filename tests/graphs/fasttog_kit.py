@@ -66,7 +66,10 @@ def ask(
     }
     model = FakeModel({**base, **replies})
     graph = tg.build(
-        "fasttog", knowledge=knowledge or america(), model=model, settings={"community_size": 1, **settings}
+        "fasttog",
+        knowledge=knowledge or america(),
+        model=model,
+        settings={"community_size": 1, "backtracks": 0, **settings},
     )
     return graph.invoke({"question": question})["answer"], model
 

@@ -2,10 +2,12 @@
 
 begin ── extract_subjects ── community_search (of the subjects) ── header_choice (multiple choice) ── reason ──┐
     ┌───────────────────────────────────────────────────────────────────────────────────────────────────────────┤
-    │  an answer, no chain left, depth reached, or a ceiling spent ── (remember × n ── majority) ── answer      │
+    ├─ an answer, or a ceiling spent ── (remember × n ── majority) ── answer                                    │
+    ├─ no chain grows, or depth reached: backtrack ── community_search (of the subjects) ── header_choice ──────┤
     └─ community_search (of every chain) ── community_prune × chains (single choice) ── grow ── reason ─────────┘
 
-Not drawn: without a subject, extract_subjects leads to remember or answer; with nothing to ask, community_search leads to grow.
+Not drawn: after `backtracks` returns, what leads to backtrack leads to the answer instead. Without a subject, extract_subjects leads
+to remember or answer; with nothing to ask, community_search leads to grow.
 """
 
 from __future__ import annotations
@@ -17,7 +19,9 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
+from thinkgraph.nodes.common.doubt import may_backtrack
 from thinkgraph.nodes.common.memory import COT, DIRECT
+from thinkgraph.nodes.fasttog.backtrack import backtrack
 from thinkgraph.nodes.fasttog.chains import chains_trace, is_final
 from thinkgraph.nodes.fasttog.community_prune import community_prune
 from thinkgraph.nodes.fasttog.community_search import community_search
@@ -30,7 +34,7 @@ from thinkgraph.nodes.fasttog.remember import may_remember, remember, sample_cou
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
-from thinkgraph.state.fasttog import FastTogSettings, FastTogState, PruneTask
+from thinkgraph.state.fasttog import HEADERS, FastTogSettings, FastTogState, PruneTask
 
 
 def roles(settings: FastTogSettings) -> Sequence[str]:
@@ -52,7 +56,7 @@ def _after_subjects(state: FastTogState) -> str | list[Send]:
 
 
 def _after_search(state: FastTogState) -> str | list[Send]:
-    if not state["chains"]:
+    if HEADERS in state["candidates"]:
         return "header_choice"
     if not state["candidates"]:
         return "grow"
@@ -68,9 +72,12 @@ def _after_search(state: FastTogState) -> str | list[Send]:
 
 
 def _after_reason(state: FastTogState) -> str | list[Send]:
-    if state.get("draft") or is_final(state, settings_in(state, FastTogSettings)):
+    settings = settings_in(state, FastTogSettings)
+    if state.get("draft"):
         return _give_up(state)
-    return "community_search"
+    if not is_final(state, settings):
+        return "community_search"
+    return "backtrack" if may_backtrack(state, settings) else _give_up(state)
 
 
 def _give_up(state: FastTogState) -> str | list[Send]:
@@ -83,7 +90,17 @@ def _give_up(state: FastTogState) -> str | list[Send]:
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     """The uncompiled graph."""
-    steps = [extract_subjects, community_search, header_choice, community_prune, grow, reason, remember, majority]
+    steps = [
+        extract_subjects,
+        community_search,
+        header_choice,
+        community_prune,
+        grow,
+        reason,
+        backtrack,
+        remember,
+        majority,
+    ]
     payloads = {"community_prune": PruneTask, "remember": SampleTask}
     graph = state_graph(
         run,
@@ -101,16 +118,22 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_edge("header_choice", "reason")
     graph.add_edge("community_prune", "grow")
     graph.add_edge("grow", "reason")
-    graph.add_conditional_edges("reason", _after_reason, ["community_search", "remember", "answer"])
+    graph.add_conditional_edges("reason", _after_reason, ["community_search", "backtrack", "remember", "answer"])
+    graph.add_edge("backtrack", "community_search")
     graph.add_edge("remember", "majority")
     graph.add_edge("majority", "answer")
     return graph
 
 
 def bound(settings: FastTogSettings, _answer: Answer) -> int:
-    """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback."""
+    """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback.
+
+    A way back takes as many calls as the first way, but no extraction. Any Reason may be asked again in doubt.
+    """
     remembered = sample_count(settings) if may_remember(settings) else 0
-    return 3 + settings.depth * (settings.width + 1) + remembered
+    reasons = (settings.depth + 1) * (2 if settings.backtracks else 1)
+    walk = 1 + settings.depth * settings.width + reasons
+    return 1 + walk * (1 + settings.backtracks) + remembered
 
 
 METHOD = Method(

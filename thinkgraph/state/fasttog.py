@@ -8,10 +8,10 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, Sample, TaskState
+from thinkgraph.state.base import BacktrackState, Sample, TaskState
 from thinkgraph.state.evidence import MAX_EVIDENCE
 from thinkgraph.state.knowledge import Candidate
-from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
 TEXTS = r"^(t2t|llm|g2t:.+)$"
@@ -20,7 +20,7 @@ HEADERS = "headers"
 """Key of the header choice's candidates."""
 
 
-class FastTogSettings(RunSettings):
+class FastTogSettings(DoubtSettings):
     """FastToG's settings.
 
     The paper gives W, D, M and the temperatures. It gives no hops, decay, caps and k: the defaults are those with which the
@@ -40,6 +40,7 @@ class FastTogSettings(RunSettings):
         "partial": False,
         "skip_empty_reason": False,
         "wide_cap": None,
+        "backtracks": 0,
     }
 
     temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
@@ -111,7 +112,7 @@ class Community(TypedDict):
     joining: list[str]
     """Ids of the triples that join it to the communities before it in its chain."""
     round: int
-    """The round it was found in; 0 for headers."""
+    """The round it was found in; for a header the round before its chain grows, at first 0."""
     prose: str
     """Its text where it is not put into words by rule; empty otherwise."""
 
@@ -135,7 +136,7 @@ class Chain(TypedDict):
     communities: list[Community]
     """The header first."""
     ended: str
-    """Why it grows no more; empty while it does."""
+    """Why it grows no more; empty while it does. A chain that was left stays in the record."""
 
 
 class Choice(TypedDict):
@@ -149,7 +150,7 @@ class Choice(TypedDict):
     """Why the chain ends here; empty where it goes on."""
 
 
-class FastTogState(RunState):
+class FastTogState(BacktrackState):
     """FastToG's channels."""
 
     subjects: list[Candidate]
@@ -158,7 +159,7 @@ class FastTogState(RunState):
     """The triples among the subjects themselves; None where there are none."""
     chains: list[Chain]
     history: list[str]
-    """H: ids of the communities of all chains, starts and headers included."""
+    """H: ids of the communities of all chains, starts and headers included. Of chains that were left, their ends alone."""
     candidates: dict[str, list[CandidateCommunity]]
     """Of the open round, by the chain's number; those of the header choice under HEADERS."""
     choices: Annotated[dict[str, Choice], merge_records]

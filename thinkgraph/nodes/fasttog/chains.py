@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from thinkgraph.models.budget import CHARACTERS_PER_TOKEN
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common import reports
+from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.evidence_lines import line_cost
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import described, numbered
@@ -100,7 +101,7 @@ def growing(chains: Iterable[Chain]) -> list[Chain]:
 
 def is_final(state: FastTogState, settings: FastTogSettings) -> bool:
     """No round follows: the depth is reached, no chain grows, or a ceiling stopped the run."""
-    return state["round"] >= settings.depth or not growing(state["chains"]) or bool(state["stopped"])
+    return rounds_since(state) >= settings.depth or not growing(state["chains"]) or bool(state["stopped"])
 
 
 def _outline(subjects: Sequence[Candidate], chains: Sequence[Chain], texts: Mapping[str, int]) -> list[TraceLine]:
@@ -112,7 +113,7 @@ def _outline(subjects: Sequence[Candidate], chains: Sequence[Chain], texts: Mapp
         ended = f" ({chain['ended']})" if chain["ended"] else ""
         lines.append(TraceLine(level=0, text=f"chain {chain['number']} from {head}{ended}"))
         for community in chain["communities"]:
-            what = "header" if community["round"] == 0 else f"round {community['round']}"
+            what = "header" if community is chain["communities"][0] else f"round {community['round']}"
             lines.append(TraceLine(level=1, text=f"{what}: {named(community)}"))
     if texts:
         words = f"{texts['asked']} communities put into prose, {texts['fell_back']} of them shown as T2T after all"
@@ -139,7 +140,9 @@ def chains_trace(state: FastTogState) -> Trace:
                 "chain": chain["number"],
                 "starts": chain["starts"],
                 "ended": chain["ended"],
-                "communities": [_row(community) for community in chain["communities"]],
+                "communities": [
+                    _row(community, header=not place) for place, community in enumerate(chain["communities"])
+                ],
             }
             for chain in chains
         ],
@@ -148,9 +151,9 @@ def chains_trace(state: FastTogState) -> Trace:
     return Trace(title=TITLE, lines=_outline(subjects, chains, state["texts"]), data=data)
 
 
-def _row(community: Community) -> dict[str, object]:
+def _row(community: Community, *, header: bool) -> dict[str, object]:
     shown = {key: value for key, value in community.items() if key != "literals"}
-    return {"what": "header" if community["round"] == 0 else "chosen", **shown}
+    return {"what": "header" if header else "chosen", **shown}
 
 
 def candidate_lines(candidates: Sequence[CandidateCommunity], triples: Mapping[str, Triple], tokens: int) -> list[str]:

@@ -111,11 +111,12 @@ def _searched(
 
 
 def origins_of(state: FastTogState) -> list[SearchOrigin]:
-    """One search for each growing chain, or for each subject where there is no chain yet."""
+    """One search for each growing chain, or for each subject where no chain grows: at first, and after going back."""
     subjects = [subject["id"] for subject in state["subjects"]]
-    if not state["chains"]:
+    chains = growing(state["chains"])
+    if not chains:
         return [SearchOrigin((node,), chain=frozenset(subjects), salt=node) for node in subjects]
-    return [_origin(chain, subjects, state["start"]) for chain in growing(state["chains"])]
+    return [_origin(chain, subjects, state["start"]) for chain in chains]
 
 
 def _origin(chain: Chain, subjects: Sequence[str], start: Community | None) -> SearchOrigin:
@@ -131,24 +132,24 @@ def _origin(chain: Chain, subjects: Sequence[str], start: Community | None) -> S
 
 
 def history_of(state: FastTogState) -> list[str]:
-    """H as the next search sees it. Before the first it holds the start communities, of one node each."""
+    """H as the next search sees it. At first it holds the start communities alone, of one node each."""
     return state["history"] or [membership([subject["id"]]) for subject in state["subjects"]]
 
 
 def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Search around the subjects, or around every growing chain, side by side.
+    """Search around every growing chain side by side, or around the subjects where no chain grows.
 
     A choice of at most one candidate for a chain is made here, without a call.
     """
-    first = not state["chains"]
-    number = 0 if first else state["round"] + 1
+    chains = growing(state["chains"])
+    first = not chains
+    number = state["round"] if first else state["round"] + 1
     history = history_of(state)
     found = yield from local_search(origins_of(state), history, settings)
     if first:
         cells = {HEADERS: _together(found)}
     else:
-        numbers = [str(chain["number"]) for chain in growing(state["chains"])]
-        cells = {chain: one.cells[:MAX_OPTIONS] for chain, one in zip(numbers, found, strict=True)}
+        cells = {str(chain["number"]): one.cells[:MAX_OPTIONS] for chain, one in zip(chains, found, strict=True)}
     # One pass for all searches of the round.
     every = [cell for near in cells.values() for cell in near]
     prose = [""] * len(every)

@@ -19,7 +19,8 @@ from thinkgraph.state.knowledge import Link
 _NAMED = 0.8
 """Link score from which a match by name is written as a name, not as a common word."""
 _MAX_NAMES = 32
-_MAX_LINKS = 40
+MAX_LINKS = 40
+"""Most links of one text that are looked at."""
 
 
 def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
@@ -33,12 +34,14 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
         fallback=[],
         spare=1,
     )
-    found = (yield from requests.link(names[:_MAX_NAMES], limit=_MAX_LINKS)) if names else []
+    found = (yield from requests.link(names[:_MAX_NAMES], limit=MAX_LINKS)) if names else []
     if not any(found):
-        found = yield from requests.link([state["question"]], limit=_MAX_LINKS)
+        found = yield from requests.link([state["question"]], limit=MAX_LINKS)
     meant: dict[str, Link] = {}
-    for link in (link for links in found for link in _meant(links, settings.namesakes)):
-        meant.setdefault(link["entity"]["id"], link)
+    for links in found:
+        # Where nothing has such a name, the best of those that merely resemble the text.
+        for link in by_name(links, settings.namesakes) or links[:1]:
+            meant.setdefault(link["entity"]["id"], link)
     kept = list(meant.values())[: settings.subjects]
     yield from linked(kept)
     subjects = list(map(candidate, kept))
@@ -47,12 +50,10 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
     return {"subjects": subjects}
 
 
-def _meant(links: Sequence[Link], namesakes: int) -> list[Link]:
-    """For every mention the entities of that name, or the best of those that merely resemble the text."""
+def by_name(links: Sequence[Link], namesakes: int) -> list[Link]:
+    """For every mention in a text the entities of that name, at most `namesakes` of them."""
     sure = [link for link in links if link["method"] in BY_NAME]
     sure = [link for link in sure if link["score"] >= _NAMED] or sure
-    if not sure:
-        return list(links[:1])
     taken: dict[int, list[Link]] = {}
     for link in sure:
         group = taken.setdefault(link["start"], [])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, report, start_lines, traced
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -12,10 +13,15 @@ from thinkgraph.state.knowledge import Triple
 
 
 def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Choose up to W header communities, each of which begins a chain. There may be none."""
+    """Choose up to W header communities, each of which begins a chain. There may be none.
+
+    After going back the candidates stand in another order, and the new chains join those that were left.
+    """
     candidates = state["candidates"][HEADERS]
     triples = yield from fetch_triples([], candidates)
-    lines = candidate_lines(candidates, triples, settings.option_tokens)
+    every = candidate_lines(candidates, triples, settings.option_tokens)
+    order = turned(range(len(every)), state["backtracked"])
+    lines = [every[place] for place in order]
     numbers = [1][: len(lines)]
     if len(lines) > 1:
         numbers = yield from requests.call(
@@ -31,15 +37,17 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
             fallback=lambda: alike(state["question"], lines, settings.width),
             spare=1,
         )
-    headers = chosen(numbers[: settings.width], candidates, triples, 0)
+    picked = [order[number - 1] + 1 for number in numbers[: settings.width]]
+    headers = chosen(picked, candidates, triples, state["round"])
     subjects = [subject["id"] for subject in state["subjects"]]
+    new = [
+        Chain(number=number, starts=_next_to(header, subjects, triples), communities=[header], ended="")
+        for number, header in enumerate(headers, start=len(state["chains"]) + 1)
+    ]
     update: Update = {
-        "chains": [
-            Chain(number=number, starts=_next_to(header, subjects, triples), communities=[header], ended="")
-            for number, header in enumerate(headers, start=1)
-        ],
+        "chains": [*state["chains"], *new],
         "candidates": {},
-        "pruned": (yield from report(headers, candidates, len(lines), triples, 0)),
+        "pruned": (yield from report(headers, candidates, len(lines), triples, state["round"])),
         "history": [*state["history"], *(header["id"] for header in headers)],
     }
     yield from traced(state, update)

@@ -5,20 +5,24 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from langgraph.types import Overwrite
+
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.evidence_lines import PromptContext, fitting, totals_of
-from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found
+from thinkgraph.nodes.common.doubt import judged, may_backtrack, rounds_since
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, fitting, totals_of
+from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fasttog.chains import evidence_of, fetch_triples, in_words, is_final, start_lines, triples_of
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.remember import may_remember
 from thinkgraph.prompts.communities import community_line
+from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import one_line, safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft
-from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Triple
 
@@ -40,13 +44,15 @@ class _Line:
 
 
 def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Judge what the chains hold: answer, go on, or give up."""
-    final = is_final(state, settings)
+    """Judge what the chains hold, those left too: answer, go on, go back, or give up."""
+    ends = is_final(state, settings)
+    final = ends and not may_backtrack(state, settings)
+    likely = ends and settings.partial
+    nothing = _nothing(state, settings)
     every = [community for _, community in _communities(state["start"], state["chains"])]
-    new = [community for community in every if community["id"] not in state["evidence"]]
-    if state["round"] and not new and not (settings.partial and state["evidence"]):
-        # The same evidence was judged a round ago, and only a sure answer counts.
-        return _without_answer(nothing_found(state, settings), settings)
+    new = [community for community in every if _is_new(community, state["evidence"])]
+    if not new and _is_judged(state, likely=likely):
+        return _without_answer(nothing, settings) if final else {}
     triples = yield from fetch_triples(every)
     chains = state["chains"]
     update: Update = {}
@@ -56,12 +62,12 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         written = {community["id"]: text for community, text in zip(grown, prose, strict=True)}
         chains = [_in_prose(chain, written) for chain in chains]
         update = {"chains": chains, "texts": tally(state["texts"], prose, settings)}
-    update["evidence"] = yield from _evidence(new, triples)
+    items = {**state["evidence"], **(yield from _evidence(new, triples))}
+    known = {community["id"]: items[community["id"]] for community in every}
+    update["evidence"] = Overwrite(known)
     if not every and settings.skip_empty_reason and not settings.own_knowledge:
-        return {**update, **_without_answer(nothing_found(state, settings), settings)} if final else update
-    known = {**state["evidence"], **update["evidence"]}
+        return {**update, **_without_answer(nothing, settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
-    likely = final and settings.partial
     inputs = {
         "question": safe_block(state["question"]),
         "entities": start_lines(state["subjects"]),
@@ -69,29 +75,76 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         "task": TASK_WORDS[settings.task],
         "next": NEXT_FINAL if likely else NEXT_NONE,
     }
+    context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
+
+    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
+        said, rank = {**inputs, "doubted": doubted}, _newest_first(lines)
+        return judge("fasttog.reason", said, settings, evidence=len(lines), likely=likely, rank=rank, key=key)
+
+    def draft_of(judgement: Judgement) -> Draft | None:
+        return decide(judgement, context, state, settings, final=final, likely=likely)
+
     try:
-        judgement = yield from judge(
-            "fasttog.reason", inputs, settings, evidence=len(lines), likely=likely, rank=_newest_first(lines)
-        )
+        judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
-    context = PromptContext([line.item for line in lines], [line.rule for line in lines])
-    draft = decide(judgement, context, state, settings, final=final, likely=settings.partial)
-    if draft is None:
+    update["doubted"] = doubted
+    draft = None if fault else draft_of(judgement)
+    if draft is None and not final:
         return update
-    if draft["status"] == "unknown":
-        return {**update, **_without_answer(draft, settings)}
-    return {**update, "draft": {**draft, "cited": _with_predecessors(draft["cited"], chains)}}
+    if draft is None or draft["status"] == "unknown":
+        unfit = unknown(doubted[-1], settings, state["stopped"]) if doubted else None
+        return {**update, **_without_answer(unfit or draft or nothing, settings)}
+    cited = [key for key in _with_predecessors(draft["cited"], chains) if key in known]
+    return {**update, "draft": {**draft, "cited": cited}}
 
 
-def _communities(start: Community | None, chains: Sequence[Chain]) -> Iterator[tuple[str, Community]]:
-    """Every community once, under the head of its chain."""
-    if start is not None:
-        yield _AMONG_STARTS, start
+def _communities(start: Community | None, chains: Sequence[Chain]) -> list[tuple[str, Community]]:
+    """Every community once, under the head of the last chain that holds it, with what joins it to any: the newest, as many as
+    evidence holds.
+    """
+    found: dict[str, tuple[str, Community]] = {}
     for chain in chains:
         for community in chain["communities"]:
-            yield f"Chain {chain['number']}:", community
+            _, before = found.pop(community["id"], ("", community))
+            found[community["id"]] = (f"Chain {chain['number']}:", _together(before, community))
+    newest = set(sorted(found, key=lambda key: found[key][1]["round"])[1 - MAX_EVIDENCE :])
+    kept = [found[key] for key in found if key in newest]
+    return kept if start is None else [(_AMONG_STARTS, start), *kept]
+
+
+def _together(before: Community, again: Community) -> Community:
+    """A community that a chain found which was left, and another one again."""
+    return {
+        **again,
+        "triples": list(dict.fromkeys([*before["triples"], *again["triples"]])),
+        "joining": list(dict.fromkeys([*before["joining"], *again["joining"]])),
+        "prose": again["prose"] or before["prose"],
+    }
+
+
+def _is_new(community: Community, items: Mapping[str, EvidenceItem]) -> bool:
+    """Whether evidence lacks a community, or a triple that joins it to another chain."""
+    item = items.get(community["id"])
+    held = item["triples"] if item and item["kind"] == "community" else ()
+    return item is None or not {*community["joining"], *community["triples"]}.issubset(held)
+
+
+def _is_judged(state: FastTogState, *, likely: bool) -> bool:
+    """Whether nothing new could come of judging the same evidence again."""
+    if not state["round"] and not state["backtracked"]:
+        return False
+    # The last round before going back asked for a likely answer, as this one would.
+    asked = state["backtracked"] > 0 and not rounds_since(state)
+    return asked or not (likely and state["evidence"])
+
+
+def _nothing(state: FastTogState, settings: FastTogSettings) -> Draft:
+    """The draft of a run without an answer, with what spoke against one that was given before."""
+    if state["doubted"]:
+        return unknown(state["doubted"][-1], settings, state["stopped"])
+    return nothing_found(state, settings)
 
 
 def _in_prose(chain: Chain, written: Mapping[str, str]) -> Chain:
@@ -154,10 +207,12 @@ def _under_heads(lines: Sequence[_Line]) -> str:
 
 
 def _with_predecessors(cited: Sequence[str], chains: Sequence[Chain]) -> list[str]:
-    """The cited communities with those that lead to them, in the order of the chains."""
-    wanted: dict[str, None] = {}
-    for chain in chains:
+    """The cited communities with those that lead to them in the last chain that holds them, in the order of the chains."""
+    left = set(cited)
+    leading: list[str] = []
+    for chain in reversed(chains):
         ids = [community["id"] for community in chain["communities"]]
-        last = max((place for place, key in enumerate(ids) if key in cited), default=-1)
-        wanted.update(dict.fromkeys(ids[: last + 1]))
-    return [*(key for key in cited if key not in wanted), *wanted]
+        last = max((place for place, key in enumerate(ids) if key in left), default=-1)
+        leading = [*ids[: last + 1], *leading]
+        left -= set(ids)
+    return [*(key for key in cited if key in left), *dict.fromkeys(leading)]
