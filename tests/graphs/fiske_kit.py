@@ -87,7 +87,7 @@ def ask(
             **(replies or {}),
         }
     )
-    graph = tg.build("fiske", knowledge=kb or knowledge(), model=model, settings=settings)
+    graph = tg.build("fiske", knowledge=kb or knowledge(), model=model, settings={"backtracks": 0, **settings})
     return graph.invoke({"question": question})["answer"], model
 
 

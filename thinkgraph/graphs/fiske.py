@@ -4,10 +4,13 @@ begin ── extract_clues ── starting_points ──┐
     ┌───────────────────────────────────────┘
     ├─ a live branch: relation_discovery ── r_mapping × chunks ── entity_discovery ── e_mapping × chunks ── outcomes ──┐
     │◄─────────────────────────────────────────────── next round ◄─────────────────────────────────────────────────────┘
-    └─ no live branch, or a spent ceiling: conclude ── answer
+    └─ no live branch, or a spent ceiling: conclude ─┬─ an answer, or none after `backtracks` returns: answer
+                                                     └─ going back: extract_clues
 
-A discovery that leaves nothing to ask skips its mapping. A spent ceiling leads from extract_clues and entity_discovery to conclude. The fan-out is per chunk, not per branch: branches with the same
-remaining clues share their mapping calls, which a subgraph for each branch would make again for each.
+Going back, extract_clues makes branches live again and leads to relation_discovery, or asks for other clues and leads to
+starting_points. A discovery that leaves nothing to ask skips its mapping. A spent ceiling leads from extract_clues and
+entity_discovery to conclude. The fan-out is per chunk, not per branch: branches with the same remaining clues share their mapping
+calls, which a subgraph for each branch would make again for each.
 """
 
 from __future__ import annotations
@@ -47,11 +50,17 @@ def roles(settings: FiskeSettings) -> Sequence[str]:
 
 
 def _start(state: FiskeState) -> str:
-    return "conclude" if state["stopped"] else "starting_points"
+    if state["branches"] or state["stopped"]:
+        return _next_round(state)
+    return "starting_points"
 
 
 def _next_round(state: FiskeState) -> str:
     return "relation_discovery" if live(state) and not state["stopped"] else "conclude"
+
+
+def _after_conclude(state: FiskeState) -> str:
+    return "answer" if state.get("draft") else "extract_clues"
 
 
 def _r_mapping(state: FiskeState) -> str | list[Send]:
@@ -83,14 +92,14 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         run, "fiske", FiskeState, steps, roles=roles, decides="fiske.conclude", trace=trace, payloads=payloads
     )
     graph.add_edge("begin", "extract_clues")
-    graph.add_conditional_edges("extract_clues", _start, ["starting_points", "conclude"])
+    graph.add_conditional_edges("extract_clues", _start, ["starting_points", "relation_discovery", "conclude"])
     graph.add_conditional_edges("starting_points", _next_round, ["relation_discovery", "conclude"])
     graph.add_conditional_edges("relation_discovery", _r_mapping, ["r_mapping", "entity_discovery"])
     graph.add_edge("r_mapping", "entity_discovery")
     graph.add_conditional_edges("entity_discovery", _e_mapping, ["e_mapping", "outcomes", "conclude"])
     graph.add_edge("e_mapping", "outcomes")
     graph.add_conditional_edges("outcomes", _next_round, ["relation_discovery", "conclude"])
-    graph.add_edge("conclude", "answer")
+    graph.add_conditional_edges("conclude", _after_conclude, ["answer", "extract_clues"])
     return graph
 
 

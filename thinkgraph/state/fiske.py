@@ -17,9 +17,9 @@ from typing import Annotated, Any, ClassVar, Literal, Self
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, TaskState
+from thinkgraph.state.base import BacktrackState, TaskState
 from thinkgraph.state.knowledge import Direction, Relation
-from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import by_id, merge_records
 
 MAX_ROWS = 60
@@ -33,7 +33,7 @@ BranchStatus = Literal["live", "walked", "complete", "ended", "gone"]
 MarkKind = Literal["start", "relation", "entity"]
 
 
-class FiskeSettings(RunSettings):
+class FiskeSettings(DoubtSettings):
     """FiSKE's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
@@ -43,6 +43,7 @@ class FiskeSettings(RunSettings):
         "partial_evidence": False,
         "meant_step": False,
         "start_answers": True,
+        "backtracks": 0,
     }
 
     max_calls: int | None = Field(
@@ -140,6 +141,8 @@ class Branch(BranchHead):
     on_path: list[str]
     """Ids of the entities on every path to it, its own included. No path continues through one of them."""
     marks: list[Mark]
+    walked: list[str]
+    """Option ids of the relations walked from it: where the search goes back, they are not offered again."""
 
 
 class BranchRow(BranchHead):
@@ -235,11 +238,15 @@ def merge_branches(old: dict[str, Branch] | None, new: dict[str, Branch] | None)
     return {key: branch for key, branch in merged.items() if branch["status"] != "gone"}
 
 
-class FiskeState(RunState):
+class FiskeState(BacktrackState):
     """FiSKE's channels."""
 
     clues: list[str]
     """Clue n is the n-th."""
+    tried: list[str]
+    """Clues with which the search led nowhere."""
+    judged: str
+    """Digest of the evidence that did not hold the answer before the search last went back; empty otherwise."""
     matches: dict[str, list[str]]
     """Number of a clue (as text) to the ids of the entities that have it as a name."""
     branches: Annotated[dict[str, Branch], merge_branches]

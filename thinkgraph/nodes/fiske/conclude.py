@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import Literal
+from dataclasses import dataclass, replace
+from typing import Literal, TypeVar
 
 from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
     NOT_COMPLETE,
@@ -27,10 +29,11 @@ from thinkgraph.nodes.fiske.path_evidence import path_evidence
 from thinkgraph.prompts.kinds import NOT_SUFFICIENT, Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
-from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.grounding import fold
+
+T = TypeVar("T")
 
 Outcome = Literal["complete", "everything", "partial", "failed"]
 """`complete`: some branch mapped every clue. `everything`: the ending flag is off, so everything retrieved counts. `partial`:
@@ -52,35 +55,32 @@ class _Ending:
     """The branches whose paths are evidence."""
     stopped: str
     """Why the run stopped early; empty otherwise."""
-    notes: Sequence[str]
-    """The same, and what was left out: said with the answer's reason."""
+    left_out: Sequence[str]
+
+    @property
+    def notes(self) -> list[str]:
+        """What is said with the answer's reason."""
+        return [self.stopped, *self.left_out]
 
 
 def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
-    """Make one closing call over the paths. Where the exploration failed, answer from memory, if that is allowed."""
+    """Make one closing call over the paths: answer, or go back. Where no path is left, answer from memory, if that is allowed."""
     outcome, ends = _outcome(state, settings)
     context, left_out = yield from path_evidence(
         state["branches"], ends, state["round"], tokens=settings.evidence_tokens
     )
-    # Without the ending flag nobody knows that an exploration failed, so nothing is asked from memory.
-    memory = settings.own_knowledge and not context.lines and settings.ending_flag
-    left = remaining(settings, state["calls"], state["work"])["calls"]
-    # The last call belongs to the closing call, not to the IO answer.
-    io = settings.io and (not context.lines or left is None or left > 1)
-    (judged, spent), (remembered, spent_too) = yield from requests.together(
-        [
-            _caught(_closing_call(context, outcome, state, settings) if context.lines else None),
-            _caught(recalled(state["question"], DIRECT, settings) if memory or io else None),
-        ]
-    )
-    stopped = state["stopped"] or spent or spent_too
-    ending = _Ending(outcome if context.lines else "failed", ends, stopped, [stopped, *state["notes"], *left_out])
-    if context.lines:
-        draft = _decide(judged, context, ending, state, settings)
-    else:
-        draft = _failed(remembered if memory else NOT_SUFFICIENT, ending, state, settings)
-    if settings.io:
-        draft = _merged(draft, remembered, settings)
+    ending = _Ending(outcome if context.lines else "failed", ends, state["stopped"], [*state["notes"], *left_out])
+    shown = _digest(ending.outcome, *context.lines)
+    # Evidence that was judged before is not judged again.
+    call = _closing_call(context, ending, state, settings) if context.lines and shown != state["judged"] else None
+    nothing = Judged(NOT_SUFFICIENT, "", state["doubted"])
+    closing, spent = yield from _caught(call, nothing)
+    ending = replace(ending, stopped=state["stopped"] or spent)
+    draft = _draft(closing, context, ending, state, settings)
+    if draft["status"] == "unknown" and state["clues"] and not ending.stopped and may_backtrack(state, settings):
+        yield from reasoned(state["round"], sufficient=False, answers=[])
+        return {"judged": shown, "doubted": closing.doubted, **going_back(state)}
+    draft, stopped = yield from _with_memory(draft, context, ending, state, settings)
     sure = bool(draft["answers"]) and draft["status"] != "unknown"
     yield from reasoned(state["round"], sufficient=sure, answers=draft["answers"])
     # Bounded by the candidate cap: where a hundred paths are all answers, all are cited.
@@ -94,31 +94,73 @@ def _outcome(state: FiskeState, settings: FiskeSettings) -> tuple[Outcome, list[
     complete = [branch for branch in retrieved if branch["status"] == "complete"]
     if not settings.ending_flag:
         return "everything", retrieved
-    if complete and not state["stopped"]:
+    # After going back everything is read together: a branch that seemed complete was none.
+    if complete and not state["stopped"] and not state["backtracked"]:
         return "complete", complete
     if retrieved and settings.partial_evidence:
         return "partial", retrieved
     return "failed", []
 
 
-def _caught(call: Flow[Judgement] | None) -> Flow[tuple[Judgement, str]]:
-    """The judgement of a call, if there is one, and why there is none where a ceiling forbids the call."""
+def _digest(*lines: str) -> str:
+    return hashlib.sha256("\n".join(lines).encode("utf-8", "replace")).hexdigest()[:16]
+
+
+def _caught(call: Flow[T] | None, nothing: T) -> Flow[tuple[T, str]]:
+    """What a call says, if there is one, and why there is none where a ceiling forbids it."""
     try:
-        return (yield from call) if call else NOT_SUFFICIENT, ""
+        return (yield from call) if call else nothing, ""
     except BudgetSpentError as spent:
-        return NOT_SUFFICIENT, spent.reason
+        return nothing, spent.reason
 
 
-def _closing_call(
-    context: PromptContext, outcome: Outcome, state: FiskeState, settings: FiskeSettings
-) -> Flow[Judgement]:
+def _draft(
+    closing: Judged, context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings
+) -> Draft:
+    """The draft that the paths lead to; where it is unknown, with what spoke against an answer that was given."""
+    if context.lines:
+        draft = _decide(closing.judgement, context, ending, state, settings)
+    else:
+        draft = _failed(NOT_SUFFICIENT, ending, state, settings)
+    doubted = closing.fault or (closing.doubted[-1] if closing.doubted and draft["status"] == "unknown" else "")
+    return unknown(doubted, settings, *ending.notes) if doubted else draft
+
+
+def _with_memory(
+    draft: Draft, context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings
+) -> Flow[tuple[Draft, str]]:
+    """The draft with what the model remembers, where that is asked, and why the run stopped early."""
+    # Without the ending flag nobody knows that an exploration failed, so nothing is asked from memory.
+    memory = settings.own_knowledge and not context.lines and settings.ending_flag
+    left = remaining(settings, state["calls"], state["work"])["calls"]
+    # The last call belongs to the closing call, not to the IO answer.
+    io = settings.io and (not context.lines or left is None or left > 1)
+    call = recalled(state["question"], DIRECT, settings) if memory or io else None
+    remembered, spent = yield from _caught(call, NOT_SUFFICIENT)
+    ending = replace(ending, stopped=ending.stopped or spent)
+    told = _failed(remembered, ending, state, settings)
+    if memory and (spent or told["status"] == "memory"):
+        draft = told
+    return _merged(draft, remembered, settings) if settings.io else draft, ending.stopped
+
+
+def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Flow[Judged]:
     inputs = {
         "question": safe_block(state["question"]),
         "evidence": numbered(context.lines),
         "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": _NEXT_PARTIAL if outcome == "partial" else _NEXT,
+        "next": _NEXT_PARTIAL if ending.outcome == "partial" else _NEXT,
     }
-    return (yield from judge("fiske.conclude", inputs, settings, evidence=len(context.lines)))
+
+    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
+        said = {**inputs, "doubted": doubted}
+        likely = bool(state["backtracked"])
+        return judge("fiske.conclude", said, settings, evidence=len(context.lines), likely=likely, key=key)
+
+    def draft_of(judgement: Judgement) -> Draft:
+        return _decide(judgement, context, ending, state, settings)
+
+    return (yield from judged(asks, draft_of, context, state, settings))
 
 
 def _decide(
@@ -155,7 +197,7 @@ def _why_not(ending: _Ending, state: FiskeState) -> str:
     branches = list(state["branches"].values())
     if not state["clues"]:
         return "" if ending.stopped else "no clues could be read from the question"
-    if not branches and not state["round"]:
+    if not branches:
         return "no entity of the knowledge base is named by a clue"
     if ending.outcome in {"complete", "everything"}:
         return f"the paths found in {in_rounds(state['round'])} do not hold the answer"

@@ -68,7 +68,7 @@ def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]
         "relations": {},
         "expansions": expansions,
         "labels": labels,
-        "calls_to_make": (yield from _calls(rest, labels, by_node, settings)),
+        "calls_to_make": (yield from _calls(rest, labels, by_node, settings, state["backtracked"])),
         "mapped": Overwrite(named.mapped),
         "notes": [*state["notes"], *notes],
     }
@@ -83,6 +83,7 @@ def _walks(state: FiskeState, settings: FiskeSettings) -> list[_Walk]:
         here = [
             _Walk(branch, group, state["relations"][group][option], sorted(mine.intersection(clues)))
             for option, clues in mapped.get(group, {}).items()
+            if option not in branch["walked"]
         ]
         # A statement that holds both ways is told in the direction of the search.
         here.sort(key=lambda walk: walk.relation["direction"] == "in")
@@ -154,6 +155,7 @@ def _calls(
     labels: Mapping[str, str],
     by_node: _ByNode,
     settings: FiskeSettings,
+    backtracked: int,
 ) -> Flow[list[MappingCall]]:
     """The calls for what names leave open. Lines tell a node's type, for a clue may be a kind of thing ("country")."""
     every = list(dict.fromkeys(node for _, nodes in rest.values() for node in nodes))
@@ -164,7 +166,7 @@ def _calls(
         options = [
             Option(id=node, line=_line(node, labels[node], types.get(node, ""), by_node[group, node])) for node in nodes
         ]
-        calls += chunked(group, clues, options, settings)
+        calls += chunked(group, clues, options, settings, backtracked)
     return calls
 
 

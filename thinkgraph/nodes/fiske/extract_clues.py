@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
+from langgraph.types import Overwrite
+
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
-from thinkgraph.prompts.lines import one_line, safe_block
+from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.state.fiske import FiskeSettings, FiskeState
+from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
+from thinkgraph.tools.linking.names import normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
 _MAX_CHARACTERS = 200
@@ -15,18 +20,56 @@ _MAX_CHARACTERS = 200
 
 
 def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
-    """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails."""
+    """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails.
+
+    Where the search goes back, its branches are explored once more, and every second time clues are asked for anew. Other
+    clues begin another exploration.
+    """
+    again = bool(state["backtracked"])
+    branches = revived(state["branches"].values()) if again else {}
+    if branches and state["backtracked"] % 2:
+        return {"branches": branches}
+    tried = list(dict.fromkeys([*state["tried"], *state["clues"]]))
     words = yield from requests.call(
         KEYWORDS,
         "fiske.extract_clues",
-        {"question": safe_block(state["question"])},
+        {"question": safe_block(state["question"]), "tried": numbered(map(safe_label, tried))},
         shape=Shape(explain=settings.explain),
         fallback=[],
         spare=last_calls(settings),
     )
     texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
-    clues = [text for text in texts if text]
+    clues = [text for text in texts if text][: settings.max_clues]
+    if again and (not clues or _names(clues) == _names(state["clues"])):
+        return {"tried": tried, "branches": branches}
     notes = []
-    if len(clues) > settings.max_clues:
-        notes.append(f"only the first {settings.max_clues} of {len(clues)} clues were used (max_clues)")
-    return {"clues": clues[: settings.max_clues], "notes": notes}
+    if len(texts) > settings.max_clues:
+        notes.append(f"only the first {settings.max_clues} of {len(texts)} clues were used (max_clues)")
+    return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({})}
+
+
+def _names(clues: Iterable[str]) -> list[str]:
+    return list(map(normal_name, clues))
+
+
+def revived(branches: Iterable[Branch]) -> dict[str, Branch]:
+    """The branches that clues are left for, to be explored again.
+
+    A complete branch has none left. What its last step mapped to the entity alone, not to the relation, may be wrong: it is
+    open again.
+    """
+    found: dict[str, Branch] = {}
+    for branch in branches:
+        by_relation = {mark["clue"] for mark in branch["marks"] if mark["kind"] == "relation"}
+        doubtful = {mark["clue"] for mark in branch["marks"] if mark["kind"] == "entity"} - by_relation
+        remaining = branch["remaining"] or sorted(doubtful)
+        if remaining:
+            found[branch["id"]] = {
+                **branch,
+                "status": "live",
+                "why": "",
+                "explored": [number for number in branch["explored"] if number not in remaining],
+                "remaining": remaining,
+                "marks": [mark for mark in branch["marks"] if mark["clue"] not in remaining],
+            }
+    return found

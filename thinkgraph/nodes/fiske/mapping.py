@@ -6,10 +6,12 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.prompts.kinds import PAIRS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, CluePair, FiskeSettings, FiskeState, Mapped, MappingCall, MappingTask, Option
+from thinkgraph.state.knowledge import Direction
 from thinkgraph.tools.linking.lexical import overlap
 from thinkgraph.tools.linking.names import normal_name
 
@@ -52,6 +54,11 @@ def live(state: FiskeState) -> list[Branch]:
     return [branch for branch in state["branches"].values() if branch["status"] == "live"]
 
 
+def option_id(relation: str, direction: Direction) -> str:
+    """A relation and its direction as one id."""
+    return f"{direction}|{relation}"
+
+
 def offered(branch: Branch, state: FiskeState, settings: FiskeSettings) -> list[int]:
     """Numbers of the clues that a branch's mapping calls offer: the remaining ones, or all with `stateful` off."""
     return branch["remaining"] if settings.stateful else list(range(1, len(state["clues"]) + 1))
@@ -62,10 +69,13 @@ def group_of(branch: Branch, state: FiskeState, settings: FiskeSettings) -> str:
     return "all" if settings.share_all else ",".join(map(str, offered(branch, state, settings)))
 
 
-def chunked(group: str, clues: Sequence[int], options: Sequence[Option], settings: FiskeSettings) -> list[MappingCall]:
-    """A group's options in calls of at most `chunk`; none without clues or options."""
+def chunked(
+    group: str, clues: Sequence[int], options: Sequence[Option], settings: FiskeSettings, backtracked: int
+) -> list[MappingCall]:
+    """A group's options in calls of at most `chunk`; none without clues or options. After going back they stand in another order."""
     if not clues:
         return []
+    options = turned(options, backtracked)
     return [
         MappingCall(group=group, chunk=number, clues=list(clues), options=list(options[at : at + settings.chunk]))
         for number, at in enumerate(range(0, len(options), settings.chunk))

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.reports import EXAMPLES, pruned, traced
 from thinkgraph.nodes.fiske.clue_table import clue_lines, clue_table
 from thinkgraph.nodes.fiske.e_mapping import clues_on_path, meant_here
-from thinkgraph.nodes.fiske.mapping import clues_by_option, completes_alone, live, marked, offered
+from thinkgraph.nodes.fiske.mapping import clues_by_option, completes_alone, live, marked, offered, option_id
 from thinkgraph.state.answer import PrunedNote
 from thinkgraph.state.fiske import Arrival, Branch, BranchStatus, Expansion, FiskeSettings, FiskeState, Mark
 
@@ -29,7 +30,7 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     """Add (e, r, e') to the paths whose r and e' map clues, end the branches that map nothing, read the ending flag."""
     explored = live(state)
     made = _successors(state, settings)
-    last = state["round"] >= len(state["clues"])
+    last = rounds_since(state) >= len(state["clues"])
     # Without both settings all clues are offered again and nobody checks whether all are mapped.
     ends = settings.stateful or settings.ending_flag
     stops = settings.ending_flag and any(not branch["remaining"] for branch in made)
@@ -39,8 +40,10 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
         elif stops or last:
             branch["status"], branch["why"] = "ended", OTHER_COMPLETE if stops else ROUNDS_OVER
     parents = {arrival["branch"] for branch in made for arrival in branch["arrivals"]}
-    expanded = {expansion["branch"] for expansion in state["expansions"]}
-    changed = [*(_after(branch, parents, expanded) for branch in explored), *made]
+    walked: dict[str, list[str]] = defaultdict(list)
+    for one in state["expansions"]:
+        walked[one["branch"]].append(option_id(one["relation"], one["direction"]))
+    changed = [*(_after(branch, parents, walked.get(branch["id"], [])) for branch in explored), *made]
     branches = {branch["id"]: branch for branch in changed}
     table = clue_table(state["clues"], list({**state["branches"], **branches}.values()))
     kept = [branch for branch in made if branch["status"] in {"live", "complete"}]
@@ -60,13 +63,14 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     }
 
 
-def _after(branch: Branch, parents: set[str], expanded: set[str]) -> Branch:
-    """A branch of the round, after it."""
+def _after(branch: Branch, parents: set[str], walked: Sequence[str]) -> Branch:
+    """A branch of the round, after it: its relations in `walked` were walked."""
+    branch = {**branch, "walked": [*branch["walked"], *walked]}
     if branch["id"] in parents:
         return {**branch, "status": "walked"}
     # A starting point that led nowhere has no path. State keeps the best ones for the record and drops the others.
     status: BranchStatus = "ended" if branch["arrivals"] or int(branch["id"]) <= KEPT_STARTS else "gone"
-    return {**branch, "status": status, "why": NO_NODE if branch["id"] in expanded else NO_RELATION}
+    return {**branch, "status": status, "why": NO_NODE if walked else NO_RELATION}
 
 
 def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
@@ -103,6 +107,7 @@ def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
                     arrivals=[],
                     on_path=[*parent["on_path"], node],
                     marks=[],
+                    walked=[],
                 ),
             )
             arrival = Arrival(

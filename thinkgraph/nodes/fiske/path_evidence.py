@@ -45,7 +45,7 @@ def path_evidence(
     texts = yield from fetch_texts(list(items.values()))
     full = [(items[key], evidence_line(items[key], texts)) for key in needed]
     if sum(line_cost(line) for _, line in full) <= tokens:
-        return PromptContext([item for item, line in full if line], [line for _, line in full if line]), []
+        return PromptContext([item for item, line in full if line], [line for _, line in full if line], texts), []
     alone = {key: _alone(items[key], step, texts) for key, step in steps.items()}
     level = _level([line_cost(line) for line in alone.values()], tokens)
     long = {key for key, line in alone.items() if line_cost(line) > level}
@@ -57,7 +57,7 @@ def path_evidence(
     notes = [f"{left_out} of {len(alone)} evidence lines did not fit (evidence_tokens)"] if left_out else []
     cut = sum(key in long for key, _ in kept)
     notes += [f"{cut} of the lists of the evidence were cut to fit (evidence_tokens)"] if cut else []
-    return PromptContext([items[key] for key, _ in kept], [line for _, line in kept]), notes
+    return PromptContext([items[key] for key, _ in kept], [line for _, line in kept], texts), notes
 
 
 def _level(costs: Sequence[int], room: int) -> int:

@@ -32,13 +32,13 @@ def unnamed(
 ) -> tuple[list[int], set[str]]:
     """The clues and relations that exact names leave for the model.
 
-    A clue that names a relation of one entity is settled there. It may still map another relation elsewhere. Both are empty
+    A clue that names a relation of one branch is settled there. It may still map another relation elsewhere. Both are empty
     where nothing is left to ask.
 
     Args:
         clues: the clues that the group is offered.
         pairs: those with the same name.
-        options: entity to the relations it has.
+        options: branch to the relations that it is offered.
     """
     named: dict[str, set[int]] = defaultdict(set)
     for pair in pairs:

@@ -8,17 +8,12 @@ from collections.abc import Mapping, Sequence
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered
+from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered, option_id
 from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
 from thinkgraph.prompts.lines import relation_line, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mapped, MappingCall, OfferedRelation, Option
-from thinkgraph.state.knowledge import Direction, Relation
-
-
-def option_id(relation: str, direction: Direction) -> str:
-    """A relation and its direction as one id."""
-    return f"{direction}|{relation}"
+from thinkgraph.state.knowledge import Relation
 
 
 def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
@@ -40,29 +35,34 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
         if pairs:
             exact[group] = Mapped(group=group, pairs=pairs)
         labels = {branch["entity"]: branch["label"] for branch in members}
-        here = {entity: [option_id(edge["name"], edge["direction"]) for edge in edges[entity]] for entity in labels}
+        here = {branch["id"]: list(_open(branch, edges)) for branch in members}
         open_clues, open_options = unnamed(clues, pairs, here)
         options = [
             Option(id=option, line=_line(offer, labels[offer["entity"]]))
             for option, offer in relations[group].items()
             if option in open_options
         ]
-        calls += chunked(group, open_clues, options, settings)
+        calls += chunked(group, open_clues, options, settings, state["backtracked"])
     return {"round": state["round"] + 1, "relations": relations, "calls_to_make": calls, "mapped": Overwrite(exact)}
 
 
 def _distinct(members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]) -> dict[str, OfferedRelation]:
     """The distinct relations of a group's entities by option id."""
     found: dict[str, OfferedRelation] = {}
-    for entity in dict.fromkeys(branch["entity"] for branch in members):
-        for edge in edges[entity]:
-            option = option_id(edge["name"], edge["direction"])
-            if option in found:
-                found[option]["count"] += edge["count"]
-                found[option]["entities"] += 1
-            else:
-                found[option] = OfferedRelation(**edge, entities=1)
+    here = {(branch["entity"], option): edge for branch in members for option, edge in _open(branch, edges).items()}
+    for (_, option), edge in here.items():
+        if option in found:
+            found[option]["count"] += edge["count"]
+            found[option]["entities"] += 1
+        else:
+            found[option] = OfferedRelation(**edge, entities=1)
     return found
+
+
+def _open(branch: Branch, edges: Mapping[str, Sequence[Relation]]) -> dict[str, Relation]:
+    """The relations at a branch that it has not walked, by option id."""
+    near = {option_id(edge["name"], edge["direction"]): edge for edge in edges[branch["entity"]]}
+    return {option: edge for option, edge in near.items() if option not in branch["walked"]}
 
 
 def _line(offer: OfferedRelation, first: str) -> str:

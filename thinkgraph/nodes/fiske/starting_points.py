@@ -102,4 +102,5 @@ def _start(key: str, link: Link, explored: list[int], clues: int) -> Branch:
         arrivals=[],
         on_path=[entity["id"]],
         marks=[Mark(clue=number, kind="start", label=entity["label"], direction="out") for number in explored],
+        walked=[],
     )
