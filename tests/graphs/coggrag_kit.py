@@ -26,6 +26,9 @@ ANSWERS = {
 }
 BIGGER = "Which has more neighbours, Panama or Colombia?"
 Splits = Mapping[str, Sequence[tuple[str, Sequence[int]]]]
+STEPS = {"ranker": "bm25", "passages": 0, "backtracks": 0}
+"""Settings of tests that script the paper's steps: doubt is off."""
+DOUBT = {**STEPS, "backtracks": 2}
 
 
 def holding(prompt: ParsedPrompt, answers: Sequence[str]) -> list[int]:
@@ -73,7 +76,7 @@ def ask(
         "coggrag",
         knowledge=knowledge or small_knowledge(),
         model=model,
-        settings={"ranker": "bm25", "passages": 0, **settings},
+        settings={**STEPS, **settings},
     )
     return graph.invoke({"question": question})["answer"], model
 
@@ -83,7 +86,7 @@ def events_of(question: str, replies: Mapping[str, Any], knowledge: Knowledge | 
         "coggrag",
         knowledge=knowledge or small_knowledge(),
         model=FakeModel(replies),
-        settings={"ranker": "bm25", "passages": 0, **settings},
+        settings={**STEPS, **settings},
     )
     return list(graph.stream({"question": question}, stream_mode="custom"))
 

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import ROWS, small_knowledge
-from graphs.coggrag_kit import ANSWERS, BIGGER, KEYS, TWO_HOPS, ask, asked, events_of, outline, script, spied
+from graphs.coggrag_kit import ANSWERS, BIGGER, KEYS, STEPS, TWO_HOPS, ask, asked, events_of, outline, script, spied
 
 import thinkgraph as tg
 from thinkgraph.state.knowledge import Passage
@@ -59,7 +59,7 @@ def test_decompose_breaks_open_questions_down_again_side_by_side() -> None:
         "C?": [("C1?", ())],
     }
     model = FakeModel(script(splits, [], {}), latency=0.1)
-    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings={"passages": 0})
+    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings=STEPS)
     answer = graph.invoke({"question": "Root?"})["answer"]
     assert sorted(asked(model, "decompose")) == ["A?", 'B of [the answer to "A?"]?', "C?", "Root?"]
     assert model.most_at_once[0] == 3
@@ -84,7 +84,7 @@ def test_questions_that_need_no_other_are_answered_side_by_side() -> None:
         BIGGER: ["Panama"],
     }
     model = FakeModel(script(splits, keys, answers), latency=0.1)
-    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings={"passages": 0})
+    graph = tg.build("coggrag", knowledge=small_knowledge(), model=model, settings=STEPS)
     answer = graph.invoke({"question": BIGGER})["answer"]
     assert model.most_at_once[0] == 3
     assert answer["rounds"] == 2
@@ -282,9 +282,7 @@ def test_texts_are_bounded_whatever_the_hub_and_what_was_cut_is_said() -> None:
 
 
 def test_a_second_question_encodes_nothing_again() -> None:
-    graph = tg.build(
-        "coggrag", knowledge=small_knowledge(), model=FakeModel(script()), settings={"ranker": "bm25", "passages": 0}
-    )
+    graph = tg.build("coggrag", knowledge=small_knowledge(), model=FakeModel(script()), settings=STEPS)
     first = graph.invoke({"question": TWO_HOPS})["answer"]["usage"]["encoder_texts"]
     second = graph.invoke({"question": TWO_HOPS})["answer"]["usage"]["encoder_texts"]
     assert first > 0

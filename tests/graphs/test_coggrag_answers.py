@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import ROWS, small_knowledge
-from graphs.coggrag_kit import ANSWERS, KEYS, TWO_HOPS, ask, asked, events_of, holding, outline, script
+from graphs.coggrag_kit import ANSWERS, KEYS, STEPS, TWO_HOPS, ask, asked, events_of, holding, outline, script
 
 import thinkgraph as tg
 from thinkgraph.prompts.parsed import ParsedPrompt
@@ -77,7 +77,7 @@ def test_verify_may_ask_another_model() -> None:
         "coggrag",
         knowledge=small_knowledge(),
         model={"default": one, "coggrag.verify": other},
-        settings={"passages": 0},
+        settings=STEPS,
     )
     answer = graph.invoke({"question": TWO_HOPS})["answer"]
     assert set(other.roles) == {"coggrag.verify"}

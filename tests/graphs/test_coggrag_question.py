@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import small_knowledge
-from graphs.coggrag_kit import TWO_HOPS, events_of, holding, script
+from graphs.coggrag_kit import STEPS, TWO_HOPS, events_of, holding, script
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.types import Command
 
@@ -30,7 +30,7 @@ def make(model: FakeModel, **settings: Any) -> Any:
         "coggrag",
         knowledge=small_knowledge(),
         model=model,
-        settings={"ranker": "bm25", "passages": 0, **settings},
+        settings={**STEPS, **settings},
         checkpointer=InMemorySaver(),
     )
 

@@ -30,6 +30,8 @@ INPUTS = {
     "next": "(what to do if it is not sufficient)",
     "most": "3",
     "clues": "The country is Panama.",
+    "doubted": numbered(["the question asks for a sea, and Panama is on the way to it"]),
+    "tried": numbered(["Panama City"]),
     "entities": numbered(["Panama -- country in Central America"]),
     "options": numbered(["(Panama) -[capital]-> x1", "(Panama) -[borders]-> x4"]),
     "passage": numbered(["text | Panama | | It lies between two seas."]),
@@ -108,7 +110,7 @@ def test_shots_say_how_many_examples_are_shown(role: str) -> None:
 def test_a_section_without_a_body_is_left_out() -> None:
     prompt = PromptLibrary().get("tog2.reason")
     for nothing in ("", "  \n "):
-        user = prompt.render({**inputs_of(prompt), "clues": nothing}, SHAPE)[-1][1]
+        user = prompt.render({**inputs_of(prompt), "clues": nothing, "doubted": nothing}, SHAPE)[-1][1]
         assert list(parse_prompt("", user).sections) == ["question", "evidence"]
 
 

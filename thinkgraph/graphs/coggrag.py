@@ -4,9 +4,11 @@ begin ── mind_map ──┬─ decompose × open questions ── mind_map (
                     └─ extract_keys (local, global) ── retrieve ──┐
     ┌─────────────────────────────────────────────────────────────┘
     └─ question × ready: reason ── verify ◄─► rethink (k times) ── conclude ──┬─ retrieve (the next questions)
+                                                                              ├─ mind_map (another one, at most `backtracks` times)
                                                                               └─ answer (the root has one)
 
 Not drawn: a spent ceiling leads from mind_map to retrieve. An answer that needs no verifying, or is verified, ends its question.
+In doubt (`backtracks`) a question without an answer goes from reason or rethink to rethink, without verify.
 """
 
 from __future__ import annotations
@@ -73,7 +75,7 @@ def _after_mind_map(state: CogGragState) -> str | list[Send]:
     most = max(1, settings.questions - len(nodes))
     # One more call is kept for the keys.
     return [
-        Send("decompose", DecomposeTask(**task, id=key, asked=spelt_out(nodes, key), most=most))
+        Send("decompose", DecomposeTask(**task, id=key, asked=spelt_out(nodes, key), most=most, tried=state["tried"]))
         for task, key in tasks(state, settings, zip(keys, keys, strict=True), keep=_last_calls(settings) + 1)
     ]
 
@@ -81,8 +83,8 @@ def _after_mind_map(state: CogGragState) -> str | list[Send]:
 def _extract(state: CogGragState, settings: CogGragSettings) -> list[Send]:
     ids, questions = listed(state["mind_map"])
     levels: list[Literal["local", "global"]] = ["local"]
-    # Subgraphs link several questions: a lone one has none.
-    if settings.global_keys and (len(ids) > 1 or not settings.skip_settled):
+    # Subgraphs link several questions: a lone one has none. On the way back the questions' own names stand in for them.
+    if settings.global_keys and not state["backtracked"] and (len(ids) > 1 or not settings.skip_settled):
         levels.append("global")
     return [
         Send("extract_keys", KeysTask(**task, level=level, ids=ids, questions=questions))
@@ -101,20 +103,31 @@ def _next_wave(state: CogGragState) -> list[Send]:
 
 
 def _after_conclude(state: CogGragState) -> str:
-    return "answer" if state.get("draft") else "retrieve"
+    if state.get("draft"):
+        return "answer"
+    return "retrieve" if state["mind_map"] else "mind_map"
 
 
 def _after_answer(state: QuestionState) -> str:
-    """Verify an answer, unless it was the last re-think's, there is none to verify, or a ceiling is reached."""
+    """Verify an answer, unless it was the last re-think's, there is none to verify, or a ceiling is reached.
+
+    In doubt that of the last re-think is verified too, and a question that got no answer is thought over again, unless an
+    answer below it is missing.
+    """
     settings, attempts = settings_in(state, CogGragSettings), state["solved"][state["id"]]["attempts"]
-    if not settings.verify or state["stopped"] or not 1 <= len(attempts) <= settings.rethinks:
+    if not settings.verify or state["stopped"] or not attempts:
+        return END
+    last, doubts = len(attempts) > settings.rethinks, settings.backtracks > 0
+    if doubts and not attempts[-1]["answers"]:
+        return END if last or state["lacks"] else "rethink"
+    if last and not doubts:
         return END
     return "verify" if attempts[-1]["answers"] or not settings.skip_settled else END
 
 
 def _after_verify(state: QuestionState) -> str:
-    right = state["solved"][state["id"]]["attempts"][-1]["right"]
-    return END if right or state["stopped"] else "rethink"
+    settings, attempts = settings_in(state, CogGragSettings), state["solved"][state["id"]]["attempts"]
+    return END if attempts[-1]["right"] or state["stopped"] or len(attempts) > settings.rethinks else "rethink"
 
 
 def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
@@ -126,9 +139,9 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node("verify", run.node("verify", verify))
     graph.add_node("rethink", run.node("rethink", rethink))
     graph.add_edge(START, "reason")
-    graph.add_conditional_edges("reason", _after_answer, ["verify", END])
+    graph.add_conditional_edges("reason", _after_answer, ["verify", "rethink", END])
     graph.add_conditional_edges("verify", _after_verify, ["rethink", END])
-    graph.add_conditional_edges("rethink", _after_answer, ["verify", END])
+    graph.add_conditional_edges("rethink", _after_answer, ["verify", "rethink", END])
     return graph
 
 
@@ -146,15 +159,21 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_edge("extract_keys", "retrieve")
     graph.add_conditional_edges("retrieve", _next_wave, ["question"])
     graph.add_edge("question", "conclude")
-    graph.add_conditional_edges("conclude", _after_conclude, ["retrieve", "answer"])
+    graph.add_conditional_edges("conclude", _after_conclude, ["retrieve", "mind_map", "answer"])
     return graph
 
 
 def bound(settings: CogGragSettings, answer: Answer) -> int:
-    """C decompositions, two extractions and 1 + 2k calls for every question of the mind map."""
+    """C decompositions, two extractions and 1 + 2k calls for every question of the mind map.
+
+    In doubt the last answer is verified too, and the answer does not tell how many questions the mind maps had that were given
+    up: as many as one may have are counted for each.
+    """
     split = answer["usage"]["roles"].get("coggrag.decompose")
-    asked = 1 + 2 * settings.rethinks if settings.verify else 1
-    return (split["calls"] if split else 0) + 1 + settings.global_keys + asked * len(answer["trace"]["data"]["nodes"])
+    asked = 1 + 2 * settings.rethinks + (settings.backtracks > 0) if settings.verify else 1
+    questions = len(answer["trace"]["data"]["nodes"]) + settings.backtracks * settings.questions
+    extractions = 1 + settings.global_keys + settings.backtracks
+    return (split["calls"] if split else 0) + extractions + asked * questions
 
 
 METHOD = Method(

@@ -13,13 +13,13 @@ from typing import Annotated, Any, ClassVar, Literal
 from pydantic import Field
 from typing_extensions import TypedDict
 
-from thinkgraph.state.base import Manifest, RunState, TaskState, first_reason
+from thinkgraph.state.base import BacktrackState, Manifest, TaskState, first_reason
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.settings import ChunkSettings
+from thinkgraph.state.settings import ChunkSettings, DoubtSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
-class CogGragSettings(ChunkSettings):
+class CogGragSettings(DoubtSettings, ChunkSettings):
     """CogGRAG's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
@@ -35,6 +35,7 @@ class CogGragSettings(ChunkSettings):
         "unanswered": True,
         "encode_texts": 5_000,
         "lines": 80,
+        "backtracks": 0,
     }
 
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
@@ -121,7 +122,8 @@ class Attempt(TypedDict):
     right: bool | None
     """None: it was not verified."""
     judge: Literal["", "verifier", "evidence"]
-    """`verifier`: the model. `evidence`: no line supports the answer, so it is wrong without a call."""
+    """`verifier`: the model. `evidence`: no line supports the answer, or it is not what the question asks for, so it is wrong
+    without a call."""
 
 
 class Outcome(TypedDict):
@@ -148,6 +150,8 @@ class Solution(Outcome):
     wave: int
     cited: list[str]
     """Ids of the evidence it stands on, including that of the answered questions it rests on."""
+    doubt: str
+    """Why the last answer given cannot be what the question asks for; empty where nothing says so."""
     moved: str
     """That the answer stands on other lines than the model cited; empty where it does not."""
     entities: dict[str, list[str]]
@@ -159,7 +163,7 @@ class DrawnNode(MindNode, Outcome):
     """A node of the mind map in an answer's trace, with the outcome of its question."""
 
 
-class CogGragState(RunState):
+class CogGragState(BacktrackState):
     """CogGRAG's channels."""
 
     mind_map: Annotated[dict[str, MindNode], merge_records]
@@ -172,6 +176,8 @@ class CogGragState(RunState):
     solved: Annotated[dict[str, Solution], merge_records]
     unfollowed: Annotated[dict[str, int], merge_records]
     """By question, how many of its answers a later question needed and retrieval did not follow."""
+    tried: list[str]
+    """Sub-questions of the mind maps that led to no answer."""
 
 
 class DecomposeTask(TaskState):
@@ -181,6 +187,7 @@ class DecomposeTask(TaskState):
     asked: str
     """The question with its references spelt out."""
     most: int
+    tried: list[str]
 
 
 class KeysTask(TaskState):
@@ -211,6 +218,8 @@ class Inquiry(TypedDict):
     unmet: str
     """A question that it refers to and that has no answer; empty where there is none."""
     leaf: bool
+    lacks: bool
+    """Whether one of its sub-questions has no answer."""
     known: list[KnownAnswer]
     items: list[EvidenceItem]
     """The triples retrieved so far, and the chunks that known answers cite. `reason` replaces them by the evidence that its

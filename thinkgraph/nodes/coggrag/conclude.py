@@ -7,12 +7,15 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, reachable, references
+from thinkgraph.nodes.common.doubt import going_back, may_backtrack
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Trace
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState
 from thinkgraph.state.events import Verified
+
+UNVERIFIED = "no verifier judged the answer right"
 
 
 def trace(state: CogGragState) -> Trace:
@@ -46,10 +49,21 @@ def conclude(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
         evidence = bounded({**evidence, **chunks}, solved, settings)
     update: Update = {"evidence": Overwrite(evidence)} if chunks else {}
     if ROOT in solved:
-        return {**update, "draft": _draft({**state, "evidence": evidence}, settings)}
+        draft = _draft({**state, "evidence": evidence}, settings)
+        if draft["status"] != "unknown" or not may_backtrack(state, settings):
+            return {**update, "draft": draft}
+        update |= _uprooted(state)
     # The answer brings the whole map itself.
     yield from traced(state["round"], "mind map", draw(state["mind_map"], solved, {})["lines"])
     return update
+
+
+def _uprooted(state: CogGragState) -> Update:
+    """No mind map, so that another one is planted; its questions are told as those that led nowhere."""
+    nodes = state["mind_map"]
+    tried = [nodes[key]["question"] for key in in_order(nodes) if key != ROOT or len(nodes) == 1]
+    empty: dict[str, object] = {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "solved", "unfollowed")}
+    return {**empty, "tried": list(dict.fromkeys([*state["tried"], *tried])), **going_back(state)}
 
 
 def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
@@ -57,6 +71,7 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
 
     `grounded`: triples, passages, or verified answers with evidence of their own support it, and no verifier had the last word
     against it or against an answer it rests on. `partial`: one had, or an answer it rests on had too many members to follow.
+    In doubt an answer that a verifier judged wrong is none.
     """
     stopped, root = state["stopped"], state["solved"][ROOT]
     if not root["answers"] or root["answers"] == [UNDECIDED]:
@@ -64,6 +79,9 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     cited = [key for key in root["cited"] if key in state["evidence"]]
     if not root["supported"] or not cited:
         return unsupported(root["answers"], settings, stopped)
+    # A ceiling may have left the answer unjudged: then it is a best effort.
+    if settings.backtracks and root["attempts"][-1]["right"] is False:
+        return unknown(UNVERIFIED, settings, stopped)
     beside = ", and it was verified" if root["verified"] else ""
     return supported(root["answers"], cited, root["moved"], stopped, fault=_fault(state), beside=beside)
 
@@ -72,7 +90,7 @@ def _fault(state: CogGragState) -> str:
     """Why the root's answer is no more than a best effort; empty where it is more."""
     solved, root = state["solved"], state["solved"][ROOT]
     if root["verified"] is False:
-        return "no verifier judged the answer right"
+        return UNVERIFIED
     needed = {key: references(state["mind_map"], key) for key in solved}
     below = in_order(reachable(root["rests"], lambda key: [*solved[key]["rests"], *needed[key]]))
     for key in below:

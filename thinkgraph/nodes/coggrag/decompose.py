@@ -6,7 +6,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.kinds import SUBQUESTIONS, Shape
-from thinkgraph.prompts.lines import safe_block
+from thinkgraph.prompts.lines import numbered, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, DecomposeTask
 
@@ -17,7 +17,11 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
         found = yield from requests.call(
             SUBQUESTIONS,
             "coggrag.decompose",
-            {"question": safe_block(state["asked"]), "most": str(state["most"])},
+            {
+                "question": safe_block(state["asked"]),
+                "tried": numbered(map(safe_label, state["tried"])),
+                "most": str(state["most"]),
+            },
             shape=Shape(most=state["most"], explain=settings.explain),
             fallback=[],
             key=state["id"],

@@ -79,7 +79,7 @@ def settled(keys: Mapping[str, Sequence[MapKey]], nodes: Nodes) -> list[MapKey]:
     A placeholder without a number ("?mountain") stands for the answer to the first question, in the order of answering, with
     a key that has it.
     """
-    every = [key for level in ("local", "global") for key in keys.get(level, ())]
+    every = [key for level in ("local", "global", "words") for key in keys.get(level, ())]
     owner: dict[str, str] = {}
     for at in answer_order(nodes).ids:
         for part in (part for key in every if at in key["of"] for part in key["parts"]):

@@ -20,9 +20,9 @@ def mind_map(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
         return {"mind_map": {ROOT: plant(state["question"], settings)}}
     growth = grow(nodes, state["splits"], settings)
     yield from traced(state["round"], "mind map", draw(growth.nodes, {}, {})["lines"])
-    # Once the map stands, rounds count from 0 again: they are then waves of answers.
+    # Once the map stands, rounds count from the start again: they are then waves of answers.
     done = state["stopped"] or not waiting(growth.nodes)
-    update: Update = {"mind_map": growth.nodes, "round": 0 if done else state["round"] + 1}
+    update: Update = {"mind_map": growth.nodes, "round": state["since"] if done else state["round"] + 1}
     if growth.notes:
         added = [(node["question"], 1.0) for key, node in growth.nodes.items() if key not in nodes]
         notes = [(note, 0.0) for note in growth.notes]

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.retrieve import ends_of
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, ready, references
+from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts, fitting, line_cost
 from thinkgraph.nodes.common.judging import supporting
 from thinkgraph.nodes.common.ranking import cut, rank
@@ -41,13 +42,15 @@ def inquiries(state: CogGragState, settings: CogGragSettings) -> list[Inquiry]:
             for at in sees[key]
             if at in solved and (solved[at]["answers"] or settings.unanswered)
         ]
+        below = children(nodes, key)
         unmet = [at for at in references(nodes, key) if at not in solved or not solved[at]["answers"]]
         cited = {one for answer in known for one in answer["cited"]}
         inquiry = Inquiry(
             id=key,
             asked=put_in(nodes, key, solved),
             unmet=solved[unmet[0]]["asked"] if unmet and unmet[0] in solved else "",
-            leaf=not children(nodes, key),
+            leaf=not below,
+            lacks=any(at not in solved or not solved[at]["answers"] for at in below),
             known=known,
             items=[item for item in state["evidence"].values() if item["kind"] == "path" or item["id"] in cited],
             about=_about(state, key),
@@ -155,7 +158,7 @@ def first_context(state: QuestionState, settings: CogGragSettings) -> Flow[Quest
     own = frozenset(state["about"])
     order = sorted(every.values(), key=lambda item: (urgency(item, own), -item["score"], item["id"]))
     kept = [item for item, _ in fitting([(item, evidence_line(item, texts)) for item in order], room)]
-    return _context(sorted(kept, key=_place), texts, state, settings)
+    return _context(turned(sorted(kept, key=_place), state["backtracked"]), texts, state, settings)
 
 
 def urgency(item: EvidenceItem, own: Collection[str]) -> int:

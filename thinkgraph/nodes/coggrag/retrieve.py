@@ -15,6 +15,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, left_out, prune
+from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
 from thinkgraph.prompts.lines import one_line
@@ -51,7 +52,7 @@ def prunes(key: MapKey, settings: CogGragSettings) -> bool:
 
 def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
     """T: the triples around the entities of the keys, or of the last answers, that are near some key."""
-    first = state["round"] == 0
+    first = rounds_since(state) == 0
     search = Search()
     if first:
         search = search_by_keys(state, settings)
@@ -104,6 +105,9 @@ def search_by_keys(state: CogGragState, settings: CogGragSettings) -> Search:
     ids, questions = listed(state["mind_map"])
     # A ceiling may have stopped the run before any keys were extracted.
     extracted = state["keys"] or {"local": as_keys(words_of(questions), ids, "local")}
+    if state["backtracked"]:
+        # The keys may have been the fault: the names in the questions are looked up too.
+        extracted = {**extracted, "words": as_keys(words_of(questions), ids, "local")}
     keys = settled(extracted, state["mind_map"])
     search = Search(names=_once(name for key in keys for name in ends_of(key)))
     comparable = [key for key in keys if prunes(key, settings)]

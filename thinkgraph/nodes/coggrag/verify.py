@@ -11,10 +11,14 @@ from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState
 
 
 def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
-    """Judge the last answer. One that no line supports is wrong without a call, unless memory counts."""
+    """Judge the last answer.
+
+    Wrong without a call: an answer that no line supports, unless memory counts, and one that is not what the question asks for.
+    """
     solution = state["solved"][state["id"]]
     *before, last = solution["attempts"]
-    if last["answers"] and not solution["supported"] and settings.needs_evidence:
+    unsupported = not solution["supported"] and settings.needs_evidence
+    if last["answers"] and (unsupported or solution["doubt"]):
         judged = Attempt(answers=last["answers"], right=False, judge="evidence")
     else:
         context = yield from same_context(state, settings)
