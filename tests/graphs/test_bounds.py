@@ -22,6 +22,11 @@ def bound(name: str, settings: dict[str, Any], answer: Answer = NOTHING) -> int 
     return found.bound(resolve_settings(found.settings, settings), answer)
 
 
+def one_way(name: str) -> dict[str, Any]:
+    """Settings of a run that does not go back, as in the papers."""
+    return {"backtracks": 0} if "backtracks" in find_method(name).settings.model_fields else {}
+
+
 @pytest.mark.parametrize(
     ("name", "settings", "most"),
     [
@@ -30,10 +35,14 @@ def bound(name: str, settings: dict[str, Any], answer: Answer = NOTHING) -> int 
         ("tog2", {"fused": False}, 11),
         ("tog2", {"precheck": True, "own_knowledge": True, "precheck_samples": 4}, 12),
         ("tog", {"topic_prune": False}, 22),
-        ("fasttog", {}, 23),
-        ("fasttog", {"own_knowledge": True}, 24),
-        ("fasttog", {"own_knowledge": True, "fallback": "cot_sc", "fallback_samples": 5, "depth": 1}, 12),
-        ("fasttog", {"own_knowledge": True, "fallback": "off"}, 23),
+        ("fasttog", {"backtracks": 0}, 23),
+        ("fasttog", {"own_knowledge": True, "backtracks": 0}, 24),
+        (
+            "fasttog",
+            {"own_knowledge": True, "fallback": "cot_sc", "fallback_samples": 5, "depth": 1, "backtracks": 0},
+            12,
+        ),
+        ("fasttog", {"own_knowledge": True, "fallback": "off", "backtracks": 0}, 23),
         ("fiske", {}, 30),
         ("fiske", {"max_calls": None}, None),
         ("cot_sc", {"samples": 4}, 4),
@@ -43,7 +52,25 @@ def bound(name: str, settings: dict[str, Any], answer: Answer = NOTHING) -> int 
     ],
 )
 def test_the_bound_is_the_papers(name: str, settings: dict[str, Any], most: int | None) -> None:
-    assert bound(name, settings) == most
+    assert bound(name, {**settings, **one_way(name)}) == most
+
+
+@pytest.mark.parametrize(
+    ("name", "settings", "most"),
+    [
+        # 3 · (1 + 2) rounds, and ten times Reason, each twice.
+        ("tog2", {"topic_prune": False}, 9 + 20),
+        ("tog2", {"fused": False, "topic_prune": False}, 9 + 20 + 9),
+        # From one starting entity and one left aside: a round, then from at most three entities, then from four.
+        ("tog2", {"combined": False, "topic_prune": False, "width": 1, "depth": 1}, 1 + 3 + 4 + 8),
+        # No round, nothing to go back for: Reason may still be asked twice.
+        ("tog2", {"depth": 0, "topic_prune": False}, 2),
+        # Extraction; three times header choice, five rounds of three prunes, six times Reason, each twice.
+        ("fasttog", {}, 1 + 3 * (1 + 15 + 12)),
+    ],
+)
+def test_a_way_back_takes_as_many_again(name: str, settings: dict[str, Any], most: int) -> None:
+    assert bound(name, {**settings, "backtracks": 2}) == most
 
 
 def test_coggrags_bound_follows_its_mind_map() -> None:
@@ -52,19 +79,26 @@ def test_coggrags_bound_follows_its_mind_map() -> None:
     answer = graph.invoke({"question": case.question})["answer"]
     nodes = len(answer["trace"]["data"]["nodes"])
     split = answer["usage"]["roles"]["coggrag.decompose"]["calls"]
-    assert bound("coggrag", {}, answer) == split + 2 + 3 * nodes
-    assert bound("coggrag", {"rethinks": 2, "global_keys": False}, answer) == split + 1 + 5 * nodes
-    assert bound("coggrag", {"verify": False}, answer) == split + 2 + nodes
+    sure = {"backtracks": 0}
+    assert bound("coggrag", sure, answer) == split + 2 + 3 * nodes
+    assert bound("coggrag", {**sure, "rethinks": 2, "global_keys": False}, answer) == split + 1 + 5 * nodes
+    assert bound("coggrag", {**sure, "verify": False}, answer) == split + 2 + nodes
+    # In doubt the last answer is verified too, and each mind map that is given up may have had 16 questions.
+    assert bound("coggrag", {}, answer) == split + 2 + 2 + 4 * (nodes + 2 * 16)
+    assert bound("coggrag", {"backtracks": 1, "verify": False}, answer) == split + 2 + 1 + nodes + 16
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.method)
 def test_no_run_takes_more(case: Any) -> None:
-    graph = tg.build(
-        case.method, model=FakeModel(case.replies), knowledge=case.knowledge(), settings=dict(case.settings)
-    )
-    answer = graph.invoke({"question": case.question})["answer"]
-    most = bound(case.method, dict(case.settings), answer)
-    assert most is None or answer["usage"]["total"]["calls"] <= most
+    busy = {**case.settings, **case.busy, "max_calls": 1000}
+    for question, settings in ((case.question, dict(case.settings)), (case.other_question, busy)):
+        model = FakeModel(case.replies)
+        graph = tg.build(case.method, model=model, knowledge=case.knowledge(), settings=settings)
+        answer = graph.invoke({"question": question})["answer"]
+        most = bound(case.method, settings, answer)
+        # Each call counts once, those after a way back too.
+        assert answer["usage"]["total"]["calls"] == len(model.asked)
+        assert most is None or answer["usage"]["total"]["calls"] <= most
 
 
 def test_the_table_counts_questions_above_their_bound() -> None:
