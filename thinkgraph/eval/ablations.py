@@ -45,6 +45,8 @@ APART = Measure("LLM calls apart (ranker, texts)", "apart_calls_mean", percent=F
 DEPTH = Measure("average depth", "rounds_mean", percent=False)
 
 ONE: Mapping[str, Settings] = {"": {}}
+ONE_WAY: Settings = {"backtracks": 0}
+"""The papers' searches do not go back. The user's settings may."""
 
 
 @dataclass(frozen=True)
@@ -274,7 +276,9 @@ def cells(
             name = str(given.pop(METHOD, table.method))
             schema = find_method(name).settings
             # A method takes of the table's and the user's settings those that it has.
-            settings = {key: value for key, value in {**wanted, **given}.items() if key in schema.model_fields}
+            settings = {
+                key: value for key, value in {**ONE_WAY, **wanted, **given}.items() if key in schema.model_fields
+            }
             taken |= settings.keys()
             if settings.get("community_text") == G2T:
                 settings["community_text"] = f"{G2T}{g2t}"
