@@ -40,7 +40,9 @@ def show(title: str, questions: Sequence[Question], knowledge: Knowledge) -> lis
     made = []
     for name, model, settings in RUNS:
         began = time.monotonic()
-        plan = BenchPlan(questions, knowledge, {"tog2": settings}, bench_model(model, questions, knowledge))
+        plan = BenchPlan(
+            questions, knowledge, {"tog2": {"backtracks": 0, **settings}}, bench_model(model, questions, knowledge)
+        )
         rows = table(run_bench(plan))
         made.append((name, rows))
         print(

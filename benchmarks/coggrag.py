@@ -154,7 +154,7 @@ def ablations(questions: Sequence[Question], knowledge: Knowledge, models: Seque
         )
         model = bench_model(name, questions, knowledge)
         for variant, settings in VARIANTS.items():
-            results = run_bench(BenchPlan(questions, knowledge, {"coggrag": settings}, model))
+            results = run_bench(BenchPlan(questions, knowledge, {"coggrag": {"backtracks": 0, **settings}}, model))
             faults += bounds(results)
             print(line(variant, results), flush=True)
     return faults

@@ -123,7 +123,7 @@ def ask(folder: Path, questions: Sequence[Row], embedder: BundledEmbedder, setti
     with Knowledge.open(folder, embedder=embedder) as knowledge:
         golds = resolve_golds(asked, knowledge.graph, knowledge.text)
         chooser = Watched({q.question: gold for q, gold in zip(asked, golds, strict=True)})
-        graph = build("tog2", knowledge=knowledge, model=chooser, settings=settings)
+        graph = build("tog2", knowledge=knowledge, model=chooser, settings={"backtracks": 0, **settings})
         for question, gold in zip(asked, golds, strict=True):
             answer = graph.invoke({"question": question.question})["answer"]
             results.append({"type": question.type, **result(answer, question, gold, chooser.watched())})

@@ -176,6 +176,8 @@ class Bench:
 
     def run(self, given: Mapping[str, Any], *, survival: bool) -> list[Asked]:
         """Ask every question."""
+        # The paper's search, without ways back.
+        given = {"backtracks": 0, **given}
         settings = FastTogSettings.model_validate(given)
         graph = build(
             "fasttog", knowledge=self.knowledge, model=self.model(), settings=given, checkpointer=InMemorySaver()

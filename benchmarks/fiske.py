@@ -26,6 +26,8 @@ from thinkgraph.eval.questions import Question
 from thinkgraph.tools.knowledge import Knowledge
 
 FULL = "FiSKE"
+ONE_WAY: dict[str, Any] = {"backtracks": 0}
+"""The paper's search, without ways back."""
 ABLATIONS: Mapping[str, Mapping[str, Any]] = {
     **ablation("fiske-table6").rows,
     "FiSKE + IO": {"own_knowledge": True, "io": True},
@@ -65,7 +67,9 @@ def run(questions: Sequence[Question], knowledge: Knowledge, model: str, setting
     chooser = bench_model(model, questions, knowledge)
     found = []
     for question in questions:
-        graph = tg.build("fiske", knowledge=knowledge, model=chooser, settings=settings, checkpointer=InMemorySaver())
+        graph = tg.build(
+            "fiske", knowledge=knowledge, model=chooser, settings=ONE_WAY | settings, checkpointer=InMemorySaver()
+        )
         config: Any = {"configurable": {"thread_id": question.id}}
         answer = graph.invoke({"question": question.question}, config)["answer"]
         usage = answer["usage"]

@@ -246,7 +246,7 @@ def questions(here: Knowledge, there: Knowledge, count: int) -> None:
     for knowledge in (here, there):
         golds = resolve_golds(asked, knowledge.graph)
         chooser = PerfectChooser({one.question: gold for one, gold in zip(asked, golds, strict=True)})
-        graph = tg.build("tog2", knowledge=knowledge, model=chooser, settings={"ranker": "bm25"})
+        graph = tg.build("tog2", knowledge=knowledge, model=chooser, settings={"ranker": "bm25", "backtracks": 0})
         results = [graph.invoke({"question": one.question})["answer"] for one in asked]
         found.append([(sorted(one["answers"]), one["usage"]["store_round_trips"]) for one in results])
     trips = [sum(trips for _, trips in one) for one in found]

@@ -220,7 +220,9 @@ def walk(source: Path, folder: Path) -> dict[str, Any]:
         began = time.perf_counter()
         triples = sum(hops(graph, names[at : at + 3]) for at in range(0, len(names), 3))
         walked = time.perf_counter() - began
-        machine = tg.build("tog2", knowledge=knowledge, model=Insatiable(), settings={"ranker": "bm25"})
+        machine = tg.build(
+            "tog2", knowledge=knowledge, model=Insatiable(), settings={"ranker": "bm25", "backtracks": 0}
+        )
         calls = trips = 0
         for at in range(0, 200, 2):
             question = f'What links "{names[at]}" and "{names[at + 1]}"?'
