@@ -7,6 +7,8 @@ from pathlib import Path
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
+from langchain_core.runnables import RunnableConfig
+from langchain_core.runnables.config import DEFAULT_RECURSION_LIMIT
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
@@ -24,8 +26,29 @@ from thinkgraph.tools.protocols import Ranker
 
 MAX_CONCURRENCY = 64
 """Tasks of one fan-out that run at a time. LangGraph's own default for sync nodes is the number of cores plus four."""
+MAX_STEPS = 10_000
+"""LangGraph's own default, as good as none."""
 
 Graph = CompiledStateGraph[Any, Any, Any, Any]
+
+
+class MethodGraph(Graph):
+    """A compiled method. Its own ceilings bound a run, not LangChain's default of 25 steps, which every runnable around it passes on."""
+
+    def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        """See Pregel."""
+        return super().stream(input, _unbounded(config), **kwargs)
+
+    def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
+        """See Pregel."""
+        return super().astream(input, _unbounded(config), **kwargs)
+
+
+def _unbounded(config: RunnableConfig | None) -> RunnableConfig | None:
+    """The config with LangGraph's own limit in place of one that nobody asked for."""
+    if config is None or config.get("recursion_limit") != DEFAULT_RECURSION_LIMIT:
+        return config
+    return {**config, "recursion_limit": MAX_STEPS}
 
 
 def build(
@@ -82,6 +105,8 @@ def build(
     graph = chosen.wire(runner)
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
     compiled = graph.compile(checkpointer=checkpointer, store=store, name=chosen.name)
+    # LangGraph compiles to a class of its own.
+    compiled.__class__ = MethodGraph
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})
 
 

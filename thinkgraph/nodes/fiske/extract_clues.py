@@ -39,12 +39,13 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
         spare=last_calls(settings),
     )
     texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
-    clues = [text for text in texts if text][: settings.max_clues]
+    every = [text for text in texts if text]
+    clues = every[: settings.max_clues]
     if again and (not clues or _names(clues) == _names(state["clues"])):
         return {"tried": tried, "branches": branches}
     notes = []
-    if len(texts) > settings.max_clues:
-        notes.append(f"only the first {settings.max_clues} of {len(texts)} clues were used (max_clues)")
+    if len(every) > settings.max_clues:
+        notes.append(f"only the first {settings.max_clues} of {len(every)} clues were used (max_clues)")
     return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({})}
 
 
