@@ -63,7 +63,7 @@ ASKED = {
         ("When was the director of Speed born?", "1943"),
     ],
     "northwind": [
-        ("In which country is the supplier of Potato Gnocchi?", "Panificio Bellavista"),
+        ("In which country is the supplier of Potato Gnocchi?", "Italy"),
         ("Which company supplies Silken Tofu?", "Kaisei Suisan"),
     ],
 }
