@@ -6,7 +6,6 @@ English questions only. Where words, statements and types leave it open, nothing
 from __future__ import annotations
 
 import itertools
-import os.path
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +25,6 @@ from thinkgraph.tools.linking.lexical import content_tokens, stem
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
-_ROOT, _SHARED = 4, 0.6
-"""Letters that two stems of one family begin with alike, and their share of the shorter one."""
 _ASKS = re.compile(
     r"\b(?:(?P<much>how (?:many|much|long|old|high|tall|large|big|deep|far|wide|heavy))|(?P<when>when)|(?P<where>where)"
     r"|(?P<who>whom?)|(?P<which>which|what))\b",
@@ -88,7 +85,6 @@ class AskedKind:
     """In words: "a number", "currency"."""
     words: frozenset[str] = frozenset()
     """Stems: the noun of a thing; of a person the words that say which one."""
-
     verb: frozenset[str] = frozenset()
     """Stem of what a person did: "wrote"."""
 
@@ -113,15 +109,8 @@ class AskedKind:
 
     def called(self, relation: str, words: AbstractSet[str]) -> bool:
         """Whether a relation is called as what is asked for: each word of its label is one of the question's, and one names that."""
-        label = content_tokens(relation.replace("_", " "))
-        named = any(_akin(word, own) for word in label for own in self.words | self.verb)
-        return named and all(any(_akin(word, other) for other in words) for word in label)
-
-
-def _akin(one: str, other: str) -> bool:
-    """Whether two stems are of one family: "direct" and "director"."""
-    shared = len(os.path.commonpath([one, other]))
-    return one == other or (shared >= _ROOT and shared >= _SHARED * min(len(one), len(other)))
+        label = set(content_tokens(relation.replace("_", " ")))
+        return label <= words and not label.isdisjoint(self.words | self.verb)
 
 
 def asked_for(question: str) -> AskedKind | None:
