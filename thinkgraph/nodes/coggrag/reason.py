@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.asked_kind import misfit
+from thinkgraph.nodes.common.doubt import unfit
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -58,7 +58,7 @@ def think(
     if not lines and not settings.own_knowledge:
         return unanswered(state, NOT_HELD, attempts)
     cited = context.evidence(lines)
-    doubt = yield from _doubt(answers, cited, state, context, own)
+    doubt = yield from unfit(state["asked"], answers, cited, context.items, context.texts, own)
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
@@ -74,20 +74,6 @@ def think(
         "entities": context.entities(answers),
         "chunks": [item for item in context.items if item["kind"] == "chunk" and item["id"] in cited],
     }
-
-
-def _doubt(
-    answers: Sequence[str],
-    cited: Sequence[str],
-    state: QuestionState,
-    context: QuestionContext,
-    settings: CogGragSettings,
-) -> Flow[str]:
-    """Why the answers cannot be what the question asks for; empty where nothing says so, or nothing supports them."""
-    if not cited or not settings.backtracks or settings.task != "question":
-        return ""
-    items = [item for item in context.items if item["id"] in cited]
-    return (yield from misfit(state["asked"], answers, items, context.texts))
 
 
 def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ()) -> Solution:

@@ -10,11 +10,12 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.asked_kind import misfit
-from thinkgraph.nodes.common.evidence_lines import PromptContext
+from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import BacktrackState
+from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.settings import DoubtSettings
 
 T = TypeVar("T")
@@ -78,11 +79,27 @@ def judged(
 
 
 def _misfit(draft: Draft | None, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[str]:
-    """Why an answer cannot be what the question asks for; empty where nothing says so."""
-    if draft is None or not draft["cited"] or not settings.backtracks or settings.task != "question":
+    if draft is None:
         return ""
-    items = [item for item in context.items if item["id"] in draft["cited"]]
-    return (yield from misfit(state["question"], draft["answers"], items, context.texts))
+    return (
+        yield from unfit(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
+    )
+
+
+def unfit(
+    question: str,
+    answers: Sequence[str],
+    cited: Sequence[str],
+    items: Sequence[EvidenceItem],
+    texts: Texts,
+    settings: DoubtSettings,
+) -> Flow[str]:
+    """Why answers cannot be what the question asks for; empty where nothing says so, where nothing is cited, without doubt, and of a
+    claim. `cited` are ids of the items that they stand on.
+    """
+    if not cited or not settings.backtracks or settings.task != "question":
+        return ""
+    return (yield from misfit(question, answers, [item for item in items if item["id"] in cited], texts))
 
 
 def rounds_since(state: BacktrackState) -> int:
