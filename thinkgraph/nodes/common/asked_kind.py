@@ -25,6 +25,23 @@ from thinkgraph.tools.linking.lexical import content_tokens, stem
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
+_SHORTEST_ROOT = 3
+"""Fewest letters of a word without its "er" or "or"."""
+_IRREGULAR = {
+    stem(form): stem(word)
+    for word, forms in {
+        "act": "acted acting",
+        "build": "built",
+        "draw": "drew drawn",
+        "lead": "led",
+        "sing": "sang sung",
+        "teach": "taught",
+        "win": "won",
+        "write": "wrote written screenwriter",
+    }.items()
+    for form in forms.split()
+}
+"""Forms of verbs that tell what somebody did, and are not cut to one stem."""
 _ASKS = re.compile(
     r"\b(?:(?P<much>how (?:many|much|long|old|high|tall|large|big|deep|far|wide|heavy))|(?P<when>when)|(?P<where>where)"
     r"|(?P<who>whom?)|(?P<which>which|what))\b",
@@ -108,9 +125,20 @@ class AskedKind:
         return _noun(relation) in self.words
 
     def called(self, relation: str, words: AbstractSet[str]) -> bool:
-        """Whether a relation is called as what is asked for: each word of its label is one of the question's, and one names that."""
+        """Whether a relation is called as what is asked for: by what a person did, or each word of its label is one of the question's,
+        and one names that.
+        """
         label = set(content_tokens(relation.replace("_", " ")))
-        return label <= words and not label.isdisjoint(self.words | self.verb)
+        if self.kind == "person" and not set(map(_root, label)).isdisjoint(map(_root, self.words | self.verb)):
+            return True
+        return label <= words and not label.isdisjoint(self.words)
+
+
+def _root(word: str) -> str:
+    """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer"."""
+    word = _IRREGULAR.get(word, word)
+    root = word.removesuffix("or").removesuffix("er")
+    return root if len(root) >= _SHORTEST_ROOT else word
 
 
 def asked_for(question: str) -> AskedKind | None:
@@ -246,6 +274,27 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
     return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
+
+
+def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> bool:
+    """Whether the question names, for every answer, a relation of the cited statements that leads to it; True where its words do not
+    tell what it asks for, and of an answer that only texts hold.
+
+    Args: as of `misfit`.
+    """
+    asked = asked_for(question)
+    if asked is None or asked.kind == "number":
+        return True
+    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
+    about = _surroundings(texts.triples[key] for key in keys if key in texts.triples)
+    words = set(map(_root, content_tokens(question)))
+    for answer in map(fold, answers):
+        leading = about[answer].role | (about[answer].own if asked.kind != "person" else set())
+        if about[answer].ids and not any(
+            words & set(map(_root, content_tokens(label.replace("_", " ")))) for label in leading
+        ):
+            return False
+    return True
 
 
 def _words(asked: AskedKind, answer: str, fault: str) -> str:
