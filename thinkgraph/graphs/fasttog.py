@@ -19,7 +19,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
-from thinkgraph.nodes.common.doubt import may_backtrack
+from thinkgraph.nodes.common.doubt import MOST_LOOKS, may_backtrack
 from thinkgraph.nodes.common.memory import COT, DIRECT
 from thinkgraph.nodes.fasttog.backtrack import backtrack
 from thinkgraph.nodes.fasttog.chains import chains_trace, is_final
@@ -128,10 +128,10 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 def bound(settings: FastTogSettings, _answer: Answer) -> int:
     """Extraction, header choice, a first Reason and D · (W + 1); where memory counts, the fallback.
 
-    A way back takes as many calls as the first way, but no extraction. Any Reason may be asked again in doubt.
+    A way back takes as many calls as the first way, but no extraction. Any Reason may be asked MOST_LOOKS times in doubt.
     """
     remembered = sample_count(settings) if may_remember(settings) else 0
-    reasons = (settings.depth + 1) * (2 if settings.backtracks else 1)
+    reasons = (settings.depth + 1) * (MOST_LOOKS if settings.backtracks else 1)
     walk = 1 + settings.depth * settings.width + reasons
     return 1 + walk * (1 + settings.backtracks) + remembered
 

@@ -99,7 +99,7 @@ class DoubtSettings(RunSettings):
     """What methods share that doubt their answers and go back to what they pruned."""
 
     backtracks: int = Field(
-        2,
+        3,
         ge=0,
         le=20,
         description="How often a search that ends without a supported answer goes back to what it pruned. An answer that does not "

@@ -5,32 +5,47 @@ A departure from the papers, whose searches go one way and judge once (`backtrac
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.asked_kind import misfit
+from thinkgraph.nodes.common.asked_kind import is_named, misfit
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.prompts.kinds import Judgement
-from thinkgraph.prompts.lines import numbered
+from thinkgraph.prompts.lines import numbered, one_line
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import BacktrackState
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.settings import DoubtSettings
+from thinkgraph.tools.grounding import fold
 
 T = TypeVar("T")
+
+_LAST = "at last"
 
 
 class Asks(Protocol):
     """Makes the call that judges."""
 
-    def __call__(self, *, key: str, doubted: str) -> Flow[Judgement]:
+    def __call__(self, context: PromptContext, /, *, key: str, doubted: str) -> Flow[Judgement]:
         """The judgement.
 
         Args:
+            context: the evidence to show.
             key: tells the calls of one node apart.
             doubted: numbered lines of what speaks against the answers given before; empty where there are none.
         """
+
+
+class Drafts(Protocol):
+    """Says which answer a judgement of some evidence leads to, or None to go on."""
+
+    def __call__(self, judgement: Judgement, context: PromptContext, /) -> Draft | None:
+        """The answer, or None."""
+
+
+MOST_LOOKS = 5
+"""Most calls of one judgement: three of all the evidence, two of the lines cited alone."""
 
 
 class Judged(NamedTuple):
@@ -40,23 +55,22 @@ class Judged(NamedTuple):
     fault: str
     """Why its answer cannot be what the question asks for; empty where nothing says so."""
     doubted: list[str]
-    """The faults of all answers given so far in the run, each once."""
+    """What spoke against the answers given so far in the run, each once."""
 
 
 def judged(
-    asks: Asks,
-    draft_of: Callable[[Judgement], Draft | None],
-    context: PromptContext,
-    state: BacktrackState,
-    settings: DoubtSettings,
+    asks: Asks, draft_of: Drafts, context: PromptContext, state: BacktrackState, settings: DoubtSettings
 ) -> Flow[Judged]:
     """A judgement of evidence. Where the answer that it leads to does not fit the question, the model is told why and asked again.
+
+    Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If
+    it does not find the answer there, a third judgement of all the evidence settles it.
 
     With `backtracks=0`, and of a claim, no answer is doubted here.
 
     Args:
         asks: makes the call.
-        draft_of: the answer that a judgement leads to, or None to go on.
+        draft_of: the answer that a judgement leads to.
         context: the evidence that the model is shown.
         state: the run's.
         settings: the run's.
@@ -69,13 +83,33 @@ def judged(
         ModelError: the model cannot be reached or refuses.
     """
     doubted = state["doubted"]
-    for key in ("", "again"):
-        judgement = yield from asks(key=key, doubted=numbered(doubted))
-        fault = yield from _misfit(draft_of(judgement), context, state, settings)
-        if not fault:
+    for key in ("", "again", _LAST):
+        judgement = yield from asks(context, key=key, doubted=numbered(doubted))
+        draft = draft_of(judgement, context)
+        fault = against = yield from _misfit(draft, context, state, settings)
+        if draft is not None and not fault and key != _LAST and _is_open(draft, context, state, settings):
+            against = f"{'; '.join(map(one_line, draft['answers']))} does not follow from the lines cited for it alone"
+            if against not in doubted:
+                alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
+                second = yield from asks(alone, key=f"{key} alone", doubted=numbered(doubted))
+                against = "" if _agree(draft, draft_of(second, alone)) else against
+        if not against or against in doubted:
+            # An equal prompt would get an equal reply. An answer that is given again after its lines were judged stands.
             break
-        doubted = list(dict.fromkeys([*doubted, fault]))
+        doubted = [*doubted, against]
     return Judged(judgement, fault, doubted)
+
+
+def _is_open(draft: Draft, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> bool:
+    """Whether an answer with evidence stands on no relation that the question names."""
+    if not draft["cited"] or not settings.backtracks or settings.task != "question":
+        return False
+    items = [item for item in context.items if item["id"] in draft["cited"]]
+    return not is_named(state["question"], draft["answers"], items, context.texts)
+
+
+def _agree(draft: Draft, second: Draft | None) -> bool:
+    return second is not None and not {*map(fold, draft["answers"])}.isdisjoint(map(fold, second["answers"]))
 
 
 def _misfit(draft: Draft | None, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[str]:

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import TypeVar
 
 from thinkgraph.models.budget import estimate_tokens
@@ -37,6 +37,11 @@ class PromptContext:
     def ids(self, numbers: Iterable[int]) -> list[str]:
         """Evidence ids behind line numbers."""
         return [self.items[number - 1]["id"] for number in numbers if 1 <= number <= len(self.items)]
+
+    def only(self, ids: Collection[str]) -> PromptContext:
+        """The lines of these items alone, numbered anew."""
+        kept = [place for place, item in enumerate(self.items) if item["id"] in ids]
+        return replace(self, items=[self.items[n] for n in kept], lines=[self.lines[n] for n in kept])
 
 
 def triple_ids(item: EvidenceItem) -> list[str]:

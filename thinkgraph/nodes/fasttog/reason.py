@@ -71,18 +71,20 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     inputs = {
         "question": safe_block(state["question"]),
         "entities": start_lines(state["subjects"]),
-        "evidence": _under_heads(lines),
         "task": TASK_WORDS[settings.task],
         "next": NEXT_FINAL if likely else NEXT_NONE,
     }
     context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
 
-    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
-        said, rank = {**inputs, "doubted": doubted}, _newest_first(lines)
-        return judge("fasttog.reason", said, settings, evidence=len(lines), likely=likely, rank=rank, key=key)
+    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
+        ids = {item["id"] for item in shown.items}
+        told = [line for line in lines if line.item["id"] in ids]
+        said = {**inputs, "evidence": _under_heads(told), "doubted": doubted}
+        rank = _newest_first(told)
+        return judge("fasttog.reason", said, settings, evidence=len(told), likely=likely, rank=rank, key=key)
 
-    def draft_of(judgement: Judgement) -> Draft | None:
-        return decide(judgement, context, state, settings, final=final, likely=likely)
+    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
+        return decide(judgement, shown, state, settings, final=final, likely=likely)
 
     try:
         judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
@@ -90,7 +92,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     update["doubted"] = doubted
-    draft = None if fault else draft_of(judgement)
+    draft = None if fault else draft_of(judgement, context)
     if draft is None and not final:
         return update
     if draft is None or draft["status"] == "unknown":

@@ -147,18 +147,17 @@ def _with_memory(
 def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Flow[Judged]:
     inputs = {
         "question": safe_block(state["question"]),
-        "evidence": numbered(context.lines),
         "task": task_words(settings.task, own=settings.own_knowledge),
         "next": _NEXT_PARTIAL if ending.outcome == "partial" else _NEXT,
     }
 
-    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
-        said = {**inputs, "doubted": doubted}
+    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
+        said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
         likely = bool(state["backtracked"])
-        return judge("fiske.conclude", said, settings, evidence=len(context.lines), likely=likely, key=key)
+        return judge("fiske.conclude", said, settings, evidence=len(shown.lines), likely=likely, key=key)
 
-    def draft_of(judgement: Judgement) -> Draft:
-        return _decide(judgement, context, ending, state, settings)
+    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft:
+        return _decide(judgement, shown, ending, state, settings)
 
     return (yield from judged(asks, draft_of, context, state, settings))
 

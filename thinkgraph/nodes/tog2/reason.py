@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.doubt import judged
-from thinkgraph.nodes.common.evidence_lines import prompt_context
+from thinkgraph.nodes.common.evidence_lines import PromptContext, prompt_context
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.tog2.backtrack import can_return, exhausted
@@ -43,19 +43,18 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     fields = () if ends else settings.carried
     inputs = {
         "question": safe_block(state["question"]),
-        "evidence": numbered(context.lines),
         "clues": safe_block(state["clues"]) if settings.carried else "",
         "task": task_words(settings.task, own=settings.own_knowledge),
         "next": NEXT_FINAL if ends else _NEXT[fields],
     }
 
-    def asks(*, key: str, doubted: str) -> Flow[Judgement]:
+    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
         # The form of the reply asks for a likely answer, so that rule-based models read it too.
-        said = {**inputs, "doubted": doubted}
-        return judge("tog2.reason", said, settings, evidence=len(context.lines), fields=fields, likely=ends, key=key)
+        said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
+        return judge("tog2.reason", said, settings, evidence=len(shown.lines), fields=fields, likely=ends, key=key)
 
-    def draft_of(judgement: Judgement) -> Draft | None:
-        return decide(judgement, context, state, settings, final=final, likely=ends)
+    def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
+        return decide(judgement, shown, state, settings, final=final, likely=ends)
 
     try:
         judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
@@ -63,7 +62,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         return cut_short(state, settings, spent)
     carried = {"clues": judgement["clues"], "query": judgement["query"]}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"], **carried)
-    draft = draft_of(judgement)
+    draft = draft_of(judgement, context)
     if fault:
         draft = unknown(fault, settings, state["stopped"]) if final else None
     return {**carried, "doubted": doubted} if draft is None else {"draft": draft}
