@@ -86,7 +86,7 @@ def test_a_pruned_relation_comes_back_and_a_walked_one_is_not_offered_twice() ->
 
 def test_a_relation_that_was_kept_but_not_walked_comes_back() -> None:
     # W · R = 1 relation is walked a round, of one for each entity that is kept.
-    graph, model = build({}, settings={"width": 1, "relations": 1})
+    graph, model = build({}, settings={"width": 1, "relations": 1, "backtracks": 2})
     graph.invoke({"question": BORDERS})
     asked = [prompt for prompt in model.asked if prompt.role == "tog2.relation_prune"]
     assert len(asked) == 3
@@ -109,6 +109,37 @@ def test_a_topic_that_was_dropped_though_the_question_names_it_comes_back() -> N
     ]
     assert starts[0] == {"Panama"}
     assert {"Panama", "Colombia"} <= starts[1]
+
+
+HUB = [
+    *[("Panama", "films", f"Film {number}") for number in range(1, 6)],
+    *[(f"Film {number}", "year", f"190{number}") for number in range(1, 6)],
+    *[(f"Film {number}", "spoken", "Kuna") for number in (4, 5)],
+]
+
+
+@pytest.mark.parametrize("combined", [True, False])
+def test_entities_that_entity_prune_dropped_come_back_as_one_option_a_relation(*, combined: bool) -> None:
+    def kuna(prompt: ParsedPrompt) -> Any:
+        lines = [item.number for item in prompt.lines("evidence") if "Kuna" in item.text]
+        return sure(["Kuna"], *lines) if lines else NEVER
+
+    replies = {"tog2.relation_prune": only("films", "spoken"), "tog2.reason": kuna}
+    knowledge = Knowledge(graph=MemoryGraphStore(HUB), name="films")
+    settings = {"width": 1, "backtracks": 1, "ranker": "bm25", "combined": combined}
+    graph, model = build(replies, knowledge, settings=settings)
+    answer = graph.invoke({"question": "What is spoken in the films of Panama?"})["answer"]
+    assert (answer["answers"], answer["status"]) == (["Kuna"], "grounded")
+    asked = [prompt for prompt in model.asked if prompt.role == "tog2.relation_prune"][-1]
+    steps = {item.step for item in asked.lines("options")}
+    assert ("Film 4 and 1 more", "spoken", True) in steps
+    assert {(entity[len("Film 1 ") :], relation) for entity, relation, _ in steps} == {
+        ("and 1 more", "spoken"),
+        ("and 4 more", "year"),
+        ("and 4 more", "films"),
+    }
+    once, _ = build(replies, knowledge, settings={**settings, "backtracks": 0})
+    assert once.invoke({"question": "What is spoken in the films of Panama?"})["answer"]["status"] == "unknown"
 
 
 def test_where_topic_prune_chose_none_the_named_ones_are_gone_back_to() -> None:

@@ -16,6 +16,7 @@ Not drawn: samples that agree lead from majority to answer; a spent ceiling lead
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -23,6 +24,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
+from thinkgraph.nodes.common.doubt import MOST_LOOKS
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.nodes.tog2.backtrack import backtrack, exhausted
@@ -83,16 +85,16 @@ def _after_reason(state: Tog2State) -> str | list[Send]:
 
 def _relation_prunes(state: Tog2State) -> list[Send]:
     settings = settings_in(state, Tog2Settings)
-    topics = state["topics"]
-    groups: list[tuple[str, list[Topic]]] = (
-        [("all", topics)] if settings.combined else [(topic["id"], [topic]) for topic in topics]
-    )
+    # Entities that one relation led to are offered together once the search has gone back.
+    groups: defaultdict[str, list[Topic]] = defaultdict(list)
+    for topic in state["topics"]:
+        groups["all" if settings.combined else (state["backtracked"] and topic["came_by"]) or topic["id"]].append(topic)
     # Until it goes back, a search that comes by an entity twice may walk a relation of it twice, as in the paper.
     walked = list(state["walked"]) if state["backtracked"] else []
     # One call is kept back for Reason, whatever the fan-out uses.
     return [
         Send("relation_prune", RelationPruneTask(**task, topics=group, walked=walked))
-        for task, group in tasks(state, settings, groups, keep=1, ahead=1)
+        for task, group in tasks(state, settings, groups.items(), keep=1, ahead=1)
     ]
 
 
@@ -131,15 +133,15 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 def bound(settings: Tog2Settings, _answer: Answer) -> int:
     """2D + 1, or WD + D + 1 with a relation prune per entity; beside it topic prune, split reform and pre-check.
 
-    Each way back has D rounds more, the first of them from every entity visited, and any Reason may be asked again in doubt.
+    Each way back has D rounds more, the first of them from every entity visited, and any Reason may be asked MOST_LOOKS times in doubt.
     """
     width, depth = settings.width, settings.depth
     back = settings.backtracks if depth else 0
     rounds = depth * (1 + back)
-    # The n-th way back stands on the starting entities and as many that were dropped, and on W of each round before.
-    visited = sum(2 * width + width * depth * number for number in range(1, back + 1))
+    # The n-th way back stands on the starting entities and as many that were dropped, and on what each relation before led to.
+    visited = sum(2 * width + settings.hops * depth * number for number in range(1, back + 1))
     prunes = rounds if settings.combined else width * (rounds - back) + visited
-    reasons = (rounds + 1) * (2 if settings.backtracks else 1)
+    reasons = (rounds + 1) * (MOST_LOOKS if settings.backtracks else 1)
     reforms = rounds if settings.clues and not settings.fused else 0
     prechecks = settings.precheck_samples if settings.precheck else 0
     return prunes + reasons + reforms + settings.topic_prune + prechecks

@@ -14,6 +14,9 @@ from thinkgraph.state.knowledge import Candidate, Direction
 from thinkgraph.state.settings import ChunkSettings, DoubtSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
+MAX_DROPPED = 50
+"""Most candidates of a round that entity prune drops and a search that goes back returns to."""
+
 
 class BeamSettings(DoubtSettings):
     """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
@@ -93,9 +96,11 @@ class Topic(TypedDict):
     on_path: list[str]
     """Ids of all entities on the path, this one included."""
     score: float
+    came_by: str
+    """Key in `BeamState.walked` of the relation that led to it; empty for an entity that the question names."""
 
 
-def further(topic: Topic, end: str, label: str, triple: str, score: float) -> Topic:
+def further(topic: Topic, end: str, label: str, triple: str, score: float, came_by: str = "") -> Topic:
     """The topic entity of the next round that a triple of this one leads to.
 
     Args:
@@ -104,6 +109,7 @@ def further(topic: Topic, end: str, label: str, triple: str, score: float) -> To
         label: its label.
         triple: the triple's id.
         score: of the entity.
+        came_by: key of the relation that was walked.
     """
     return Topic(
         id=end,
@@ -112,6 +118,7 @@ def further(topic: Topic, end: str, label: str, triple: str, score: float) -> To
         path=Path(start=topic["path"]["start"], triples=[*topic["path"]["triples"], triple]),
         on_path=[*topic["on_path"], end],
         score=round(score, 6),
+        came_by=came_by,
     )
 
 
@@ -132,12 +139,20 @@ class Hop(KeptRelation):
     total: int
 
 
+def relation_key(entity: str, direction: Direction, relation: str) -> str:
+    """What a relation of an entity is called in `kept` and `walked`."""
+    return f"{entity}|{direction}|{relation}"
+
+
 class Reached(TypedDict):
-    """A candidate entity, or a literal."""
+    """A candidate entity, or a literal, and the first way to it."""
 
     id: str
     label: str
     literal: bool
+    hop: int
+    """Place in `hops`."""
+    triple: str
 
 
 class RankedChunk(TypedDict):
@@ -177,8 +192,9 @@ class BeamState(BacktrackState):
     hops: list[Hop]
     """Of this round: emptied by entity prune."""
     visited: Annotated[dict[str, Topic], merge_records]
-    """By id, what a search that goes back stands on: every topic entity so far, and those dropped by topic prune that the question
-    names; where it chose none and the question names none, its best candidates."""
+    """By id, what a search that goes back stands on: every topic entity so far, those that entity prune dropped (MAX_DROPPED of a
+    round), and those dropped by topic prune that the question names; where it chose none and the question names none, its best
+    candidates."""
     walked: Annotated[dict[str, KeptRelation], merge_records]
     """Every relation of a topic entity that was walked, by the key that `kept` has for it."""
     clues: str

@@ -36,7 +36,8 @@ class Tail:
         outgoing = self.hop["direction"] == "out"
         label = self.triple["object_label"] if outgoing else self.triple["subject_label"]
         end = other_end(self.triple, self.hop["entity"])
-        return Reached(id=end, label=label, literal=self.triple["literal"] and outgoing)
+        literal = self.triple["literal"] and outgoing
+        return Reached(id=end, label=label, literal=literal, hop=self.number, triple=self.triple["id"])
 
 
 @dataclass(frozen=True)

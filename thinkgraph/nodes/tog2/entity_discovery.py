@@ -7,7 +7,7 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Step, other_end
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation
 
 
 def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
@@ -15,10 +15,16 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     topics = {topic["id"]: topic for topic in state["topics"]}
     walked = {} if state["stopped"] else {key: one for key, one in state["kept"].items() if one["entity"] in topics}
     if len(walked) > settings.hops:
+        # What a search that has gone back was offered together counts once.
+        def place(one: KeptRelation) -> tuple[str, str, str]:
+            together = topics[one["entity"]]["came_by"] if state["backtracked"] else ""
+            return together or one["entity"], one["direction"], one["relation"]
+
         best = sorted(
             walked.items(), key=lambda pair: -pair[1]["score"] * max(topics[pair[1]["entity"]]["score"], 1e-6)
         )
-        walked = dict(best[: settings.hops])
+        places = list(dict.fromkeys(place(one) for _, one in best))[: settings.hops]
+        walked = {key: one for key, one in best if place(one) in places}
     kept = list(walked.values())
     steps = [Step(entity=one["entity"], relation=one["relation"], direction=one["direction"]) for one in kept]
     found = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)

@@ -8,7 +8,18 @@ from collections.abc import Iterable, Sequence
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
-from thinkgraph.state.tog2 import Hop, RankedChunk, Tog2Settings, Tog2State, further, ranked_item
+from thinkgraph.state.tog2 import (
+    MAX_DROPPED,
+    Hop,
+    RankedChunk,
+    Reached,
+    Tog2Settings,
+    Tog2State,
+    Topic,
+    further,
+    ranked_item,
+    relation_key,
+)
 
 
 def entity_scores(top: Sequence[RankedChunk], alpha: float) -> dict[str, float]:
@@ -33,8 +44,7 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     topics = []
     for key in order[: settings.width]:
         best = next(chunk for chunk in top if chunk["entity"] == key)
-        before = starts[hops[best["hop"]]["entity"]]
-        topics.append(further(before, key, entities[key]["label"], best["triple"], scores[key]))
+        topics.append(_led_to(entities[key], best["hop"], best["triple"], scores[key], state))
     evidence: dict[str, EvidenceItem] = {}
     for chunk in top:
         hop = hops[chunk["hop"]]
@@ -42,18 +52,32 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
             evidence.setdefault(item["id"], item)
     chosen = {topic["id"] for topic in topics}
     dropped = [(one["label"], scores.get(key, 0.0)) for key, one in entities.items() if key not in chosen]
+    # The best first; of those without a score, the order in which they were reached.
+    aside = [key for key in (*order, *entities) if key not in chosen] if settings.backtracks else []
+    back = [
+        _led_to(entities[key], entities[key]["hop"], entities[key]["triple"], scores.get(key, 0.0), state)
+        for key in list(dict.fromkeys(aside))[:MAX_DROPPED]
+    ]
     note = yield from pruned(
         "entities", state["round"], labelled(topics), dropped, "their text and triples ranked lower"
     )
     return {
         "topics": topics,
-        "visited": {topic["id"]: topic for topic in topics if topic["id"] not in state["visited"]},
+        "visited": {topic["id"]: topic for topic in (*back, *topics) if topic["id"] not in state["visited"]},
         "evidence": evidence,
         "pruned": note,
         "hops": [],
         "reached": [],
         "ranked": [],
     }
+
+
+def _led_to(end: Reached, hop: int, triple: str, score: float, state: Tog2State) -> Topic:
+    """A candidate as a topic entity, by a triple of a hop of this round."""
+    walked = state["hops"][hop]
+    before = next(topic for topic in state["topics"] if topic["id"] == walked["entity"])
+    came_by = relation_key(walked["entity"], walked["direction"], walked["relation"])
+    return further(before, end["id"], end["label"], triple, score, came_by)
 
 
 def _evidence(chunk: RankedChunk, hop: Hop, path: Path, number: int) -> Iterable[EvidenceItem]:

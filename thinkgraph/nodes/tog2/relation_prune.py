@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
+from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.doubt import turned
@@ -12,20 +13,39 @@ from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Relation
-from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask
+from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic, relation_key
 from thinkgraph.tools.linking.lexical import overlap
 
 MAX_OPTIONS = 400
 """Most relations offered in one call; those rarest at their entity come first, which are the most telling."""
 
 
-def _show(edge: Relation, label: Mapping[str, str]) -> str:
-    return f"{label[edge['entity']]}: {edge['label']}" + " (inverse)" * (edge["direction"] == "in")
+@dataclass(frozen=True)
+class _Offer:
+    """A relation as one option: of one topic entity, or of all that one relation led to."""
+
+    edges: list[Relation]
+    first: str
+    """Label of the first of the entities."""
+
+    @property
+    def label(self) -> str:
+        more = len(self.edges) - 1
+        return f"{self.first} and {more} more" if more else self.first
+
+    @property
+    def relation(self) -> Relation:
+        """The relation at the first entity, with the count of all."""
+        return {**self.edges[0], "count": sum(edge["count"] for edge in self.edges)}
+
+    @property
+    def shown(self) -> str:
+        return f"{self.label}: {self.edges[0]['label']}" + " (inverse)" * (self.edges[0]["direction"] == "in")
 
 
-def _by_words(question: str, edges: Sequence[Relation], most: int) -> list[tuple[int, float]]:
+def _by_words(question: str, offers: Sequence[_Offer], most: int) -> list[tuple[int, float]]:
     """The fallback: relations that share words with the question."""
-    likeness = [(number, overlap(edge["label"], question)) for number, edge in enumerate(edges, start=1)]
+    likeness = [(number, overlap(offer.relation["label"], question)) for number, offer in enumerate(offers, start=1)]
     return [(number, 10 * value) for number, value in sorted(likeness, key=lambda pair: -pair[1])[:most]]
 
 
@@ -33,50 +53,71 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
     The state is the payload of one Send: all topic entities in combined mode, one of them otherwise. A search that has gone back
-    is not offered what it walked before.
+    is not offered what it walked before, and entities that one relation led to are offered together.
     """
     topics = state["topics"]
     discovered = yield from requests.relations([topic["id"] for topic in topics])
-    label = {topic["id"]: topic["label"] for topic in topics}
     walked = frozenset(state["walked"])
     discovered = [[edge for edge in found if _key(edge) not in walked] for found in discovered]
-    edges = [edge for found in discovered for edge in found]
-    if len(edges) > MAX_OPTIONS:
-        share = max(1, MAX_OPTIONS // len(topics))
-        edges = [edge for found in discovered for edge in sorted(found, key=lambda edge: edge["count"])[:share]]
-    if not edges:
+    offers = list(turned(_offers(topics, discovered, together=state["backtracked"] > 0), state["backtracked"]))
+    if not offers:
         return {"kept": {}}
-    edges = list(turned(edges, state["backtracked"]))
     scored = yield from requests.call(
         SCORE,
         "tog2.relation_prune",
         {
             "question": safe_block(state["question"]),
-            "entities": numbered(described(topic["label"], topic["description"]) for topic in topics),
-            "options": numbered(relation_line(edge, label[edge["entity"]]) for edge in edges),
+            "entities": numbered(_entities(topics, offers)),
+            "options": numbered(relation_line(offer.relation, offer.label) for offer in offers),
             "most": str(settings.relations),
         },
-        shape=Shape(options=len(edges), explain=settings.explain),
-        fallback=lambda: _by_words(state["question"], edges, settings.relations),
+        shape=Shape(options=len(offers), explain=settings.explain),
+        fallback=lambda: _by_words(state["question"], offers, settings.relations),
         key=state["part"],
-        rank={"options": lambda: [number for number, _ in _by_words(state["question"], edges, len(edges))]},
+        rank={"options": lambda: [number for number, _ in _by_words(state["question"], offers, len(offers))]},
     )
-    best: dict[str, list[tuple[float, Relation]]] = defaultdict(list)
+    best: dict[str, list[tuple[float, _Offer]]] = defaultdict(list)
     for number, value in scored:
         if value >= settings.min_relation_score:
-            best[edges[number - 1]["entity"]].append((value, edges[number - 1]))
-    kept: dict[str, KeptRelation] = {}
-    names: dict[str, tuple[str, float]] = {}
-    for entity, relations in best.items():
-        # Ties keep the model's order.
-        for value, edge in sorted(relations, key=lambda pair: -pair[0])[: settings.relations]:
-            key = _key(edge)
-            kept[key] = KeptRelation(entity=entity, relation=edge["name"], direction=edge["direction"], score=value)
-            names[key] = (_show(edge, label), value)
-    dropped = [(_show(edge, label), 0.0) for edge in edges if _key(edge) not in kept]
-    note = yield from pruned("relations", state["round"], names.values(), dropped, "scored too low for the question")
+            best[offers[number - 1].label].append((value, offers[number - 1]))
+    # Ties keep the model's order.
+    chosen = [
+        pair for found in best.values() for pair in sorted(found, key=lambda pair: -pair[0])[: settings.relations]
+    ]
+    kept = {
+        _key(edge): KeptRelation(entity=edge["entity"], relation=edge["name"], direction=edge["direction"], score=value)
+        for value, offer in chosen
+        for edge in offer.edges
+    }
+    dropped = [(offer.shown, 0.0) for offer in offers if _key(offer.edges[0]) not in kept]
+    names = [(offer.shown, value) for value, offer in chosen]
+    note = yield from pruned("relations", state["round"], names, dropped, "scored too low for the question")
     return {"kept": kept, "pruned": note}
 
 
+def _offers(topics: Sequence[Topic], discovered: Sequence[Sequence[Relation]], *, together: bool) -> list[_Offer]:
+    """The options; where they are too many, of each topic entity the relations that are rarest there."""
+    if sum(map(len, discovered)) > MAX_OPTIONS and not together:
+        share = max(1, MAX_OPTIONS // len(topics))
+        discovered = [sorted(found, key=lambda edge: edge["count"])[:share] for found in discovered]
+    offers: dict[tuple[str, str, str], _Offer] = {}
+    for topic, found in zip(topics, discovered, strict=True):
+        place = (together and topic["came_by"]) or topic["id"]
+        for edge in found:
+            offer = offers.setdefault((place, edge["direction"], edge["name"]), _Offer([], topic["label"]))
+            offer.edges.append(edge)
+    return (
+        sorted(offers.values(), key=lambda offer: offer.relation["count"])[:MAX_OPTIONS]
+        if together
+        else list(offers.values())
+    )
+
+
+def _entities(topics: Sequence[Topic], offers: Sequence[_Offer]) -> list[str]:
+    """The entities that options are shown at, with what is known of them."""
+    shown = {offer.first for offer in offers}
+    return list(dict.fromkeys(described(one["label"], one["description"]) for one in topics if one["label"] in shown))
+
+
 def _key(edge: Relation) -> str:
-    return f"{edge['entity']}|{edge['direction']}|{edge['name']}"
+    return relation_key(edge["entity"], edge["direction"], edge["name"])

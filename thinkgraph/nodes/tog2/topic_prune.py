@@ -67,4 +67,5 @@ def _topic(candidate: Candidate) -> Topic:
         path=Path(start=candidate["id"], triples=[]),
         on_path=[candidate["id"]],
         score=candidate["score"],
+        came_by="",
     )
