@@ -247,6 +247,8 @@ class FiskeState(BacktrackState):
     """Clues with which the search led nowhere."""
     judged: str
     """Digest of the evidence that did not hold the answer before the search last went back; empty otherwise."""
+    named: list[int]
+    """Numbers of the clues that are names of relations met so far (`exact_names`)."""
     matches: dict[str, list[str]]
     """Number of a clue (as text) to the ids of the entities that have it as a name."""
     branches: Annotated[dict[str, Branch], merge_branches]

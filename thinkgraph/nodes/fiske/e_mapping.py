@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
@@ -27,13 +27,18 @@ def clues_on_path(expansions: Sequence[Expansion], settings: FiskeSettings) -> d
 
 
 def meant_here(
-    expansion: Expansion, node: str, found: Sequence[int], on_path: Mapping[tuple[str, str], set[int]]
+    expansion: Expansion,
+    node: str,
+    found: Sequence[int],
+    on_path: Mapping[tuple[str, str], set[int]],
+    named: Collection[int],
 ) -> list[int]:
-    """The clues that a node maps on this relation: not one that another relation to the same node maps.
+    """The clues that a node maps on this relation: not one that another relation to the same node maps, or is called.
 
-    A film that somebody directed and wrote maps the clue "directed by" as what was directed, not as what was written.
+    A film that somebody directed and wrote maps the clue "directed by" as what was directed, not as what was written. `named` are
+    the clues that are names of relations: a film does not map "has genre", its relation does.
     """
-    other = on_path.get((expansion["branch"], node), set()).difference(expansion["clues"])
+    other = on_path.get((expansion["branch"], node), set()).union(named).difference(expansion["clues"])
     return [clue for clue in found if clue not in other]
 
 
@@ -77,18 +82,18 @@ def named_nodes(
             label = normal_name(labels[node])
             found = [number for number in numbers if node in matches[number] or names[number] == label]
             # "Album" does not settle "album", which may be a kind of thing.
-            if sure := [number for number in found if _is_name(clues[number - 1])]:
+            if sure := [number for number in found if is_name(clues[number - 1])]:
                 named.nodes[-1].add(node)
                 named.settled[branch["id"]].update(sure)
             named.pairs[expansion["group"]].update(dict.fromkeys((number, node) for number in found))
-            mapped = [*expansion["clues"], *meant_here(expansion, node, found, on_path)]
+            mapped = [*expansion["clues"], *meant_here(expansion, node, found, on_path, ())]
             marks = marked(clues, mapped, branch["explored"]).values()
             named.complete |= bool(found) and not set(branch["remaining"]) - set(marks)
         named.complete |= completes_alone(branch, expansion["clues"], clues, settings)
     return named
 
 
-def _is_name(clue: str) -> bool:
+def is_name(clue: str) -> bool:
     """Whether a clue is written as a name is: with a capital, or in a script that has none."""
     return any(letter.isupper() for letter in clue) or not any(letter.islower() for letter in clue)
 

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.fiske.e_mapping import is_name
 from thinkgraph.nodes.fiske.mapping import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
@@ -15,6 +16,7 @@ from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
 from thinkgraph.tools.linking.names import normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
+_MAX_NAMES = 20
 _MAX_CHARACTERS = 200
 """Characters of a clue that are kept."""
 
@@ -22,8 +24,8 @@ _MAX_CHARACTERS = 200
 def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     """Ask for numbered clues, one per occurrence. Without a readable reply there are none, and the exploration fails.
 
-    Where the search goes back, its branches are explored once more, and every second time clues are asked for anew. Other
-    clues begin another exploration.
+    Where the search goes back, its branches are explored once more, and every second time clues are asked for anew; a name of the
+    question that they leave out is a clue then. Other clues begin another exploration.
     """
     again = bool(state["backtracked"])
     branches = revived(state["branches"].values()) if again else {}
@@ -40,13 +42,23 @@ def extract_clues(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     )
     texts = [one_line(word).strip(_QUOTES + " ")[:_MAX_CHARACTERS].strip() for word in words]
     every = [text for text in texts if text]
+    if again:
+        every = [*(yield from _names_left_out(state["question"], every)), *every]
     clues = every[: settings.max_clues]
     if again and (not clues or _names(clues) == _names(state["clues"])):
         return {"tried": tried, "branches": branches}
     notes = []
     if len(every) > settings.max_clues:
         notes.append(f"only the first {settings.max_clues} of {len(every)} clues were used (max_clues)")
-    return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({})}
+    return {"clues": clues, "tried": tried, "notes": notes, "branches": Overwrite({}), "named": []}
+
+
+def _names_left_out(question: str, clues: Sequence[str]) -> Flow[list[str]]:
+    """The names of entities that stand in the question and in no clue."""
+    links = (yield from requests.link_names([question], limit=_MAX_NAMES))[0]
+    told = f" {normal_name(' | '.join(clues))} "
+    mentions = dict.fromkeys(link["mention"] for link in links)
+    return [name for name in mentions if is_name(name) and normal_name(name) not in told]
 
 
 def _names(clues: Iterable[str]) -> list[str]:
@@ -63,7 +75,7 @@ def revived(branches: Iterable[Branch]) -> dict[str, Branch]:
     for branch in branches:
         by_relation = {mark["clue"] for mark in branch["marks"] if mark["kind"] == "relation"}
         doubtful = {mark["clue"] for mark in branch["marks"] if mark["kind"] == "entity"} - by_relation
-        remaining = branch["remaining"] or sorted(doubtful)
+        remaining = sorted({*branch["remaining"], *doubtful})
         if remaining:
             found[branch["id"]] = {
                 **branch,

@@ -39,11 +39,11 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
             branch["status"] = "complete"
         elif stops or last:
             branch["status"], branch["why"] = "ended", OTHER_COMPLETE if stops else ROUNDS_OVER
-    parents = {arrival["branch"] for branch in made for arrival in branch["arrivals"]}
-    walked: dict[str, list[str]] = defaultdict(list)
-    for one in state["expansions"]:
-        walked[one["branch"]].append(option_id(one["relation"], one["direction"]))
-    changed = [*(_after(branch, parents, walked.get(branch["id"], [])) for branch in explored), *made]
+    met = {one["branch"] for one in state["expansions"]}
+    walked: dict[str, dict[str, None]] = defaultdict(dict)
+    for arrival in (arrival for branch in made for arrival in branch["arrivals"]):
+        walked[arrival["branch"]][option_id(arrival["relation"], arrival["direction"])] = None
+    changed = [*(_after(branch, met, list(walked.get(branch["id"], ()))) for branch in explored), *made]
     branches = {branch["id"]: branch for branch in changed}
     table = clue_table(state["clues"], list({**state["branches"], **branches}.values()))
     kept = [branch for branch in made if branch["status"] in {"live", "complete"}]
@@ -63,14 +63,14 @@ def outcomes(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     }
 
 
-def _after(branch: Branch, parents: set[str], walked: Sequence[str]) -> Branch:
-    """A branch of the round, after it: its relations in `walked` were walked."""
+def _after(branch: Branch, met: set[str], walked: Sequence[str]) -> Branch:
+    """A branch of the round, after it: its relations in `walked` led on. Those in `met` have a relation that led to nodes."""
     branch = {**branch, "walked": [*branch["walked"], *walked]}
-    if branch["id"] in parents:
+    if walked:
         return {**branch, "status": "walked"}
     # A starting point that led nowhere has no path. State keeps the best ones for the record and drops the others.
     status: BranchStatus = "ended" if branch["arrivals"] or int(branch["id"]) <= KEPT_STARTS else "gone"
-    return {**branch, "status": status, "why": NO_NODE if walked else NO_RELATION}
+    return {**branch, "status": status, "why": NO_NODE if branch["id"] in met else NO_RELATION}
 
 
 def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
@@ -78,6 +78,7 @@ def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
     clues = state["clues"]
     mapped = clues_by_option(state)
     on_path = clues_on_path(state["expansions"], settings)
+    named = state["named"] if settings.meant_step else ()
     made: dict[tuple[str, tuple[int, ...]], Branch] = {}
     first = 1 + max(map(int, state["branches"]), default=0)
     for expansion in state["expansions"]:
@@ -87,7 +88,7 @@ def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
         mine = set(offered(parent, state, settings))
         for node, triple in zip(expansion["nodes"], expansion["triples"], strict=True):
             found = [number for number in by_node.get(node, ()) if number in mine]
-            here = meant_here(expansion, node, found, on_path)
+            here = meant_here(expansion, node, found, on_path, named)
             if not here and not every:
                 continue
             marks = _marks(parent, expansion, here, state["labels"][node], clues)

@@ -27,11 +27,13 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
     relations: dict[str, dict[str, OfferedRelation]] = {}
     exact: dict[str, Mapped] = {}
     calls: list[MappingCall] = []
+    named = set(state["named"])
     for group, members in groups.items():
         relations[group] = _distinct(members, edges)
         clues = sorted({number for branch in members for number in offered(branch, state, settings)})
         texts = {number: state["clues"][number - 1] for number in clues}
         pairs = named_relations(texts, relations[group]) if settings.exact_names else []
+        named.update(pair["clue"] for pair in pairs)
         if pairs:
             exact[group] = Mapped(group=group, pairs=pairs)
         labels = {branch["entity"]: branch["label"] for branch in members}
@@ -43,7 +45,13 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
             if option in open_options
         ]
         calls += chunked(group, open_clues, options, settings, state["backtracked"])
-    return {"round": state["round"] + 1, "relations": relations, "calls_to_make": calls, "mapped": Overwrite(exact)}
+    return {
+        "round": state["round"] + 1,
+        "relations": relations,
+        "named": sorted(named),
+        "calls_to_make": calls,
+        "mapped": Overwrite(exact),
+    }
 
 
 def _distinct(members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]) -> dict[str, OfferedRelation]:
