@@ -59,11 +59,11 @@ def conclude(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
 
 
 def _uprooted(state: CogGragState) -> Update:
-    """No mind map, so that another one is planted; its questions are told as those that led nowhere."""
+    """No mind map, so that another one is planted; its questions are told as those that led nowhere, as often as they were tried."""
     nodes = state["mind_map"]
     tried = [nodes[key]["question"] for key in in_order(nodes) if key != ROOT or len(nodes) == 1]
     empty: dict[str, object] = {name: Overwrite({}) for name in ("mind_map", "splits", "keys", "solved", "unfollowed")}
-    return {**empty, "tried": list(dict.fromkeys([*state["tried"], *tried])), **going_back(state)}
+    return {**empty, "tried": [*state["tried"], *tried], **going_back(state)}
 
 
 def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
