@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -12,8 +13,10 @@ from fakes import FakeModel
 import thinkgraph as tg
 from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
 from thinkgraph.eval.perfect import chooser
-from thinkgraph.nodes.common.asked_kind import asked_for
-from thinkgraph.state.knowledge import Entity
+from thinkgraph.nodes.common.asked_kind import asked_for, is_named, misfit
+from thinkgraph.nodes.common.evidence_lines import Texts
+from thinkgraph.state.evidence import Path, path_item
+from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
@@ -159,3 +162,81 @@ def test_inner_nodes_of_gold_paths_are_not_grounded(monkeypatch: pytest.MonkeyPa
     assert right.count("grounded") == len(right) == 32
     assert len(bridges) > 40
     assert bridges.count("grounded") <= 1, "of a region, a part of the world, no word tells that it is none"
+
+
+FILMS = [
+    ("Osk", "directed_by", "Ada Lund"),
+    ("Osk", "written_by", "Bo Hall"),
+    ("Osk", "starred_actors", "Ines Calder"),
+    ("Merish", "directed_by", "Ada Lund"),
+]
+
+
+def triples_of(*rows: tuple[str, str, str]) -> dict[str, Triple]:
+    every = MemoryGraphStore(FILMS).edges_among(sorted({end for row in FILMS for end in (row[0], row[2])}), limit=100)
+    return {one["id"]: one for one in every if (one["subject"], one["relation"], one["object"]) in rows}
+
+
+def faults(question: str, answer: str, *rows: tuple[str, str, str]) -> str:
+    """What a cited path of these statements, and a graph of films, say against an answer."""
+    graph = MemoryGraphStore(FILMS)
+    known = triples_of(*rows)
+    items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
+    deps: Any = SimpleNamespace(
+        call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest)
+    )
+    flow = misfit(question, [answer], items, Texts(known, {}))
+    found: Any = None
+    while True:
+        try:
+            op: Any = flow.send(found)
+            found = op.function(deps)
+        except StopIteration as ended:
+            return str(ended.value)
+
+
+DIRECTED, WRITTEN, STARRED, ALSO = FILMS
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "rows", "fault"),
+    [
+        ("Who wrote the film Osk?", "Bo Hall", [WRITTEN], ""),
+        ("Who wrote the film Osk?", "Ada Lund", [DIRECTED], "nothing that written by leads to"),
+        ("Who acted in Osk?", "Ada Lund", [DIRECTED], "nothing that starred actors leads to"),
+        ("Who directed what Bo Hall wrote?", "Osk", [WRITTEN], "nothing that directed by leads to"),
+        ("Who is listed as director of Osk?", "Ines Calder", [STARRED], "nothing that directed by leads to"),
+        ("Osk was written by who?", "Ines Calder", [STARRED], "nothing that written by leads to"),
+        ("The director of Osk is also the director of which films?", "Ada Lund", [DIRECTED], "on the way to it"),
+        ("The director of Osk is also the director of which films?", "Merish", [DIRECTED, ALSO], ""),
+        ("Which screenwriters co-wrote films with Ada Lund?", "Bo Hall", [WRITTEN], ""),
+    ],
+)
+def test_who_did_it_is_where_a_relation_called_so_leads(
+    question: str, answer: str, rows: list[tuple[str, str, str]], fault: str
+) -> None:
+    found = faults(question, answer, *rows)
+    assert found.endswith(f"{answer} is {fault}" if fault else "")
+    assert bool(found) == bool(fault)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "row", "named"),
+    [
+        ("Who starred in Osk?", "Ines Calder", STARRED, True),
+        ("Who is the author of Osk?", "Bo Hall", WRITTEN, False),
+        ("Which person wrote Osk?", "Bo Hall", WRITTEN, True),
+        ("Who starred for Ada Lund?", "Osk", DIRECTED, False),
+        ("Which film did Ada Lund direct?", "Osk", DIRECTED, True),
+        ("Which genre is the film Osk of?", "Ada Lund", DIRECTED, False),
+        ("Which genre is the film Osk of?", "drama", DIRECTED, True),
+        ("Welches Genre hat Osk?", "Ada Lund", DIRECTED, True),
+        ("How many people starred in Osk?", "1", DIRECTED, True),
+    ],
+)
+def test_a_relation_that_leads_to_the_answer_is_named_or_not(
+    question: str, answer: str, row: tuple[str, str, str], *, named: bool
+) -> None:
+    triples = triples_of(row)
+    items = [path_item(key, Path(start="Osk", triples=[]), [key], total=1) for key in triples]
+    assert is_named(question, [answer], items, Texts(triples, {})) is named

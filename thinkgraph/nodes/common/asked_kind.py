@@ -53,7 +53,9 @@ _OPENS_CLAUSE = re.compile(
 )
 _TELLS_TO = re.compile(r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?", re.IGNORECASE)
 _IS = re.compile(r"^ (?:is|are|was|were) (?:the |a |an )?(?:names? of (?:the )?)?", re.IGNORECASE)
-_IS_OFFICE = re.compile(r"^ (?:is|are|was|were) (?:the|a|an) ", re.IGNORECASE)
+_IS_OFFICE = re.compile(
+    r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
+)
 _VERBS = "is are was were be do does did has have had can could will would shall should may might must"
 _ENDS_HEAD = frozenset(f"{_VERBS} of".split())
 _ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that which who whose where when".split())
@@ -69,7 +71,7 @@ _ROWS: Mapping[str, str] = {
         "city town village municipality",
         "currency money",
         "language tongue",
-        "person human man woman actor actress director writer author politician president minister composer",
+        "person human man woman actor actress director writer screenwriter author politician president minister composer",
         "river stream",
         "lake",
         "mountain peak summit volcano",
@@ -91,6 +93,8 @@ _NEVER: Mapping[str, frozenset[str]] = {
     "place": frozenset(["person", "currency", "language", "anthem", "religion", "genre"]),
 }
 """Sorts that are never what "who" and "where" ask for. A country may have been a ruler."""
+_MADE = frozenset(["currency", "language", "anthem", "religion", "film", "genre", "book"])
+"""Sorts that do nothing, so that who did something is none of them."""
 
 
 @dataclass(frozen=True)
@@ -157,7 +161,8 @@ def asked_for(question: str) -> AskedKind | None:
         is_office = _IS_OFFICE.match(rest)
         office = _ENDS_OFFICE.split(rest[is_office.end() :], maxsplit=1)[0] if is_office else ""
         words = " ".join(word for word in office.split() if word.islower())
-        verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-1:]]))
+        # "Who wrote it", "it was written by whom".
+        verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-2:]]))
         return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
         return AskedKind("number", "a number")
@@ -246,6 +251,11 @@ def _surroundings(triples: Iterable[Triple]) -> defaultdict[str, _Surroundings]:
     return found
 
 
+def _names_doer(relation: str) -> bool:
+    """Whether a relation's label says that its object did something: "directed by", "starred actors"; not "wrote"."""
+    return bool(re.search(r"(?:[ _]by|[eo]rs?)$", relation.casefold()))
+
+
 def _names_object(relation: str) -> bool:
     """Whether the object is what a relation's label names: of "capital", but not of "capital of"."""
     return not re.search(r"[ _]of$", relation)
@@ -321,6 +331,11 @@ class _Walk:
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
         return f" {fold(label)} " in self.asked
+
+    def calls_doer(self, relation: str) -> bool:
+        """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
+        roots = {_root(word) for word in self.words if _root(word) != word}
+        return _names_doer(relation) and not roots.isdisjoint(map(_root, content_tokens(relation.replace("_", " "))))
 
     def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
         """Whether an answer is a thing that the question names, and no statement calls it what is asked for."""
@@ -400,13 +415,15 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     if about.role and not about.own and asked.excludes({_sort_of_objects(label) for label in about.role}):
         # Of a thing that is a subject too, what one statement calls it is not all.
         return f"a {_noun_of(min(about.role))}"
-    return _by_place(answer, about, walk) if thing and not walk.compares else None
+    return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
 
 
-def _by_place(answer: str, about: _Surroundings, walk: _Walk) -> str | None:
+def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
     """What an entity is by its place among the cited statements, where it is not at their end."""
     if walk.named(answer) and about.ids <= walk.starts - walk.ends:
         return "what it asks about"
+    if asked.sort in _MADE and about.role and not about.own and all(map(walk.calls_doer, about.role)):
+        return ON_THE_WAY
     if not about.ids.isdisjoint(walk.arrivals):
         # A path of several steps ends there, whatever other lines say of it.
         return None
@@ -459,7 +476,11 @@ def _by_naming_relation(
     led_to = {
         edge["entity"]
         for edge in edges
-        if edge["name"] in naming and (asked.verb or _names_object(edge["label"]) == (edge["direction"] == "in"))
+        if edge["name"] in naming
+        and (
+            (asked.verb and not _names_doer(edge["label"]))
+            or _names_object(edge["label"]) == (edge["direction"] == "in")
+        )
     }
     reached = {left[key] for key in led_to & left.keys()}
     reached |= {one for one in values if any(asked.called(label, walk.words) for label in walk.about[fold(one)].role)}
