@@ -12,7 +12,7 @@ from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
 from thinkgraph.models.budget import remaining, shares
-from thinkgraph.nodes.common.answer import answer, no_trace
+from thinkgraph.nodes.closing.answer import answer, no_trace
 from thinkgraph.nodes.common.begin import begin
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.manifest import run_settings

@@ -2,31 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
-from thinkgraph.errors import StoreError
 from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import OFFLINE
+from thinkgraph.nodes.closing.cited import evidence_of
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.asked_kind import misfit
-from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts, totals_of, triple_ids
-from thinkgraph.prompts.communities import community_line
-from thinkgraph.prompts.lines import path_line
+from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
 from thinkgraph.runtime import requests
-from thinkgraph.state.answer import Answer, CitedPassage, CitedPath, Draft, Evidence, Trace
+from thinkgraph.state.answer import Answer, Draft, Trace
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Passage, Triple
 from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import CallRecord, summarise
-from thinkgraph.tools.grounding import fold
 
 BEST_GUESS = "best guess (offline)"
 """What an answer of the stand-in model is called."""
-MAX_TAILS = 50
-"""Most tails of one path that an answer carries where none of them is itself the answer."""
 
 
 def no_trace(_state: Any) -> Trace:
@@ -65,7 +59,7 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             answers=draft["answers"],
             status=draft["status"],
             reason=reason,
-            evidence=_evidence(items, draft["answers"], texts),
+            evidence=evidence_of(items, draft["answers"], texts),
             usage=summarise(state["calls"], state["work"]),
             pruned=state["pruned"],
             trace=trace(state),
@@ -94,54 +88,3 @@ def _of_its_kind(draft: Draft, question: str, items: Sequence[EvidenceItem], tex
     """The draft, which is not grounded where an answer is known to be of another kind than the question asks for."""
     fault = yield from misfit(question, draft["answers"], items, texts)
     return {**draft, "status": "partial", "reason": f"{draft['reason']}, but {fault}"} if fault else draft
-
-
-def _evidence(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Texts) -> Evidence:
-    """Fetch what the draft cites. Raises StoreError where the store no longer has it: nothing is cited unseen."""
-    triples: dict[str, Triple] = {}
-    paths: dict[str, CitedPath] = {}
-    passages: list[CitedPassage] = []
-    wanted = {fold(text) for text in answers}
-    for item in items:
-        if item["kind"] == "chunk":
-            passages.append(_cited(item, _known(texts.passages, item["passage"], "passage")))
-        shown = [_known(texts.triples, key, "triple") for key in triple_ids(item)]
-        if item["kind"] == "community":
-            line = community_line(shown, totals_of(item))
-        else:
-            hops = len(item["path"]["triples"])
-            lead, tails = shown[:hops], shown[hops:]
-            # Of a long list the answers themselves are enough.
-            tails = [tail for tail in tails if wanted & _ends(tail)] or tails[:MAX_TAILS]
-            shown = [*lead, *tails]
-            line = path_line(item["path"]["start"], lead, tails, total=item.get("total", 0) if tails else 0)
-        triples.update({triple["id"]: triple for triple in shown})
-        if line:
-            cited = CitedPath(text=line, triples=[triple["id"] for triple in shown], score=item["score"])
-            paths.setdefault(line, cited)
-    return Evidence(triples=list(triples.values()), passages=passages, paths=list(paths.values()))
-
-
-def _cited(item: EvidenceItem, passage: Passage) -> CitedPassage:
-    start, end = item["start"], item["end"]
-    return CitedPassage(
-        id=passage["id"],
-        title=passage["title"],
-        section=passage["section"],
-        start=start,
-        end=end,
-        text=passage["text"][start:end],
-        score=item["score"],
-    )
-
-
-def _ends(triple: Triple) -> set[str]:
-    return {fold(triple["subject_label"]), fold(triple["object_label"])}
-
-
-def _known(found: Mapping[str, Any], key: str, what: str) -> Any:
-    if key not in found:
-        raise StoreError(
-            f"{what} {key} was retrieved in this run but the store no longer has it; ask the question again"
-        )
-    return found[key]

@@ -1,0 +1,1 @@
+"""The step that every method ends with."""
