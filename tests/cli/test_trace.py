@@ -48,6 +48,8 @@ def test_an_answer_shows_its_trace_only_where_it_has_one() -> None:
     # An answer that an older release kept has no such count.
     older: Any = {name: value for name, value in answer["usage"].items() if name != "generated_texts"}
     assert render_answer({**answer, "usage": older}) == render_answer(answer)
+    assert "\nconfident" not in render_answer(answer)
+    assert "\nconfident 0.70\n" in render_answer({**answer, "confidence": 0.7})
     assert "\nmind map\n          Who rules?\n" in render_answer(answer)
     assert render_answer(answer).endswith("with coggrag in 0 rounds")
     once = {**answer["usage"], "total": {**answer["usage"]["total"], "calls": 1}, "encoder_texts": 1}

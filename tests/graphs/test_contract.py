@@ -76,6 +76,23 @@ def test_answer_is_grounded_and_plain_json(case: Case) -> None:
     assert json.loads(json.dumps(answer)) == answer
 
 
+def test_the_confidence_is_told_and_what_falls_short_of_it_is_withheld(case: Case) -> None:
+    graph, _ = make(case, checkpointer=InMemorySaver())
+    sure = graph.invoke({"question": case.question}, thread())["answer"]["confidence"]
+    assert graph.get_state(thread()).values["answer"]["confidence"] == sure
+    told = list(graph.stream({"question": case.question}, thread("2"), stream_mode="custom"))[-1]
+    assert (told["type"], told["confidence"]) == ("answered", sure)
+    least = {"min_confidence": 0.01 if sure is None else sure}
+    kept = graph.invoke({"question": case.question}, thread("3"), context=least)["answer"]
+    assert kept["answers"] == ([] if sure is None else case.answers)
+    more = {"min_confidence": (sure or 0.0) + 0.005}
+    answer = graph.invoke({"question": case.question}, thread("4"), context=more)["answer"]
+    assert (answer["status"], answer["answers"], answer["confidence"]) == ("unknown", [], None)
+    assert not any(answer["evidence"].values())
+    assert answer["text"].startswith("I don't know: ")
+    assert "min_confidence is " in answer["reason"]
+
+
 def test_sync_and_async_invoke_and_stream_agree(case: Case) -> None:
     graph, _ = make(case)
     first = comparable(graph.invoke({"question": case.question})["answer"])

@@ -109,6 +109,8 @@ def test_a_walk_runs_from_its_start_to_the_answer() -> None:
 
 def test_question_answer_and_status_stand_above() -> None:
     assert texts(WALK)[:3] == ["Which?", "Panama City", "grounded: the evidence holds the answer (tog2, offline)"]
+    sure = texts({**WALK, "confidence": 0.9})[2]
+    assert sure == "grounded, confidence 0.90: the evidence holds the answer (tog2, offline)"
 
 
 def test_chains_of_communities_run_from_their_start() -> None:

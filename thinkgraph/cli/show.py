@@ -141,6 +141,9 @@ def render_answer(answer: Answer) -> str:
     total = usage["total"]
     out = [one_line(answer["text"]), ""]
     out.append(f"status    {answer['status']}: {one_line(answer['reason'])}")
+    # Absent from answers that an older release kept.
+    if (sure := answer.get("confidence")) is not None:
+        out.append(f"confident {sure:.2f}")
     evidence = answer["evidence"]
     for number, path in enumerate(evidence["paths"], start=1):
         head = "paths     " if number == 1 else "          "

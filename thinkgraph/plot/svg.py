@@ -56,7 +56,7 @@ def svg_of(answer: Answer, nodes: Sequence[Node]) -> str:
     for text, size, style in (
         (answer["question"], 16.0, "bold"),
         (answer["text"], NODE_SIZE, "bold"),
-        (f"{answer['status']}: {answer['reason']} ({answer['method']}, {answer['model']})", SMALL, "small"),
+        (f"{_judged(answer)} ({answer['method']}, {answer['model']})", SMALL, "small"),
     ):
         lines = wrap(text, 88, 3)
         heading.append(_text(lines, MARGIN, top, size, style))
@@ -70,6 +70,12 @@ def svg_of(answer: Answer, nodes: Sequence[Node]) -> str:
         '<rect width="100%" height="100%" fill="#ffffff"/>\n' + "\n".join(heading) + "\n"
         f'<g transform="translate(0 {top:.1f})">\n' + "\n".join(parts) + "\n</g>\n</svg>\n"
     )
+
+
+def _judged(answer: Answer) -> str:
+    """What the answer is worth: its status, its confidence where it has one, and why."""
+    sure = answer.get("confidence")
+    return f"{answer['status']}{'' if sure is None else f', confidence {sure:.2f}'}: {answer['reason']}"
 
 
 def page_of(answer: Answer, nodes: Sequence[Node]) -> str:
@@ -90,7 +96,7 @@ def page_of(answer: Answer, nodes: Sequence[Node]) -> str:
 def _sections(answer: Answer) -> Iterator[str]:
     evidence, trace = answer["evidence"], answer["trace"]
     sections = {
-        "Answer": [answer["text"], f"{answer['status']}: {answer['reason']}"],
+        "Answer": [answer["text"], _judged(answer)],
         "Paths": [path["text"] for path in evidence["paths"]],
         "Passages": [
             f"[{passage['id']}] {' / '.join(filter(None, (passage['title'], passage['section'])))}: {passage['text']}"

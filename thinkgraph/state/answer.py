@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any, Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -100,6 +100,11 @@ class Answer(TypedDict):
     method: str
     model: str
     """Name of the model that wrote the answer."""
+    confidence: NotRequired[float | None]
+    """How likely the answer is right, from 0 to 1; None where there is none, or where nothing says how sure it is. Absent from
+    answers that an older release kept."""
+    signals: NotRequired[dict[str, float]]
+    """What the confidence is made of; `nodes/closing/confidence.py` describes them."""
 
 
 class Draft(TypedDict):

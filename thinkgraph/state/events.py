@@ -132,6 +132,8 @@ class Answered(TypedDict):
     type: Literal["answered"]
     status: str
     text: str
+    confidence: float | None
+    """As in `Answer`."""
 
 
 Event = Started | Rephrased | Linked | Pruned | Retrieved | Reasoned | Verified | Traced | Called | Stopped | Answered

@@ -32,6 +32,13 @@ class RunSettings(BaseModel):
     own_knowledge: bool = Field(
         False, description="May the answer come from the model's memory? Off: `unknown` instead."
     )
+    min_confidence: float = Field(
+        0.0,
+        ge=0,
+        le=1,
+        description="An answer less sure than this (`confidence`) becomes `unknown`, as does one of which nothing says how sure it "
+        "is. 0: every answer is given.",
+    )
     max_calls: int | None = Field(
         100, ge=1, le=10_000, description="Ceiling on model calls, repairs and retries included."
     )

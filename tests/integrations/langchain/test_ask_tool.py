@@ -26,7 +26,8 @@ def test_content_says_answer_status_and_citations_and_the_artifact_is_the_answer
     lines = message.content.splitlines()
     assert lines[0] == "18"
     assert lines[1].startswith("Status: grounded (")
-    assert lines[2] == "Evidence:"
+    assert lines[2] == f"Confidence: {message.artifact['confidence']:.2f}"
+    assert lines[3] == "Evidence:"
     assert any('(passage "p1") Panama / Voting: Citizens of Panama vote from the age of 18.' in line for line in lines)
     assert message.artifact["answers"] == ["18"]
     assert message.artifact["usage"]["total"]["calls"] == CASE.calls

@@ -85,16 +85,17 @@ async def _all(
 
 def _table(answers: dict[str, Answer | ThinkGraphError]) -> str:
     width = min(max(shutil.get_terminal_size((100, 24)).columns, 60), 160)
-    head = f"{'method':14}{'status':10}{'calls':>6}{'tokens':>8}{'rounds':>7}{'trips':>6}  answer"
+    head = f"{'method':14}{'status':10}{'sure':>5}{'calls':>6}{'tokens':>8}{'rounds':>7}{'trips':>6}  answer"
     out = [head, "-" * min(width, len(head) + 20)]
     for name, answer in answers.items():
         if isinstance(answer, ThinkGraphError):
-            out.append(f"{name:14}{'error':10}{'':27}  {one_line(str(answer))}"[:width])
+            out.append(f"{name:14}{'error':10}{'':32}  {one_line(str(answer))}"[:width])
             continue
         total = answer["usage"]["total"]
         tokens = total["input_tokens"] + total["output_tokens"]
+        sure = "-" if (chance := answer.get("confidence")) is None else f"{chance:.2f}"
         lead = (
-            f"{name:14}{answer['status']:10}{total['calls']:>6}{tokens:>8}{answer['rounds']:>7}"
+            f"{name:14}{answer['status']:10}{sure:>5}{total['calls']:>6}{tokens:>8}{answer['rounds']:>7}"
             f"{answer['usage']['store_round_trips']:>6}  "
         )
         indent = " " * len(lead)

@@ -69,6 +69,8 @@ def answer_text(answer: Answer) -> str:
     its line.
     """
     lines = [one_line(answer["text"]), f"Status: {answer['status']} ({one_line(answer['reason'])})"]
+    if (sure := answer.get("confidence")) is not None:
+        lines.append(f"Confidence: {sure:.2f}")
     evidence = answer["evidence"]
     cited = [
         f"{one_line(path['text'])} (triples {', '.join(map(quoted, path['triples'][:5]))})"

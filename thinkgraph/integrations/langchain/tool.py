@@ -21,7 +21,7 @@ DESCRIPTION = (
     "Answers a question from a knowledge graph and the documents about its entities, and says what the answer stands on. "
     "Give one complete question that names the things it asks about; it may need several steps (the capital of the country "
     "whose highest point is X). The first line of the result is the answer, the second its status: grounded (the evidence "
-    "holds it), partial (a best guess), memory (not from the evidence) or unknown."
+    "holds it), partial (a best guess), memory (not from the evidence) or unknown; the third says how sure it is, from 0 to 1."
 )
 
 

@@ -28,7 +28,7 @@ class AskArguments(Arguments):
 
     about = (
         "Answer a question in several hops over the knowledge graph and its documents. The answer comes with the triples "
-        "and passages it stands on; its status is grounded, partial, memory or unknown."
+        "and passages it stands on; its status is grounded, partial, memory or unknown, its confidence a number from 0 to 1."
     )
     question: str = Field(description="The question, in full.")
     method: str | None = Field(None, description="How to answer it; leave out for the server's own choice.")

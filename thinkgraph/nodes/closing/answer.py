@@ -8,6 +8,7 @@ from typing import Any
 from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.nodes.closing.cited import evidence_of
+from thinkgraph.nodes.closing.confidence import confidence, signals_of, sure_enough, withheld
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.asked_kind import misfit
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
@@ -46,6 +47,11 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
         if draft["status"] == "grounded" and settings.task == "question" and not doubted:
             draft = yield from _of_its_kind(draft, state["question"], items, texts)
+        # Of claims nothing is known: the weights were fitted to questions.
+        signals = signals_of(draft, state, items, texts) if settings.task == "question" else {}
+        sure = confidence(signals)
+        if not sure_enough(draft, sure, settings):
+            draft, items, signals, sure = withheld(sure, settings), [], {}, None
         manifest = state["manifest"]
         model = manifest["models"].get(role, "")
         notes = [draft["reason"], _cut_for_the_window(state["calls"].values())]
@@ -66,8 +72,10 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             rounds=state["round"],
             method=manifest["method"],
             model=model,
+            confidence=sure,
+            signals=signals,
         )
-        yield from requests.emit(Answered(type="answered", status=draft["status"], text=text))
+        yield from requests.emit(Answered(type="answered", status=draft["status"], text=text, confidence=sure))
         # A conversation goes on where one was begun.
         said = [conversation.reply(result)] if manifest.get("message") else []
         return {"answer": result, "messages": said}

@@ -104,5 +104,10 @@ def in_full(question: str, earlier: Sequence[AnyMessage], settings: RunSettings)
 
 def reply(answer: Answer) -> AIMessage:
     """The answer as the conversation's next message; the whole of it is in `answer`."""
-    about = {"status": answer["status"], "method": answer["method"], "model_name": answer["model"]}
+    about = {
+        "status": answer["status"],
+        "confidence": answer.get("confidence"),
+        "method": answer["method"],
+        "model_name": answer["model"],
+    }
     return AIMessage(answer["text"], response_metadata=about)
