@@ -68,13 +68,14 @@ def ask(
             except ModelError as error:
                 if not recording.replays:
                     raise
-                yield row | {"outcome": "departs", "status": "-", "answers": str(error)}
+                yield row | {"outcome": "departs", "status": "-", "confidence": "-", "answers": str(error)}
                 continue
             answer = result["answer"]
             total = answer["usage"]["total"]
             yield row | {
                 "outcome": outcome(result),
                 "status": answer["status"],
+                "confidence": "-" if (sure := answer.get("confidence")) is None else f"{sure:.2f}",
                 "answers": "; ".join(answer["answers"]),
                 "calls": total["calls"],
                 "input": total["input_tokens"],
@@ -125,7 +126,7 @@ def main() -> int:
         models = Models(recording.model, offline=offline_model(knowledge), profiles=profiles, recording=recording)
         for row in ask(questions, methods, knowledge, models, recording):
             rows.append(row)
-            shown = (row[name] for name in ("method", "id", "type", "outcome", "status", "answers"))
+            shown = (row[name] for name in ("method", "id", "type", "outcome", "status", "confidence", "answers"))
             print("  ".join(map(str, shown)), flush=True)
     lines = [
         "# Whole questions with a real model",
