@@ -140,6 +140,8 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """LangGraph's SQLite checkpointer over this store."""
         from langgraph.checkpoint.sqlite import SqliteSaver
 
+        from thinkgraph.graphs.checkpoints import strict
+
         with self.using("checkpoints.sqlite"):
             # A step's writes are one transaction: with autocommit every one of them would be forced to disk by itself.
             db = self._connect("checkpoints.sqlite", isolation_level="DEFERRED")
@@ -147,7 +149,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             saver.setup()
             # As the journal: in WAL mode a killed process loses nothing, only a power cut could take the last steps.
             db.execute("PRAGMA synchronous=NORMAL")
-        return saver
+        return strict(saver)
 
     def journal(self) -> SqliteJournal:
         """The journal of replies beside the checkpoints."""

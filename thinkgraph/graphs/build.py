@@ -13,6 +13,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from thinkgraph.graphs.checkpoints import strict
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.prices import Prices
@@ -77,7 +78,7 @@ def build(
         prompts: folder with files that override built-in prompts.
         prices: additions to the price table, needed only for `max_cost`.
         profiles: what you know of models, by name: `{"ollama:qwen3": {"window": 8192, "size": "small"}}`.
-        checkpointer: LangGraph checkpointer, for runs that pause and resume.
+        checkpointer: LangGraph checkpointer, for runs that pause and resume; see `graphs.checkpoints.strict`.
         store: LangGraph store; with a checkpointer it also keeps the journal, unless `journal` is given.
         journal: where replies are kept so that a resumed run never pays for one twice.
 
@@ -104,7 +105,7 @@ def build(
     runner = NodeRunner(deps, chosen.settings, given)
     graph = chosen.wire(runner)
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
-    compiled = graph.compile(checkpointer=checkpointer, store=store, name=chosen.name)
+    compiled = graph.compile(checkpointer=strict(checkpointer), store=store, name=chosen.name)
     # LangGraph compiles to a class of its own.
     compiled.__class__ = MethodGraph
     return compiled.with_config({"max_concurrency": MAX_CONCURRENCY})

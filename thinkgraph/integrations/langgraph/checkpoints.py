@@ -14,6 +14,8 @@ from pathlib import Path
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
+from thinkgraph.graphs.checkpoints import strict
+
 VARIABLE = "THINKGRAPH_CHECKPOINTS"
 DEFAULT = ".langgraph_api/thinkgraph.sqlite"
 """Beside what the server keeps itself, in its working directory."""
@@ -25,4 +27,4 @@ async def sqlite() -> AsyncIterator[AsyncSqliteSaver]:
     path = Path(os.environ.get(VARIABLE) or DEFAULT)
     await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
     async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
-        yield saver
+        yield strict(saver)
