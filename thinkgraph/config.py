@@ -2,6 +2,7 @@
 
     kb = "my-kb"                       # relative paths start at the file's own folder
     text = "chroma:passages?collection=docs&entity=id"
+    trust_embedder = false             # as --trust-embedder
     model = "openai:gpt-4o-mini"       # or [model] default = …, "tog2.reason" = …
     method = "tog2"
     prompts = "prompts"
@@ -16,8 +17,8 @@
     tog2.width = 5                     # of one
 
 The file lies in the working directory, or THINKGRAPH_CONFIG names it. The environment has the same values as THINKGRAPH_KB,
-_TEXT, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs), _MODELS and _SETTINGS (`width=5 ranker=bm25`). _MODELS is a JSON object,
-_SETTINGS and _MODEL may be. Nothing is read when this module is imported.
+_TEXT, _TRUST_EMBEDDER, _MODEL, _METHOD, _PROMPTS, _PRICES, _HOME (runs), _MODELS and _SETTINGS (`width=5 ranker=bm25`).
+_MODELS is a JSON object, _SETTINGS and _MODEL may be. Nothing is read when this module is imported.
 """
 
 from __future__ import annotations
@@ -37,12 +38,16 @@ from thinkgraph.tools.addresses import redacted
 FILE = "thinkgraph.toml"
 CONFIG = "THINKGRAPH_CONFIG"
 VARIABLES = {
-    **{name: f"THINKGRAPH_{name.upper()}" for name in ("kb", "text", "model", "models", "method", "prompts", "prices")},
+    **{
+        name: f"THINKGRAPH_{name.upper()}"
+        for name in ("kb", "text", "trust_embedder", "model", "models", "method", "prompts", "prices")
+    },
     "runs": "THINKGRAPH_HOME",
     "settings": "THINKGRAPH_SETTINGS",
 }
 """The names in the file, and those in the environment."""
 DEFAULTS: dict[str, Any] = {"kb": "world", "model": "offline", "method": "tog2"}
+_SWITCH = {"true": True, "1": True, "false": False, "0": False}
 DEFAULT = "default"
 """The source of a value that nobody gave."""
 
@@ -181,6 +186,10 @@ def _checked(name: str, value: object, source: str, folder: Path) -> Any:
         if not isinstance(value, dict):
             raise UsageError(f"{source}: 'settings' is a table ([settings]), not {value!r:.80}")
         return {key: _unset(one) for key, one in _flat(value).items()}
+    if name == "trust_embedder":
+        if (switch := str(value).strip().lower()) not in _SWITCH:
+            raise UsageError(f"{source}: 'trust_embedder' is true or false, not {value!r:.80}")
+        return _SWITCH[switch]
     if name == "models":
         from thinkgraph.models.profiles import check_profiles
 

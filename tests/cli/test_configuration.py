@@ -90,8 +90,10 @@ def test_paths_hold_from_the_files_own_folder(
 @pytest.mark.parametrize(
     ("text", "words"),
     [
-        ("kbb = 'x'", "there is no key 'kbb'; known: kb, text, model, models, method"),
+        ("kbb = 'x'", "there is no key 'kbb'; known: kb, text, trust_embedder, model, models, method"),
         ("kb = 5", "'kb' is a text, not 5"),
+        ("trust_embedder = 'perhaps'", "'trust_embedder' is true or false, not 'perhaps'"),
+        ("trust_embedder = []", "'trust_embedder' is true or false, not []"),
         ("kb = ' '", "'kb' is a text, not ' '"),
         ("model = ['a']", "'model' is a text or a table by role, not ['a']"),
         ("[model]\ntog2.reason = 'openai:a'", "'model' by role needs a 'default' too"),

@@ -58,6 +58,7 @@ def run(args: argparse.Namespace) -> int:
         model=args.model,
         kb=absolute("kb", args.kb),
         text=None if args.text is None else absolute("text", args.text),
+        trust_embedder=bool(args.trust_embedder),
         settings=settings,
         prompts=absolute("prompts", args.prompts) if args.prompts else None,
         prices=absolute("prices", args.prices) if args.prices else None,
@@ -121,7 +122,9 @@ def open_graph(options: RunOptions, runs: RunStore) -> Graph:
 
     return build(
         options["method"],
-        knowledge=runs.keep(Knowledge.open(options["kb"], text=options["text"])),
+        knowledge=runs.keep(
+            Knowledge.open(options["kb"], text=options["text"], trust_embedder=options["trust_embedder"])
+        ),
         model=options["model"],
         settings=options["settings"],
         prompts=options["prompts"],

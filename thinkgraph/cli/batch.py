@@ -20,6 +20,7 @@ from thinkgraph.cli.options import (
     check_numbers,
     configured,
     model_name,
+    open_knowledge,
     open_models,
     prices_of,
     profiles,
@@ -105,7 +106,6 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
     """What answers a question: a server, several processes, or a graph in this one."""
     from thinkgraph.eval.batch import local_asker, server_asker
     from thinkgraph.eval.workers import Work, workers
-    from thinkgraph.tools.knowledge import Knowledge
 
     if args.url:
         # The SDK's client warns of every connection it makes again; what fails in the end stands beside the answers.
@@ -115,6 +115,7 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
         work = Work(
             kb=args.kb,
             text=args.text,
+            trust_embedder=bool(args.trust_embedder),
             methods={args.method: settings},
             model=model_name(args.model if isinstance(args.model, str) else None),
             prices=prices_of(args.prices),
@@ -125,7 +126,7 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
         async with workers(work, args.workers) as ask:
             yield partial(ask, args.method)
     else:
-        with Knowledge.open(args.kb, text=args.text) as knowledge:
+        with open_knowledge(args) as knowledge:
             models = open_models(args, knowledge, args.rate)
             async with local_asker(models, knowledge, {args.method: settings}, prompts=args.prompts) as ask:
                 yield partial(ask, args.method)

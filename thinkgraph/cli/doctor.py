@@ -12,7 +12,14 @@ import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import KB, MODEL, add_flags, configured, profiles
+from thinkgraph.cli.options import (
+    KB,
+    MODEL,
+    add_flags,
+    configured,
+    open_knowledge,
+    profiles,
+)
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
 from thinkgraph.errors import ThinkGraphError
@@ -32,8 +39,6 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(args: argparse.Namespace) -> int:
     """Check everything; exit code 1 if something is wrong."""
-    from thinkgraph.tools.knowledge import Knowledge
-
     flags = {name: getattr(args, name) for name in ("kb", "text", "model", "prompts", "prices")}
     config = configured(args)
     with contextlib.ExitStack() as closing:
@@ -41,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
         @functools.cache
         def knowledge() -> Knowledge:
             """Opened when first needed; a failed opening is tried again."""
-            return closing.enter_context(Knowledge.open(args.kb, text=args.text))
+            return closing.enter_context(open_knowledge(args))
 
         faults = sum(
             _failed(title, check)

@@ -6,7 +6,16 @@ import argparse
 import logging
 import sys
 
-from thinkgraph.cli.options import KB, MODEL, add_flags, configured, method_names, open_models, settings_by_method
+from thinkgraph.cli.options import (
+    KB,
+    MODEL,
+    add_flags,
+    configured,
+    method_names,
+    open_knowledge,
+    open_models,
+    settings_by_method,
+)
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.graphs.registry import NAMES
 
@@ -37,14 +46,13 @@ def run(args: argparse.Namespace) -> int:
 
     from thinkgraph.integrations.mcp.tools import Tools
     from thinkgraph.prompts.library import PromptLibrary
-    from thinkgraph.tools.knowledge import Knowledge
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     named = args.method
     config = configured(args)
     fixed = settings_by_method(args, config, named or list(dict.fromkeys((config.get("method"), *NAMES))))
     PromptLibrary(args.prompts)
-    with Knowledge.open(args.kb, text=args.text) as knowledge:
+    with open_knowledge(args) as knowledge:
         models = open_models(args, knowledge)
         # A server that can answer nothing is better refused to whoever starts it than to a client's model.
         models.check()

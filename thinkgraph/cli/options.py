@@ -45,6 +45,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
         "metavar": "T",
         "help": "passages about its entities from elsewhere: chroma:FOLDER?collection=NAME&entity=METADATA_KEY",
     },
+    "trust-embedder": {
+        "action": "store_true",
+        "default": None,
+        "help": "load the encoder that a knowledge base's folder names, whatever it is: it may run code of its own or cost money",
+    },
     "model": {"metavar": "M", "help": f"provider:name (openai:… honours OPENAI_BASE_URL); {_CONFIGURED}"},
     "prices": {
         "metavar": "FILE",
@@ -91,7 +96,7 @@ _FLAGS: dict[str, dict[str, Any]] = {
     "json": {"action": "store_true", "help": "print the whole answer as one JSON object"},
     "quiet": {"action": "store_true", "help": "no progress on stderr"},
 }
-KB = ("kb", "text")
+KB = ("kb", "text", "trust-embedder")
 MODEL = ("model", "prices", "prompts")
 MEASURING = (*KB, "limit", "concurrency", "rate", "gold-entities", "seed")
 OUTPUT = ("plot", "json", "quiet")
@@ -120,7 +125,7 @@ def configured(args: argparse.Namespace) -> Config:
     from thinkgraph.config import load_config
 
     config = load_config()
-    for name in ("kb", "text", "model", "method", "prompts", "prices"):
+    for name in ("kb", "text", "trust_embedder", "model", "method", "prompts", "prices"):
         # An empty flag is an error of its own, except for a model: there it always meant none.
         given = getattr(args, name, "")
         if given is None or (name == "model" and not given):
@@ -200,6 +205,17 @@ def profiles() -> dict[str, dict[str, Any]] | None:
 
     found: dict[str, dict[str, Any]] | None = load_config().get("models")
     return found
+
+
+def open_knowledge(args: argparse.Namespace) -> Knowledge:
+    """The knowledge base of --kb, --text and --trust-embedder.
+
+    Raises:
+        KnowledgeError: see `Knowledge.open`.
+    """
+    from thinkgraph.tools.knowledge import Knowledge
+
+    return Knowledge.open(args.kb, text=args.text, trust_embedder=bool(args.trust_embedder))
 
 
 def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | None = None) -> Models:

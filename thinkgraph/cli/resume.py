@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `resume`."""
     parser.add_argument("thread", metavar="THREAD", help="the run's id (thinkgraph runs lists them)")
     add_flags(parser, "model", help="default the one that the run was started with; another is refused")
-    add_flags(parser, "prices", "prompts", "text")
+    add_flags(parser, "prices", "prompts", "text", "trust-embedder")
     parser.add_argument("--kb", metavar="K", help="the knowledge base, where it was moved since, or with its password")
     parser.add_argument("--answer", metavar="VALUE", help="the reply to what the run asks (ask_user)")
     add_flags(parser, *OUTPUT)
@@ -62,6 +62,7 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
         model=old["model"],
         kb=noted(old["kb"]) if args.kb is None else absolute("kb", args.kb),
         text=old.get("text") if args.text is None else absolute("text", args.text),
+        trust_embedder=bool(args.trust_embedder or old.get("trust_embedder")),
         settings=old["settings"],
         prompts=absolute("prompts", args.prompts) if args.prompts else old["prompts"],
         prices=absolute("prices", args.prices) if args.prices else old["prices"],

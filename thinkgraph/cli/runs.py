@@ -42,6 +42,7 @@ class RunOptions(TypedDict):
     kb: str
     text: str | None
     """Passages from elsewhere, None for the knowledge base's own."""
+    trust_embedder: bool
     settings: dict[str, Any]
     prompts: str | None
     prices: str | None

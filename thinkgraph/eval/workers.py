@@ -43,6 +43,7 @@ class Work:
 
     kb: str
     text: str | None = None
+    trust_embedder: bool = False
     methods: Mapping[str, Mapping[str, Any]]
     """Settings by method."""
     model: str
@@ -178,7 +179,7 @@ async def _serve() -> None:
     protocol = asyncio.StreamReaderProtocol(lines)
     await asyncio.get_running_loop().connect_read_pipe(lambda: protocol, sys.stdin)
     work: Work = _unpickled((await lines.readline()).decode())
-    with Knowledge.open(work.kb, text=work.text) as opened:
+    with Knowledge.open(work.kb, text=work.text, trust_embedder=work.trust_embedder) as opened:
         knowledge = gold_knowledge(opened, work.questions) if work.gold_entities else opened
         models = Models(
             bench_model(work.model, work.questions, opened, seed=work.seed),

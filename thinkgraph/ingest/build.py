@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
@@ -31,7 +31,7 @@ from thinkgraph.ingest.readers.wikidata import read_wikidata
 from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, TextCounts
+from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
@@ -255,7 +255,7 @@ class Build:
             "name": self.name,
             "fingerprint": self._digest("content", str(self.index)),
             "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "graph": {key: value for key, value in counts.items() if isinstance(value, int)},
+            "graph": cast("StatementCounts", {key: value for key, value in counts.items() if isinstance(value, int)}),
             "text": text,
             "linking": linking,
             "embedder": {"name": self._encoder.name, "spec": spec} if self._encodes else None,

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import json
 from pathlib import Path
-from typing import Any, cast
+from typing import Annotated, Any
 
+from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError
@@ -25,6 +27,10 @@ REPORT = "build_report.jsonl"
 
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
+Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
+"""A hash: the index of a text store lies in a folder of this name."""
+_FileName = Annotated[str, Field(pattern=r"^\w+\.sqlite$")]
+
 
 class InputFile(TypedDict):
     """A file that the knowledge base was built from."""
@@ -37,10 +43,22 @@ class InputFile(TypedDict):
     blake2b: str
 
 
+class StatementCounts(TypedDict):
+    """The graph of a knowledge base."""
+
+    entities: int
+    literals: int
+    triples: int
+    relations: int
+    duplicates: int
+    """Rows that were left out, equal to another one."""
+    entities_without_triples: int
+
+
 class TextCounts(TypedDict):
     """The text side of a knowledge base."""
 
-    fingerprint: str
+    fingerprint: Fingerprint
     passages: int
     vectors: int
     """Vectors of all passages; a long passage has several."""
@@ -53,7 +71,7 @@ class TextCounts(TypedDict):
 class EntityCounts(TypedDict):
     """The entities that can be linked by meaning."""
 
-    fingerprint: str
+    fingerprint: Fingerprint
     entities: int
     vectors: int
 
@@ -73,23 +91,29 @@ class DocumentCounts(TypedDict):
     """What extracted relations last; empty where none did."""
 
 
+class Encoder(TypedDict):
+    """The embedder behind the vectors."""
+
+    name: str
+    spec: str | None
+    """What loads it; None: only the caller can."""
+
+
 class _Manifest(TypedDict):
     format: int
     name: str
-    fingerprint: str
+    fingerprint: Fingerprint
     """A hash over the inputs' contents, the options and the formats: equal for equal content."""
     created: str
     """When it was finished, ISO 8601 in UTC."""
-    graph: dict[str, int]
-    """Counts: entities, literals, triples, relations, duplicates."""
+    graph: StatementCounts
     text: TextCounts | None
     linking: EntityCounts | None
     """None where only names are linked."""
-    embedder: dict[str, str | None] | None
-    """`name` of the model behind the vectors, and the `spec` that loads it (None: only the caller can)."""
+    embedder: Encoder | None
     literal_relations: list[str]
     inputs: list[InputFile]
-    files: dict[str, int]
+    files: dict[_FileName, int]
     """Size in bytes of each file of the folder that is needed, so that a half-copied one is noticed."""
 
 
@@ -103,6 +127,37 @@ class KbManifest(_Manifest, total=False):
 def is_knowledge_base(folder: Path) -> bool:
     """Whether the folder has a manifest."""
     return (folder / MANIFEST).is_file()
+
+
+@functools.cache
+def _schema() -> TypeAdapter[KbManifest]:
+    return TypeAdapter(KbManifest)
+
+
+def encoder_spec(folder: Path, manifest: KbManifest, *, trust: bool) -> str | None:
+    """What loads the encoder that a knowledge base was built with; None for the bundled one.
+
+    Args:
+        folder: the knowledge base, for errors.
+        manifest: its manifest, which whoever made it may have written by hand.
+        trust: whether any encoder may be loaded, not only the bundled one.
+
+    Raises:
+        KnowledgeError: only the caller has the encoder, or it is not trusted.
+    """
+    from thinkgraph.tools.encoders.embeddings import is_bundled
+
+    model = manifest["embedder"]
+    if model is None or is_bundled(model["spec"]):
+        return None
+    if model["spec"] is None:
+        raise KnowledgeError(f"{folder} was built with an embedder of yours ({model['name']}); pass it: embedder=…")
+    if not trust:
+        raise KnowledgeError(
+            f"{folder} was built with the embedder {model['spec'][:80]!r}, which may run code of its own or cost money: "
+            "if you trust it, add --trust-embedder (in Python, trust_embedder=True)"
+        )
+    return model["spec"]
 
 
 def read_manifest(folder: Path) -> KbManifest:
@@ -121,14 +176,17 @@ def read_manifest(folder: Path) -> KbManifest:
     try:
         manifest: Any = json.loads((folder / MANIFEST).read_text("utf-8"))
         version = int(manifest["format"])
-    except (OSError, ValueError, KeyError, TypeError) as error:
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
         raise KnowledgeError(f"{folder / MANIFEST} is damaged ({type(error).__name__}); {again}") from None
     if version != KB_FORMAT:
         advice = "update thinkgraph to open it" if version > KB_FORMAT else again
         raise KnowledgeError(f"{folder} has knowledge base format {version}, this release reads {KB_FORMAT}; {advice}")
-    found = cast("KbManifest", manifest)
-    if set(_Manifest.__annotations__) - set(manifest):
-        raise KnowledgeError(f"{folder / MANIFEST} is incomplete; {again}")
+    try:
+        found = _schema().validate_python(manifest, strict=True)
+    except ValidationError as error:
+        first = error.errors()[0]
+        where = ".".join(map(str, first["loc"]))
+        raise KnowledgeError(f"{folder / MANIFEST} is damaged ({where[:80]!r}: {first['msg']}); {again}") from None
     for name, size in found["files"].items():
         _check(folder / name, size)
     return found

@@ -160,6 +160,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         *,
         embedder: Embedder | None = None,
         text: TextStore | str | None = None,
+        trust_embedder: bool = False,
         progress: Progress = no_progress,
     ) -> Knowledge:
         """Open a knowledge base.
@@ -170,13 +171,15 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
             embedder: the encoder the vectors were made with, where it has no name that loads it.
             text: passages about its entities in place of its own: a text store, which stays yours, or a line that names
                 one ("chroma:FOLDER?collection=NAME&entity=KEY"), which is closed with the knowledge base.
+            trust_embedder: whether to load the encoder that a folder names where it is not the bundled one. A model's folder
+                may run code of its own, and a provider's costs money.
             progress: told of the building of "world".
 
         Raises:
             KnowledgeError: there is none, or it is damaged, incomplete or of another format version.
         """
         if text is None:
-            return cls._open(spec, embedder, progress)
+            return cls._open(spec, embedder, progress, trust=trust_embedder)
         with contextlib.ExitStack() as closing:
             if isinstance(text, str):
                 from thinkgraph.tools.vectorstores.chroma import open_text
@@ -184,7 +187,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
                 store: TextStore = closing.enter_context(open_text(text))
             else:
                 store = text
-            found = cls._open(spec, embedder, progress)
+            found = cls._open(spec, embedder, progress, trust=trust_embedder)
             closing.callback(found.close)
             found.__dict__["fingerprint"] = _mixed(found.fingerprint, store.info()["fingerprint"])
             found._parts["text"] = store  # noqa: SLF001 - nobody has seen it yet
@@ -194,12 +197,12 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         return found
 
     @classmethod
-    def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress) -> Knowledge:
+    def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress, *, trust: bool) -> Knowledge:
         if not isinstance(spec, str | os.PathLike):
             raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
         if isinstance(spec, str):
             if bundled := BUNDLED.get(spec):
-                return cls._open_folder(bundled(progress), embedder)
+                return cls._open_folder(bundled(progress), embedder, trust=trust)
             if found := _SCHEME.match(spec):
                 opener = OPENERS.get(found[1].lower())
                 if opener is None:
@@ -208,29 +211,23 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
                 return opener(spec, embedder=embedder)
             if not spec.strip():
                 raise KnowledgeError('the knowledge base\'s name is empty; give "world" or a folder')
-        return cls._open_folder(Path(spec).expanduser(), embedder)
+        return cls._open_folder(Path(spec).expanduser(), embedder, trust=trust)
 
     @classmethod
-    def _open_folder(cls, folder: Path, embedder: Embedder | None) -> Knowledge:
+    def _open_folder(cls, folder: Path, embedder: Embedder | None, *, trust: bool) -> Knowledge:
         manifest, graph = _opened(folder)
         self = cls.__new__(cls)
 
         def make_embedder() -> Embedder:
-            model = manifest["embedder"]
-            if model is not None and model["spec"] is None:
-                raise KnowledgeError(
-                    f"{folder} was built with an embedder of yours ({model['name']}); pass it: "
-                    "Knowledge.open(folder, embedder=…)"
-                )
-            return _load_embedder(model["spec"] if model else None)
+            return _load_embedder(kb_files.encoder_spec(folder, manifest, trust=trust))
 
         def make_store(file: str, counts: kb_files.TextCounts | kb_files.EntityCounts | None) -> TextStore | None:
-            if file not in manifest["files"]:
+            if counts is None or file not in manifest["files"]:
                 return None
             from thinkgraph.tools.sqlite.text import SqliteTextStore
 
             store = SqliteTextStore(folder / file, self.embedder)
-            if counts and store.info()["fingerprint"] != counts["fingerprint"]:
+            if store.info()["fingerprint"] != counts["fingerprint"]:
                 store.close()
                 raise KnowledgeError(f"{folder} was replaced while it was open; open the knowledge base again")
             return store

@@ -9,7 +9,15 @@ from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from thinkgraph.cli.options import MEASURED_MODEL, MEASURING, add_flags, check_numbers, configured, model_name
+from thinkgraph.cli.options import (
+    MEASURED_MODEL,
+    MEASURING,
+    add_flags,
+    check_numbers,
+    configured,
+    model_name,
+    open_knowledge,
+)
 from thinkgraph.cli.show import leaving_at_once, write_json, write_line
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
@@ -50,7 +58,6 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.files import make_folder
-    from thinkgraph.tools.knowledge import Knowledge
 
     if args.list:
         names = ablations.ABLATIONS.items()
@@ -73,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     if folder:
         make_folder(folder)
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
-    with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
+    with open_knowledge(args) as knowledge, leaving_at_once(f"interrupted{kept}"):
         rows, blank = _measured(args, cells, named(questions, knowledge.graph), knowledge, folder)
     if blank and not rows:
         raise KnowledgeError(next(iter(blank.values())))

@@ -18,6 +18,7 @@ from thinkgraph.cli.options import (
     check_numbers,
     configured,
     model_name,
+    open_knowledge,
     prices_of,
     profiles,
     settings_by_method,
@@ -78,7 +79,6 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.files import make_folder
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.models.client import rate_limiter
-    from thinkgraph.tools.knowledge import Knowledge
 
     if args.data == "list":
         write_line("\n".join(f"{entry.name:12} {entry.title:20} {entry.where}" for entry in DATASETS.values()))
@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.report).expanduser() if args.report else None
     out = folder / "results.jsonl" if folder else Path(args.out).expanduser() if args.out else None
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
-    with Knowledge.open(args.kb, text=args.text) as knowledge, leaving_at_once(f"interrupted{kept}"):
+    with open_knowledge(args) as knowledge, leaving_at_once(f"interrupted{kept}"):
         questions = named(questions, knowledge.graph)
         if folder:
             make_folder(folder)
@@ -146,6 +146,7 @@ def _workers(
     work = Work(
         kb=args.kb,
         text=args.text,
+        trust_embedder=bool(args.trust_embedder),
         methods=settings,
         model=model,
         prices=prices_of(args.prices),

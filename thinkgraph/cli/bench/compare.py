@@ -15,6 +15,7 @@ from thinkgraph.cli.options import (
     OF_SEVERAL,
     add_flags,
     configured,
+    open_knowledge,
     open_models,
     settings_by_method,
 )
@@ -43,11 +44,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Ask every method."""
     from thinkgraph.cli.ask import read_question
-    from thinkgraph.tools.knowledge import Knowledge
 
     question = read_question(args.question)
     settings = settings_by_method(args, configured(args), args.methods)
-    with Knowledge.open(args.kb, text=args.text) as knowledge:
+    with open_knowledge(args) as knowledge:
         models = open_models(args, knowledge)
         sys.stderr.write(f"{len(settings)} methods with model {models.default} over {knowledge.name}\n")
         answers = asyncio.run(_all(question, settings, knowledge, models, args.prompts))

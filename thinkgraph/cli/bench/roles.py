@@ -9,7 +9,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli.bench.rows import show_rows
-from thinkgraph.cli.options import add_flags, configured, model_name, names_in, prices_of, profiles
+from thinkgraph.cli.options import (
+    add_flags,
+    configured,
+    model_name,
+    names_in,
+    open_knowledge,
+    prices_of,
+    profiles,
+)
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many
 from thinkgraph.errors import UsageError
 
@@ -79,7 +87,6 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.roles.cases import save_cases
     from thinkgraph.eval.roles.table import rows_of
     from thinkgraph.prompts.library import PromptLibrary
-    from thinkgraph.tools.knowledge import Knowledge
 
     given = args.model
     configured(args)
@@ -89,7 +96,7 @@ def run(args: argparse.Namespace) -> int:
     folder = Path(args.out).expanduser() if args.out else None
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     with (
-        Knowledge.open(args.kb, text=args.text) as knowledge,
+        open_knowledge(args) as knowledge,
         leaving_at_once(f"interrupted{kept}"),
         LineProgress(sys.stderr) as progress,
     ):

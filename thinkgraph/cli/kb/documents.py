@@ -52,6 +52,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
     update.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder")
     _add_documents(update)
     _add_model(update)
+    add_flags(update, "trust-embedder")
     remove = commands.add_parser(
         "remove",
         help="take documents out",
@@ -66,6 +67,7 @@ def add_commands(commands: argparse._SubParsersAction[argparse.ArgumentParser]) 
         default=[],
         help="as `kb info DIR --documents` lists it; may be repeated",
     )
+    add_flags(remove, "trust-embedder")
 
 
 def _add_documents(group: argparse._ActionsContainer) -> None:
@@ -143,7 +145,13 @@ def update(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, l
     # A model in the environment alone asks nothing: only one that is named now.
     extractor = _extractor(args) if args.model else None
     with leaving_at_once(_INTERRUPTED):
-        report = update_documents(args.folder, args.documents, extractor=extractor, progress=progress)
+        report = update_documents(
+            args.folder,
+            args.documents,
+            extractor=extractor,
+            trust_embedder=bool(args.trust_embedder),
+            progress=progress,
+        )
     return report.build, _summary(report)
 
 
@@ -152,7 +160,9 @@ def remove(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, l
     from thinkgraph.ingest.documents.build import remove_documents
 
     with leaving_at_once(_INTERRUPTED):
-        report = remove_documents(args.folder, args.document, progress=progress)
+        report = remove_documents(
+            args.folder, args.document, trust_embedder=bool(args.trust_embedder), progress=progress
+        )
     return report.build, _summary(report)
 
 

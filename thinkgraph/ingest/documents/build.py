@@ -166,6 +166,7 @@ def update_documents(
     *,
     extractor: ExtractionModel | None = None,
     embedder: Embedder | None = None,
+    trust_embedder: bool = False,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
     """Add documents to a knowledge base that was built from documents, or replace changed ones. Unchanged ones cost nothing.
@@ -175,13 +176,14 @@ def update_documents(
         documents: files and folders, given as before: a document's id is its path from the given folder.
         extractor: the model that extracts relations; required where a model other than the offline one did before.
         embedder: the one it was built with, where it has no name that loads it.
+        trust_embedder: see `Knowledge.open`.
         progress: called with stage, done and total.
 
     Raises:
         KnowledgeError, ModelError, UsageError: as `build_documents`.
     """
     paths = _paths(documents)
-    change = _change_of(folder, embedder, progress, extractor)
+    change = _change_of(folder, embedder, progress, extractor, trust=trust_embedder)
     if change.options.extract != "cooccurrence" and extractor is None and change.model_before != _OFFLINE:
         raise UsageError(
             f"relations of {change.target} were extracted by {change.model_before}: "
@@ -195,6 +197,7 @@ def remove_documents(
     documents: Sequence[str],
     *,
     embedder: Embedder | None = None,
+    trust_embedder: bool = False,
     progress: Progress = no_progress,
 ) -> DocumentsReport:
     """Remove documents, and what only they said, from a knowledge base that was built from documents.
@@ -203,6 +206,7 @@ def remove_documents(
         folder: the knowledge base.
         documents: their ids (`thinkgraph kb info --documents` lists them).
         embedder: the one it was built with, where it has no name that loads it.
+        trust_embedder: see `Knowledge.open`.
         progress: called with stage, done and total.
 
     Raises:
@@ -210,7 +214,7 @@ def remove_documents(
     """
     if not documents:
         raise UsageError("name the documents to remove with --document")
-    change = _change_of(folder, embedder, progress)
+    change = _change_of(folder, embedder, progress, trust=trust_embedder)
     with DocumentStore(change.target / kb_files.DOCUMENTS, write=False) as store:
         known = {fact["id"] for fact in store.facts()}
     if unknown := [identifier for identifier in documents if identifier not in known]:
@@ -246,7 +250,12 @@ def _has_failures(change: _Change) -> bool:
 
 
 def _change_of(
-    folder: Path | str, embedder: Embedder | None, progress: Progress, extractor: ExtractionModel | None = None
+    folder: Path | str,
+    embedder: Embedder | None,
+    progress: Progress,
+    extractor: ExtractionModel | None = None,
+    *,
+    trust: bool,
 ) -> _Change:
     """A change to an existing knowledge base, with the options it was built with."""
     target = Path(folder).expanduser().resolve()
@@ -255,14 +264,11 @@ def _change_of(
         raise KnowledgeError(f"{target} was not built from documents; build it again with `kb build --replace`")
     with DocumentStore(target / kb_files.DOCUMENTS, write=False) as store:
         options = DocumentOptions.from_json(store.meta("options"))
-    model = manifest["embedder"]
-    if embedder is None and model is not None and model["spec"] is None:
-        raise KnowledgeError(f"{target} was built with an embedder of yours ({model['name']}); pass it: embedder=…")
     return _Change(
         target=target,
         options=options,
         name=manifest["name"],
-        embedder=embedder or (model["spec"] if model else None),
+        embedder=embedder or kb_files.encoder_spec(target, manifest, trust=trust),
         index=manifest["linking"] is not None,
         extractor=extractor or ExtractionModel(),
         progress=progress,

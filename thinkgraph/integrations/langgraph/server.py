@@ -30,9 +30,9 @@ _NOT_OURS = frozenset({"thread_id", "run_id", "assistant_id", "graph_id", "check
 
 
 @cache
-def _knowledge(kb: str, text: str | None) -> Knowledge:
+def _knowledge(kb: str, text: str | None, trust_embedder: bool) -> Knowledge:  # noqa: FBT001 - cached by its arguments
     """Opened once for all methods."""
-    return Knowledge.open(kb, text=text)
+    return Knowledge.open(kb, text=text, trust_embedder=trust_embedder)
 
 
 def _served(method: str, context: object) -> Graph:
@@ -47,7 +47,7 @@ def _served(method: str, context: object) -> Graph:
             prices = config.get("prices")
             _built[method] = build(
                 method,
-                knowledge=_knowledge(config.get("kb"), config.get("text")),
+                knowledge=_knowledge(config.get("kb"), config.get("text"), bool(config.get("trust_embedder"))),
                 model=config.get("model"),
                 settings=config.settings(method),
                 prompts=config.get("prompts"),

@@ -265,7 +265,7 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
         spec = spec.strip()
         if not spec:
             raise KnowledgeError("the embedder's name is empty: give \"bundled\", a model's name or a folder")
-        if spec in _BUNDLED_SPECS:
+        if is_bundled(spec):
             return BundledEmbedder()
         if Path(spec).expanduser().is_dir() or not re.match(r"[a-z][a-z0-9_]+:", spec):
             return SentenceTransformerEmbedder(spec)
@@ -275,6 +275,11 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
     if callable(getattr(spec, "embed_documents", None)):
         return LangChainEmbedder(spec)
     raise KnowledgeError(f"{type(spec).__name__} is no embedder: give a name, a LangChain Embeddings or an Embedder")
+
+
+def is_bundled(spec: str | None) -> bool:
+    """Whether a spec names the encoder that comes with the package."""
+    return spec is not None and spec.strip() in _BUNDLED_SPECS
 
 
 def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwise: str = "use the bundled one") -> Any:
