@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any
 
 _PASSING_STATUS = frozenset({408, 409, 425, 429, 500, 502, 503, 504, 529})
-_PASSING_NAMES = ("timeout", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
+_PASSING_NAMES = ("timeout", "decodingerror", "connection", "connect", "networkerror", "remoteprotocol", "overloaded")
 _PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api_error", "unavailable")
 """Failures that a server tells in the middle of a stream, whose status is 200."""
 _FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
@@ -26,6 +26,10 @@ _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryEr
 """Faults of this machine (a certificate that is not there): trying again cannot help."""
 MAX_WAIT = 60.0
 """Longest wait before a retry, in seconds, whatever Retry-After asks for."""
+
+
+class UnreadableResponseError(Exception):
+    """A response of status 200 is no chat completion."""
 
 
 @dataclass(frozen=True)
@@ -126,7 +130,7 @@ def classify(error: Exception) -> Failure | None:
         detail = f"{text} ({inner})" if inner not in text else text
         at = f" [{where}]" if where else ""
         return Failure(f"{type(error).__name__}: {detail}{at}", passing=not isinstance(error, _LOCAL))
-    if _of_response(error):
+    if isinstance(error, UnreadableResponseError) or _of_response(error):
         return _unreadable(error, text)
     module = type(error).__module__.partition(".")[0]
     if module not in _PROVIDERS:

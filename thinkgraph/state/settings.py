@@ -54,7 +54,10 @@ class RunSettings(BaseModel):
     )
     max_seconds: float | None = Field(None, gt=0, description="Ceiling on active time; pauses do not count.")
     call_timeout: float = Field(
-        300.0, gt=0, le=3600, description="Seconds a model may take to its first token, or be silent between two."
+        300.0,
+        gt=0,
+        le=3600,
+        description="Seconds a model may take to its first token, or be silent between two; in all twelve times as long.",
     )
     call_retries: int = Field(3, ge=0, le=10, description="How often a call that can pass later is tried again.")
     max_output_tokens: int | None = Field(

@@ -11,6 +11,8 @@ from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, System
 
 from thinkgraph.prompts.library import Message
 
+MOST_TOKENS: Final = 10**9
+"""A server that reports more cannot be right: its count is taken for none."""
 CHARACTERS_PER_TOKEN = 4
 """Used only where a provider reports no usage."""
 
@@ -62,7 +64,7 @@ class CallOptions:
     """JSON schema of the reply, None for plain text."""
     max_output_tokens: int | None
     timeout: float
-    """Seconds until the first token, and seconds of silence between two tokens."""
+    """Seconds until the first token, and seconds of silence between two tokens; in all at most twelve times as many."""
     tools: tuple[Mapping[str, Any], ...] = ()
     """Tools the model may call, in OpenAI's form."""
     total: float | None = None
@@ -130,12 +132,12 @@ def reply_of(
 
 
 def _tokens(value: object) -> int | None:
-    """A count of tokens as a server reports it; None for what is none (missing, in words, below zero)."""
+    """A count of tokens as a server reports it; None for what is none (missing, in words, below zero, beyond any)."""
     try:
         count = int(value)  # type: ignore[call-overload]
     except (TypeError, ValueError, OverflowError):
         return None
-    return count if count >= 0 else None
+    return count if 0 <= count <= MOST_TOKENS else None
 
 
 def _refusal(message: BaseMessage) -> str | None:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 import json
 import os
 import re
 import weakref
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any
 
 from langchain_core.callbacks import AsyncCallbackManagerForLLMRun, CallbackManagerForLLMRun
@@ -16,6 +17,8 @@ from langchain_core.messages import BaseMessage
 from langchain_core.outputs import ChatResult
 
 from thinkgraph.errors import ModelError
+from thinkgraph.models.failures import UnreadableResponseError
+from thinkgraph.models.wire.body import Lines, ashorten_refusal, shorten_refusal
 from thinkgraph.models.wire.watch import Watch
 
 if TYPE_CHECKING:
@@ -24,11 +27,21 @@ if TYPE_CHECKING:
 _WEB_ADDRESS = re.compile(r"https?://[^/\s]+")
 
 
+@contextlib.contextmanager
+def _reading() -> Iterator[None]:
+    """Any form may come where a chunk should be: what cannot be read is the server's fault, not ours."""
+    try:
+        yield
+    except (AttributeError, KeyError, TypeError, ValueError, RecursionError) as error:
+        raise UnreadableResponseError(str(error)) from error
+
+
 class _Gathered:
     """A streamed completion put together, as the server would have sent it whole."""
 
     def __init__(self, watch: Watch | None) -> None:
         self._watch = watch
+        self._lines = Lines()
         self._rest: list[str] = []
         self._texts: dict[str, list[str]] = {"content": [], "refusal": []}
         self._calls: dict[int, dict[str, Any]] = {}
@@ -36,10 +49,25 @@ class _Gathered:
         self._finish: str | None = None
         self._ended = False
 
-    def add(self, line: str) -> None:
-        """Take one line of the response: an event of a stream, or a part of a whole body."""
+    def add(self, piece: bytes) -> None:
+        """Take a piece of the response.
+
+        Raises:
+            TimeoutError: nobody waits for it any more.
+            ConnectionError: it is too long.
+            UnreadableResponseError: it is no chat completion.
+        """
+        if self._watch is not None:
+            self._watch.check()
+        with _reading():
+            for line in self._lines.add(piece):
+                self._line(line)
+
+    def _line(self, line: str) -> None:
+        """Take one line: an event of a stream, or a part of a whole body."""
         if not line.startswith("data:"):
-            self._rest.append(line)
+            # A line that begins with a colon is a comment.
+            self._rest.extend([line] * (not line.startswith(":")))
             return
         data = line[5:].strip()
         if data == "[DONE]":
@@ -71,7 +99,13 @@ class _Gathered:
 
         Raises:
             ConnectionError: the stream broke off.
+            UnreadableResponseError: it is no chat completion.
         """
+        with _reading():
+            return self._completed()
+
+    def _completed(self) -> Any:
+        self._line(self._lines.last())
         if self._completion.get("error"):
             return self._completion
         if not self._completion and not self._ended:
@@ -129,8 +163,8 @@ def _chat_openai() -> type[ChatOpenAI]:
             payload = self._get_request_payload(messages, stop=stop, **kwargs)
             gathered = _Gathered(_watch_of(run_manager))
             with self.client.with_streaming_response.create(**payload) as response:
-                for line in response.iter_lines():
-                    gathered.add(line)
+                for piece in response.iter_bytes():
+                    gathered.add(piece)
             return self._create_chat_result(gathered.completion())
 
         async def _agenerate(
@@ -143,8 +177,8 @@ def _chat_openai() -> type[ChatOpenAI]:
             payload = self._get_request_payload(messages, stop=stop, **kwargs)
             gathered = _Gathered(_watch_of(run_manager))
             async with self.async_client.with_streaming_response.create(**payload) as response:
-                async for line in response.iter_lines():
-                    gathered.add(line)
+                async for piece in response.iter_bytes():
+                    gathered.add(piece)
             return self._create_chat_result(gathered.completion())
 
         def _create_chat_result(self, *args: Any, **kwargs: Any) -> ChatResult:
@@ -176,7 +210,8 @@ def make_openai(name: str) -> BaseChatModel:
 
     # Clients of our own per instance: the ones LangChain shares are bound to the first event loop that used them.
     try:
-        client, async_client = DefaultHttpxClient(), DefaultAsyncHttpxClient()
+        client = DefaultHttpxClient(event_hooks={"response": [shorten_refusal]})
+        async_client = DefaultAsyncHttpxClient(event_hooks={"response": [ashorten_refusal]})
     except (ValueError, ImportError, OSError) as error:
         # A proxy or a certificate file that the environment names.
         raise ModelError(f"model 'openai:{name}' cannot be set up: {error}") from None

@@ -20,6 +20,8 @@ T = TypeVar("T")
 
 LONGEST_REPLY: Final = 400_000
 """Characters of a reply that are kept; what goes on beyond them is ended."""
+MOST_SILENCES: Final = 12
+"""A request takes at most so many times its timeout, however often it gives a sign of life."""
 _NEVER: Final = float("inf")
 
 
@@ -40,7 +42,7 @@ class Watch(BaseCallbackHandler):
         self._silence = options.timeout
         now = time.monotonic()
         self._end = _NEVER if options.total is None else now + options.total
-        self._due = _NEVER
+        self._last = self._due = _NEVER
         self._size = 0
         self._pieces: list[str] = []
         self._moved: Callable[[], None] = lambda: None
@@ -48,8 +50,12 @@ class Watch(BaseCallbackHandler):
         self.begin()
 
     def begin(self) -> None:
-        """Count the time until the first token from now on."""
-        self._due = min(time.monotonic() + self._silence, self._end)
+        """Count the request's time from now on."""
+        self._last = min(time.monotonic() + MOST_SILENCES * self._silence, self._end)
+        self._wait()
+
+    def _wait(self) -> None:
+        self._due = min(time.monotonic() + self._silence, self._last)
         self._moved()
 
     def hold(self) -> None:
@@ -63,13 +69,18 @@ class Watch(BaseCallbackHandler):
             TimeoutError: nobody waits for the reply any more.
             OversizedReplyError: it is too long.
         """
-        if self.given_up:
-            raise TimeoutError("no reply in time")
+        self.check()
         self._size += len(text)
-        self._pieces.append(text)
+        if text:
+            self._pieces.append(text)
         if self._size > LONGEST_REPLY:
             raise OversizedReplyError
-        self.begin()
+        self._wait()
+
+    def check(self) -> None:
+        """Raises TimeoutError where nobody waits for the reply any more."""
+        if self.given_up:
+            raise TimeoutError("no reply in time")
 
     @property
     def text(self) -> str:
@@ -79,7 +90,7 @@ class Watch(BaseCallbackHandler):
     def run(self, work: Callable[[], T]) -> T:
         """Do blocking work in a thread of its own, and wait for it here while it is in time.
 
-        A thread that is late ends at its next token, or when its client gives up. The model's own blocking client is used, with
+        A thread that is late ends at what it is sent next, or when its client gives up. The model's own blocking client is used, with
         the proxies and certificates it was given.
 
         Raises:
