@@ -237,6 +237,8 @@ async def test_the_short_way_to_openai_sends_and_brings_back_the_same(monkeypatc
     [
         *({}, {"prompt_tokens": None, "completion_tokens": None}, {"prompt_tokens": 0, "completion_tokens": 0}),
         *({"prompt_tokens": -100, "completion_tokens": -5}, {"prompt_tokens": "many", "completion_tokens": "few"}),
+        # More than LangGraph can keep in a checkpoint.
+        *({"prompt_tokens": 10**30, "completion_tokens": 10**300}, {"prompt_tokens": 1e300, "completion_tokens": 1e18}),
     ],
 )
 async def test_tokens_that_a_server_does_not_count_are_estimated(usage: Any, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import json
 import os
 import signal
 import subprocess
@@ -9,7 +11,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.store.memory import InMemoryStore
@@ -53,6 +55,62 @@ def test_what_is_put_is_got(journal: Journal) -> None:
     assert journal.get("other", "k") is None
     journal.put("t", "k", reply("newer"))
     assert journal.get("t", "k") == reply("newer")
+
+
+FULL: dict[str, Any] = {
+    **reply(),
+    "tool_calls": [{"name": "search", "args": {"a": 1}, "id": None}],
+    "finish": "tools",
+    "left_out": 2,
+    "shown": {"options": 3, "evidence": 0, "clues": 0, "questions": 0, "unseen": [2]},
+}
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        "{",
+        "",
+        "null",
+        "[" * 100_000,
+        "9" * 5000,
+        b"\xff",
+        None,
+        7,
+        *(
+            json.dumps({**FULL, **change})
+            for change in (
+                {"input_tokens": 10**30},
+                {"output_tokens": -1},
+                {"attempts": "2"},
+                {"seconds": float("nan")},
+                {"seconds": float("inf")},
+                {"text": None},
+                {"model": 3},
+                {"tool_calls": [{"name": "search"}]},
+                {"tool_calls": 5},
+                {"finish": "never"},
+                {"left_out": 1.5},
+                {"shown": {"options": 1}},
+                {"shown": {**FULL["shown"], "unseen": ["x"]}},
+            )
+        ),
+        json.dumps({"text": "words"}),
+    ],
+)
+def test_a_row_that_cannot_be_used_is_asked_for_again(tmp_path: Path, row: Any) -> None:
+    store = InMemoryStore()
+    with contextlib.closing(SqliteJournal(tmp_path / "journal.db")) as kept:
+        for journal in (kept, StoreJournal(store)):
+            journal.put("t", "k", cast("RawReply", FULL))
+            assert journal.get("t", "k") == FULL
+        kept._db.execute("UPDATE reply SET body = ?", (row,))
+        (item,) = store.search(("thinkgraph",))
+        store.put(item.namespace, item.key, {"body": row})
+        for journal in (kept, StoreJournal(store)):
+            assert journal.get("t", "k") is None
+            journal.put("t", "k", reply("again"))
+            assert journal.get("t", "k") == reply("again")
 
 
 @pytest.mark.parametrize("text", ["", "日本 🚀", "a\x00b", "x" * 1_000_000, '"\\\n', "half \ud83d"])

@@ -16,7 +16,7 @@ from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
 from thinkgraph.models.client import ChatClient
 from thinkgraph.models.failures import MAX_WAIT, Failure, classify
-from thinkgraph.models.journal import Journal, RawReply
+from thinkgraph.models.journal import Journal, RawReply, ShownLines, ToolRequest
 from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
 from thinkgraph.models.roles import Models
 from thinkgraph.models.window import FittedPrompt, Rank, TooLong, fit, shorten, too_long, weigh, weigh_all
@@ -338,8 +338,9 @@ def _reply(
     if (finish := raw.get("finish", "stop")) != "stop":
         record["finish"] = finish
     scope.records[key] = record
-    shown = raw.get("shown", {})
-    shape = replace(request.shape, **{**shown, "unseen": tuple(shown["unseen"])}) if shown else request.shape
+    shape = request.shape
+    if shown := raw.get("shown"):
+        shape = replace(shape, **cast("dict[str, Any]", {**shown, "unseen": tuple(shown["unseen"])}))
     return _Reply(raw, record, found is not None, shape)
 
 
@@ -469,12 +470,17 @@ def _raw(reply: ModelReply, written: FittedPrompt, model: str, *, attempts: int,
         seconds=seconds,
     )
     if reply.tool_calls:
-        raw["tool_calls"] = [dict(call) for call in reply.tool_calls]
+        raw["tool_calls"] = [cast("ToolRequest", dict(call)) for call in reply.tool_calls]
     if reply.finish != "stop":
         raw["finish"] = reply.finish
     if written.left_out:
         shape = written.shape
         raw["left_out"] = written.left_out
-        raw["shown"] = {name: getattr(shape, name) for name in ("options", "evidence", "clues", "questions")}
-        raw["shown"]["unseen"] = list(shape.unseen)
+        raw["shown"] = ShownLines(
+            options=shape.options,
+            evidence=shape.evidence,
+            clues=shape.clues,
+            questions=shape.questions,
+            unseen=list(shape.unseen),
+        )
     return raw

@@ -8,38 +8,72 @@ a new question on the same thread does not.
 from __future__ import annotations
 
 import contextlib
+import functools
 import json
 import sqlite3
 import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any, NotRequired, Protocol, cast, runtime_checkable
+from typing import Annotated, Any, NotRequired, Protocol, runtime_checkable
 
 from langgraph.store.base import BaseStore
+from pydantic import Field, InstanceOf, TypeAdapter
 from typing_extensions import TypedDict
 
 from thinkgraph.errors import RunError
-from thinkgraph.models.wire.forms import Finish
+from thinkgraph.models.wire.forms import MOST_TOKENS, Finish
+
+_Count = Annotated[int, Field(ge=0, le=MOST_TOKENS)]
+
+
+class ToolRequest(TypedDict):
+    """A tool that a model wants called."""
+
+    name: str
+    args: dict[str, Any]
+    id: str | None
+
+
+class ShownLines(TypedDict):
+    """The fields of a call's shape that change where its prompt lacks lines."""
+
+    options: _Count
+    evidence: _Count
+    clues: _Count
+    questions: _Count
+    unseen: list[_Count]
 
 
 class RawReply(TypedDict):
     """A reply as it came, with what it cost."""
 
-    text: str
+    text: InstanceOf[str]
     model: str
-    input_tokens: int
-    output_tokens: int
-    attempts: int
-    seconds: float
-    tool_calls: NotRequired[list[dict[str, Any]]]
-    """Tools the model wanted called."""
+    input_tokens: _Count
+    output_tokens: _Count
+    attempts: _Count
+    seconds: Annotated[float, Field(ge=0, le=MOST_TOKENS)]
+    tool_calls: NotRequired[list[ToolRequest]]
     finish: NotRequired[Finish]
     """Absent: "stop"."""
-    left_out: NotRequired[int]
+    left_out: NotRequired[_Count]
     """Numbered lines that the prompt lacked, to fit the model's window."""
-    shown: NotRequired[dict[str, Any]]
-    """Where it lacked some: the fields of the call's shape that it changed."""
+    shown: NotRequired[ShownLines]
+    """Where it lacked some."""
+
+
+@functools.cache
+def _schema() -> TypeAdapter[RawReply]:
+    return TypeAdapter(RawReply)
+
+
+def _read(body: Any) -> RawReply | None:
+    """A reply as it was kept; None for a row that cannot be used, so that the model is asked again."""
+    try:
+        return _schema().validate_python(json.loads(body), strict=True)
+    except (ValueError, TypeError, RecursionError):
+        return None
 
 
 @runtime_checkable
@@ -47,7 +81,7 @@ class Journal(Protocol):
     """Where replies are kept. Implementations are blocking and safe to call from several threads."""
 
     def get(self, thread: str, key: str) -> RawReply | None:
-        """The reply kept under this key, or None."""
+        """The reply kept under this key, or None where there is none that can be used."""
         ...
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
@@ -119,7 +153,7 @@ class SqliteJournal:
         """See Journal."""
         with self._using() as db:
             row = db.execute("SELECT body FROM reply WHERE thread = ? AND key = ?", (thread, key)).fetchone()
-        return cast("RawReply", json.loads(row[0])) if row else None
+        return _read(row[0]) if row else None
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
@@ -154,7 +188,7 @@ class StoreJournal:
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
         item = self._store.get(_space(thread), key)
-        return cast("RawReply", json.loads(item.value["body"])) if item else None
+        return _read(item.value.get("body")) if item else None
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
