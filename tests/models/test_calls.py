@@ -18,6 +18,7 @@ from thinkgraph.models.journal import MemoryJournal, RawReply
 from thinkgraph.models.wire.forms import ModelReply
 from thinkgraph.prompts.kinds import PICK, TEXT, Shape
 from thinkgraph.runtime.driver import Driver
+from thinkgraph.state.usage import summarise
 
 ROLE = "tog2.topic_prune"
 GOOD, BAD = '{"numbers": [2]}', "I would take the second."
@@ -255,6 +256,52 @@ def test_retries_stop_at_the_ceiling_on_calls() -> None:
     with pytest.raises(BudgetSpentError, match="ceiling of 2 calls"):
         hand.run(call_model(a_question(), a_scope(max_calls=2, call_retries=9)))
     assert len(hand.calls) == 2
+
+
+@pytest.mark.parametrize(
+    ("failures", "settings", "error"),
+    [
+        ([Failed(500)] * 2, {"max_calls": 2, "call_retries": 9}, BudgetSpentError),
+        ([Failed(500)] * 3, {"max_calls": 5, "call_retries": 2}, ModelError),
+        ([Failed(500), Failed(401)], {"max_calls": 5}, ModelError),
+    ],
+    ids=["ceiling", "given up", "refused"],
+)
+def test_attempts_without_a_reply_count_also_after_a_resume(
+    failures: list[Exception], settings: dict[str, Any], error: type[Exception]
+) -> None:
+    journal, made = MemoryJournal(), len(failures)
+    scope, hand = a_scope(journal=journal, **settings), Hand(*failures)
+    with pytest.raises(error):
+        hand.run(call_model(a_question(), scope))
+    assert (only(scope)["attempts"], only(scope)["unanswered"]) == (made, True)
+    # Asked again in the same execution (a ceiling was raised): nothing counts twice.
+    scope.ledger.extend("calls", scope.settings.model_copy(update={"max_calls": settings["max_calls"] + 1}))
+    with pytest.raises(ModelError):
+        Hand(Failed(401)).run(call_model(a_question(), scope))
+    assert only(scope)["attempts"] == made + 1
+    # As many as there are left, in an execution after a kill or an error.
+    left = settings["max_calls"] + 1 - made - 1
+    again = a_scope(journal=journal, **{**settings, "max_calls": settings["max_calls"] + 1, "call_retries": 9})
+    hand = Hand(*[Failed(500)] * left)
+    with pytest.raises(BudgetSpentError):
+        hand.run(call_model(a_question(), again))
+    assert len(hand.calls) == left
+    assert only(again)["attempts"] == settings["max_calls"] + 1
+    assert summarise(again.records, {})["total"]["calls"] == settings["max_calls"] + 1
+    # And those before a reply are part of it.
+    last = a_scope(journal=journal)
+    Hand(GOOD).run(call_model(a_question(), last))
+    assert only(last)["attempts"] == settings["max_calls"] + 2
+    assert "unanswered" not in only(last)
+
+
+def test_what_was_never_sent_is_not_recorded() -> None:
+    journal = MemoryJournal()
+    scope = a_scope(journal=journal, max_calls=1)
+    with pytest.raises(BudgetSpentError):
+        Hand().run(call_model(a_question(spare=1), scope))
+    assert (scope.records, journal._replies) == ({}, {})
 
 
 def test_spare_calls_are_left() -> None:

@@ -16,8 +16,9 @@ from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError, Ledger
 from thinkgraph.models.client import ChatClient
 from thinkgraph.models.failures import MAX_WAIT, Failure, classify
-from thinkgraph.models.journal import Journal, RawReply, ShownLines, ToolRequest
+from thinkgraph.models.journal import Journal, RawReply
 from thinkgraph.models.ops import Blocking, Flow, Op, SendRequest, Sleep
+from thinkgraph.models.records import Tally, answered, call_record
 from thinkgraph.models.roles import Models
 from thinkgraph.models.window import FittedPrompt, Rank, TooLong, fit, shorten, too_long, weigh, weigh_all
 from thinkgraph.models.wire.forms import CallOptions, Finish, ModelReply
@@ -286,6 +287,22 @@ def _options(request: ModelCall[Any], scope: CallScope, prompt: Prompt, *, longe
     )
 
 
+def _key(request: ModelCall[Any], scope: CallScope, said: Sequence[Message], options: CallOptions) -> str:
+    """Under which the journal keeps a reply to this."""
+    identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
+    if scope.within:
+        identity.append(scope.within)
+    parameters = [
+        scope.models.of(scope.prompts.get(request.role)).name,
+        options.temperature,
+        options.schema,
+        options.max_output_tokens,
+    ]
+    parameters += [dict(tool) for tool in options.tools]
+    whole = json.dumps([identity, list(said), parameters], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
+
+
 def _reply(
     request: ModelCall[Any],
     scope: CallScope,
@@ -299,45 +316,37 @@ def _reply(
     prompt = scope.prompts.get(request.role)
     client = scope.models.of(prompt)
     options = _options(request, scope, prompt, longer=longer)
-    identity = [scope.thread, scope.run, request.role, scope.place, request.key, request.sample]
-    if scope.within:
-        identity.append(scope.within)
-    parameters = [client.name, options.temperature, options.schema, options.max_output_tokens]
-    parameters += [dict(tool) for tool in options.tools]
     # The whole prompt, whatever fits the window: a resumed run does not know yet how much that is.
-    said = json.dumps([identity, [*write(None).messages, *more], parameters], ensure_ascii=False, sort_keys=True)
-    key = hashlib.sha256(said.encode("utf-8", "replace")).hexdigest()[:24]
+    key = _key(request, scope, [*write(None).messages, *more], options)
     journal = scope.journal
     found: RawReply | None = None
     if journal is not None:
         found = yield Blocking(lambda: journal.get(scope.thread, key))
-    raw = found or (yield from _request(request, scope, client, (write, more), options))
-    # The model that answered, which may be one that the role's model falls back to.
-    price_in, price_out = scope.models.price(raw["model"]) or (0.0, 0.0)
-    cost = raw["input_tokens"] * price_in + raw["output_tokens"] * price_out
+    tally = Tally()
+    if found and found.get("unanswered"):
+        tally.attempts = found["attempts"]
+        # What this execution of the node tried is counted already.
+        scope.ledger.replay(attempts=0 if key in scope.records else tally.attempts, tokens=0, cost=0.0)
+        found = None
+    problem: Exception | None = None
+    raw = found
+    if raw is None:
+        try:
+            raw = yield from _request(request, scope, client, (write, more), options, tally)
+        except (BudgetSpentError, ModelError) as error:
+            if not tally.attempts:
+                raise
+            raw, problem = tally.unanswered(client.name), error
+        if journal is not None:
+            kept = raw
+            yield Blocking(lambda: journal.put(scope.thread, key, kept))
+    record = call_record(key, raw, scope.models.price(raw["model"]), role=request.role, node=scope.node, repair=repair)
+    scope.records[key] = record
+    if problem is not None:
+        raise problem
     if found:
         tokens = raw["input_tokens"] + raw["output_tokens"]
-        scope.ledger.replay(attempts=raw["attempts"], tokens=tokens, cost=cost)
-    elif journal is not None:
-        yield Blocking(lambda: journal.put(scope.thread, key, raw))
-    record = CallRecord(
-        id=key,
-        role=request.role,
-        node=scope.node,
-        model=raw["model"],
-        attempts=raw["attempts"],
-        input_tokens=raw["input_tokens"],
-        output_tokens=raw["output_tokens"],
-        cost=cost,
-        seconds=raw["seconds"],
-        repair=repair,
-        fallback=False,
-    )
-    if left_out := raw.get("left_out", 0):
-        record["left_out"] = left_out
-    if (finish := raw.get("finish", "stop")) != "stop":
-        record["finish"] = finish
-    scope.records[key] = record
+        scope.ledger.replay(attempts=raw["attempts"], tokens=tokens, cost=record["cost"])
     shape = request.shape
     if shown := raw.get("shown"):
         shape = replace(shape, **cast("dict[str, Any]", {**shown, "unseen": tuple(shown["unseen"])}))
@@ -373,13 +382,14 @@ def _request(
     client: ChatClient,
     writing: tuple[_Write, Sequence[Message]],
     options: CallOptions,
+    tally: Tally,
 ) -> Flow[RawReply]:
     """Ask the model: shorter where its window is too small, and again while the failure may pass."""
     write, more = writing
     # Providers count schema and tools too, and so does what follows the prompt.
     beside = weigh(json.dumps([options.schema, [dict(tool) for tool in options.tools]])) + weigh_all(more)
     began = time.monotonic()
-    attempts = failures = 0
+    failures = 0
     most: float | None = None
     refused: tuple[float, int] | None = None
     while True:
@@ -394,7 +404,7 @@ def _request(
         reserved = scope.ledger.reserve(
             characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
-        attempts += 1
+        tally.attempts += 1
         sent = client.refused
         try:
             told = replace(options, max_output_tokens=limit)
@@ -408,7 +418,7 @@ def _request(
             if refusal := too_long(f"{error} {getattr(error, 'body', '')}"):
                 # No server bills a prompt that it did not take.
                 scope.ledger.refund(reserved)
-                attempts -= 1
+                tally.attempts -= 1
                 _learn_window(client, refusal, weight + beside)
                 # Where the numbers are not known, or did not help, each prompt is shorter than the last.
                 most = 0.85 * weight if refused or None in {refusal.window, refusal.prompt} else None
@@ -421,11 +431,11 @@ def _request(
             if client.fallback is not None and (not failure.passing or failures > scope.settings.call_retries):
                 client, failures, most, refused = client.fallback, 0, None, None
                 continue
-            yield Sleep(_pause(failure, client, scope, failures=failures, attempts=attempts, error=error))
+            yield Sleep(_pause(failure, client, scope, failures=failures, attempts=tally.attempts, error=error))
     cost = reply.input_tokens * prices[0] + reply.output_tokens * prices[1]
     scope.ledger.settle(reserved, tokens=reply.input_tokens + reply.output_tokens, cost=cost)
     client.gauge.saw(weight + beside, reply.input_tokens)
-    return _raw(reply, written, client.name, attempts=attempts, seconds=round(time.monotonic() - began, 4))
+    return answered(reply, written, client.name, attempts=tally.attempts, seconds=round(time.monotonic() - began, 4))
 
 
 def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions, role: str) -> Flow[ModelReply]:
@@ -457,30 +467,3 @@ def _pause(
 def _bytes(messages: Sequence[Message]) -> int:
     """Length in bytes: scripts of three bytes a character have about a token for each."""
     return sum(len(text.encode("utf-8", "replace")) for _, text in messages)
-
-
-def _raw(reply: ModelReply, written: FittedPrompt, model: str, *, attempts: int, seconds: float) -> RawReply:
-    """A reply as the journal keeps it."""
-    raw = RawReply(
-        text=reply.text,
-        model=model,
-        input_tokens=reply.input_tokens,
-        output_tokens=reply.output_tokens,
-        attempts=attempts,
-        seconds=seconds,
-    )
-    if reply.tool_calls:
-        raw["tool_calls"] = [cast("ToolRequest", dict(call)) for call in reply.tool_calls]
-    if reply.finish != "stop":
-        raw["finish"] = reply.finish
-    if written.left_out:
-        shape = written.shape
-        raw["left_out"] = written.left_out
-        raw["shown"] = ShownLines(
-            options=shape.options,
-            evidence=shape.evidence,
-            clues=shape.clues,
-            questions=shape.questions,
-            unseen=list(shape.unseen),
-        )
-    return raw

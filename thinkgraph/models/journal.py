@@ -57,6 +57,8 @@ class RawReply(TypedDict):
     tool_calls: NotRequired[list[ToolRequest]]
     finish: NotRequired[Finish]
     """Absent: "stop"."""
+    unanswered: NotRequired[bool]
+    """Whether no reply came: the row only says how many attempts there were."""
     left_out: NotRequired[_Count]
     """Numbered lines that the prompt lacked, to fit the model's window."""
     shown: NotRequired[ShownLines]

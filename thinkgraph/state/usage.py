@@ -13,7 +13,7 @@ Record = TypeVar("Record")
 
 
 class CallRecord(TypedDict):
-    """One reply of a model, with every attempt it took to get it."""
+    """One reply of a model, with every attempt it took to get it; or the attempts alone, where none came (`unanswered`)."""
 
     id: str
     """Key of the reply in the journal; the same after a replay."""
@@ -34,6 +34,7 @@ class CallRecord(TypedDict):
     """Whether the reply could not be read and the role's deterministic fallback was taken."""
     left_out: NotRequired[int]
     """Numbered lines (options, evidence) left out of the prompt to fit the model's window; absent: none."""
+    unanswered: NotRequired[bool]
     finish: NotRequired[str]
     """How the reply ended, where not by itself: "length", "filtered" or "tools"."""
 

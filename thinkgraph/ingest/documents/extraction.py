@@ -244,7 +244,9 @@ class _Extractor:
         except ModelError as error:
             task.problem = str(error)
         replayed = [bool(event.get("replayed")) for event in events if event["type"] == "called"]
-        task.records = list(zip(scope.records.values(), replayed, strict=False))
+        # Attempts that no reply came of have no event.
+        told = [*replayed, *[False] * len(scope.records)]
+        task.records = list(zip(scope.records.values(), told, strict=False))
         return task
 
     def _take(self, waiting: set[Future[_Task]]) -> set[Future[_Task]]:
