@@ -8,7 +8,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager
-from typing import Any
+from typing import Any, get_args
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, environment
@@ -18,10 +18,11 @@ from mcp import Client, StdioServerParameters, stdio_client
 from model_server import ModelServer
 
 from thinkgraph.cli.main import main
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import SettingsError, UsageError
 from thinkgraph.graphs.build import offline_model
+from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.integrations.mcp.server import check_installed
-from thinkgraph.integrations.mcp.tools import ARGUMENTS, Tools
+from thinkgraph.integrations.mcp.tools import ARGUMENTS, CLIENT_SETTINGS, Tools
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
 
@@ -83,7 +84,7 @@ async def test_list_and_call(connect: Connect) -> None:
         assert tools["ask"].input_schema["required"] == ["question"]
         assert all(tool.description for tool in tools.values())
 
-        answer = await client.call_tool("ask", {"question": QUESTION, "settings": {"ranker": "bm25"}})
+        answer = await client.call_tool("ask", {"question": QUESTION, "settings": {"relations": 4}})
         assert not answer.is_error, text(answer)
         assert answer.structured_content["answers"] == [ANSWER]
         assert text(answer).splitlines()[0] == ANSWER
@@ -118,7 +119,7 @@ async def test_list_and_call(connect: Connect) -> None:
             ("search_passages", {"query": "x"}, "there is no tool 'search_passages'; known: ask, "),
         ):
             assert words in await refused(client, tool, arguments)
-        within = {"width": 2, "max_calls": 19, "ranker": "bm25"}
+        within = {"width": 2, "max_calls": 19, "relations": 4, "ranker": "dense"}
         assert not (await client.call_tool("ask", {"question": QUESTION, "settings": within})).is_error
 
 
@@ -222,6 +223,35 @@ def test_without_the_sdk(monkeypatch: pytest.MonkeyPatch, capsys: pytest.Capture
     assert "pip install 'thinkgraph[mcp]'" in capsys.readouterr().err
     monkeypatch.undo()
     check_installed()
+
+
+def test_a_client_names_no_path_no_model_and_no_timeout() -> None:
+    texts = {
+        (method, name)
+        for method in NAMES
+        for name in CLIENT_SETTINGS
+        if str in get_args(field := getattr(find_method(method).settings.model_fields.get(name), "annotation", None))
+        or field is str
+    }
+    assert not texts, "a text may name anything"
+    assert not [name for name in CLIENT_SETTINGS if "timeout" in name or "ranker" in name]
+
+
+async def test_what_is_not_the_client_s_is_refused_before_anything_is_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    base, case = small_knowledge(), CASES["tog2"]
+    tools = Tools(base, Models(FakeModel(case.replies), offline=offline_model(base)), {"tog2": {}, "fasttog": {}})
+    monkeypatch.setattr(tools, "_graph", lambda _: pytest.fail("a graph was built"))
+    for method, settings in (
+        ("tog2", {"ranker": "cross-encoder:/etc"}),
+        ("tog2", {"ranker": "cross-encoder"}),
+        ("tog2", {"call_timeout": 3600}),
+        ("tog2", {"preset": "paper"}),
+        ("tog2", {"own_knowledge": True}),
+        ("tog2", {"width": 2, "max_question": 100_000}),
+        ("fasttog", {"community_text": "g2t:/etc"}),
+    ):
+        with pytest.raises(SettingsError, match="is the server's to choose; a client's: max_calls"):
+            await tools.call("ask", {"question": case.question, "method": method, "settings": settings})
 
 
 async def test_passages_have_their_tools() -> None:

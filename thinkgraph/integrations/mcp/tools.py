@@ -22,6 +22,13 @@ from thinkgraph.state.base import CEILINGS
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 
+CLIENT_SETTINGS = (
+    *CEILINGS,
+    *("task", "width", "depth", "relations", "hops", "top_k", "samples", "turns", "community_size"),
+    *("backtracks", "verify", "explain", "seed"),
+)
+"""What a client may choose: how far to search and what it may cost, but no path, no model, no timeout."""
+
 
 class AskArguments(Arguments):
     """`ask`."""
@@ -33,7 +40,8 @@ class AskArguments(Arguments):
     question: str = Field(description="The question, in full.")
     method: str | None = Field(None, description="How to answer it; leave out for the server's own choice.")
     settings: dict[str, Any] = Field(
-        default_factory=dict, description="Settings of the method, for example width; ceilings can only be lowered."
+        default_factory=dict,
+        description=f"Settings, as far as the method has them: {', '.join(CLIENT_SETTINGS)}. Ceilings (max_…) can only be lowered.",
     )
 
 
@@ -104,6 +112,10 @@ class Tools:
                     raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
             elif name in fixed and wanted != here:
                 raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
+            elif name not in CLIENT_SETTINGS and wanted != here:
+                raise SettingsError(
+                    f"setting '{name}' is the server's to choose; a client's: {', '.join(CLIENT_SETTINGS)}"
+                )
         return {**fixed, **given}
 
     def _graph(self, method: str) -> Graph:
