@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import signal
+import subprocess
+import sys
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cli.conftest import environment
 from fakes import FakeModel
 from graphs.cases import CASES, PASSAGES, ROWS
 from neo4j_server import Neo4jServer, admin
@@ -252,18 +256,55 @@ def test_csv_refuses_a_folder_that_is_there(folder: Path, tmp_path: Path) -> Non
     assert "exists already" in done.line
 
 
-@pytest.mark.slow
-def test_csv_through_the_real_importer(neo4j_server: Database, folder: Path, tmp_path: Path) -> None:
+def _plain() -> list[dict[str, Any]]:
+    """Rows whose qualifiers can be columns."""
+
+    def renamed(pairs: list[list[str]]) -> list[list[str]]:
+        return [["at", ODD] if name == ODD else [name, value] for name, value in pairs]
+
+    return [{**row, "qualifiers": renamed(row.get("qualifiers", []))} for row in MORE]
+
+
+KILLED = """
+import os, signal, sys
+from pathlib import Path
+from thinkgraph.ingest.neo4j.csv_files import export_csv
+
+def progress(stage, done, total):
+    if stage == sys.argv[3]:
+        os.kill(os.getpid(), signal.SIGKILL)
+
+export_csv(Path(sys.argv[1]), Path(sys.argv[2]), progress=progress)
+"""
+
+
+def test_a_csv_export_killed_at_any_stage_goes_on(tmp_path: Path) -> None:
+    folder = build(tmp_path, _plain())
+    stages: list[str] = []
+    names = export_csv(folder, tmp_path / "whole", progress=lambda stage, *_: stages.append(stage))
+    whole = {name: (tmp_path / "whole" / name).read_bytes() for name in names}
+    assert {path.name for path in (tmp_path / "whole").iterdir()} == set(names)
+    for number, stage in enumerate(dict.fromkeys(stages)):
+        to = tmp_path / f"export {number}"
+        killed = subprocess.run([sys.executable, "-c", KILLED, folder, to, stage], env=environment(), check=False)
+        assert killed.returncode == -signal.SIGKILL
+        assert not to.exists()
+        again: list[str] = []
+        assert export_csv(folder, to, progress=lambda stage, *_: again.append(stage)) == names  # noqa: B023
+        assert list(dict.fromkeys(again)) == list(dict.fromkeys(stages))[number:], "what was whole is kept"
+        assert {path.name: path.read_bytes() for path in to.iterdir()} == whole
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_csv_export_that_cannot_be_leaves_nothing(folder: Path, tmp_path: Path) -> None:
     with pytest.raises(KnowledgeError, match="cannot be a column for neo4j-admin"):
         export_csv(folder, tmp_path / "refused")
-    plain = [
-        {
-            **row,
-            "qualifiers": [["at", ODD] if name == ODD else [name, value] for name, value in row.get("qualifiers", [])],
-        }
-        for row in MORE
-    ]
-    folder = build(tmp_path, plain)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.slow
+def test_csv_through_the_real_importer(neo4j_server: Database, tmp_path: Path) -> None:
+    folder = build(tmp_path, _plain())
     files = export_csv(folder, tmp_path / "csv")
     words = (tmp_path / "csv" / "import.sh").read_text().split("--nodes", 1)[1]
     options = f"--nodes{words}".replace("\\\n", " ").replace('"$@"', "").split()

@@ -113,9 +113,7 @@ def run(args: argparse.Namespace) -> int:
         with LineProgress(sys.stderr) as progress:
             report, lines = work(args, progress)
     except KeyboardInterrupt:
-        files = args.kb_command == "export" and args.format
-        again = "empty the folder and start again" if files else "the same command goes on where it stopped"
-        sys.stderr.write(f"thinkgraph: error: interrupted; {again}\n")
+        sys.stderr.write("thinkgraph: error: interrupted; the same command goes on where it stopped\n")
         return INTERRUPTED
     if report:
         sys.stderr.writelines(f"{line}\n" for line in _problems(report))
