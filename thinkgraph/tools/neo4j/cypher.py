@@ -103,10 +103,10 @@ def in_fields(keys: Iterable[str], what: str) -> str:
     return " OR ".join(f"{literally(key)}:{what}" for key in keys)
 
 
-def advice(doing: str, seconds: float, name: str, labels: Iterable[str], keys: Iterable[str]) -> str:
+def advice(doing: str, name: str, labels: Iterable[str], keys: Iterable[str]) -> str:
     """A line about a long scan, with the full-text index that would replace it; the store never makes it."""
     name = re.sub(r"[^a-z0-9]+", "_", name.lower()).strip("_")
     return (
-        f"{doing} reads them all, for {seconds:g} s at most; their owner can run: CREATE FULLTEXT INDEX {name} "
+        f"{doing} reads them all; their owner can run: CREATE FULLTEXT INDEX {name} "
         f"FOR (n:{'|'.join(map(quoted, labels))}) ON EACH [{', '.join(f'n.{quoted(key)}' for key in keys)}]"
     )

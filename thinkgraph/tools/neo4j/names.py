@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import unicodedata
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -13,7 +12,7 @@ from thinkgraph.tools.linking.lexical import STOP_WORDS
 from thinkgraph.tools.linking.names import folded, folded_words, normal_name, trigrams, well_formed
 from thinkgraph.tools.linking.names import words as words_of
 from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.connection import Row, TimedOutError
+from thinkgraph.tools.neo4j.connection import Row
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Template
 from thinkgraph.tools.neo4j.rows import Neo4jReader, elements
@@ -32,7 +31,6 @@ _STOP_WEIGHT = 0.1
 _SMALL_WORDS = frozenset(
     {"of", "the", "and", "in", "on", "at", "a", "an", "for", "to", "by", "de", "la", "le", "von", "van"}
 )
-_log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -70,8 +68,8 @@ class Ways(NamedTuple):
     """Scans of many nodes, each with the index that would replace it; one line each."""
 
 
-def find_ways(plan: Neo4jPlan, seconds: float) -> Ways:
-    """Choose the labels to be scanned, for so many seconds and the smallest first, and the indexes to be used for the others."""
+def find_ways(plan: Neo4jPlan) -> Ways:
+    """Choose the labels to be scanned, the smallest first, and the indexes to be used for the others."""
     scanned: list[Group] = []
     large: list[Group] = []
     nodes = 0
@@ -90,7 +88,7 @@ def find_ways(plan: Neo4jPlan, seconds: float) -> Ways:
         if not wanted <= covered or any(len(name.keys) > 1 or name.prefix for name in best):
             shown = ", ".join(group.labels[:3]) if group.labels[0] else "unlabelled nodes"
             doing = f"finding one of the {group.nodes:,} {shown} by name"
-            notes.append(cypher.advice(doing, seconds, f"names_of_{shown}", group.labels, sorted(wanted)))
+            notes.append(cypher.advice(doing, f"names_of_{shown}", group.labels, sorted(wanted)))
             # With an index over a part of the names, that part must do: a scan of so many nodes is the last resort.
             scanned += [] if covered else [group]
     named = {(label, key) for group in large for label in group.labels for key in group.keys}
@@ -144,9 +142,7 @@ class Neo4jNames:
         """Find the entities of the reader's plan."""
         self._reader = reader
         self._plan = reader.plan
-        self._scan_seconds = reader.connection.address.scan
-        self.ways = find_ways(reader.plan, self._scan_seconds)
-        self._gave_up = False
+        self.ways = find_ways(reader.plan)
 
     def lookup(self, names: Sequence[str], limit: int) -> list[list[Match]]:
         """Entities called exactly so; see `GraphStore.lookup`."""
@@ -219,7 +215,11 @@ class Neo4jNames:
         return Match(entity=rows.entity(one.node, one.details, one.edges), name=name, method=method, score=score)
 
     def _candidates(self, query: _Query, most: int) -> list[_Found]:
-        """What a query finds; where scanning takes too long, what the indexes alone find."""
+        """What a query finds.
+
+        Raises:
+            TimedOutError: scanning takes too long; what the indexes alone find would be no answer.
+        """
         plan = self._plan
         aliases = sorted({key for one in plan.roles.values() for key in one.aliases})
         listed = f"[k IN keys(n) WHERE k IN $aliases | [k, {cypher.short('n[k]', str(_LONGEST), '200')}]]"
@@ -230,23 +230,12 @@ class Neo4jNames:
             f"RETURN {cypher.described('n', plan.hidden_labels)}, {listed}, degree"
         )
         indexed, parameters = self._indexed(query)
-        scanned = [] if self._gave_up else [f"{self._named(group)} {query.scan}" for group in self.ways.scanned]
+        scanned = [f"{self._named(group)} {query.scan}" for group in self.ways.scanned]
         if not scanned and not indexed:
             return []
-        try:
-            found = self._reader.rows(
-                f"CALL {{ {' UNION '.join([*scanned, *indexed])} }} {chosen}",
-                seconds=self._scan_seconds if scanned else None,
-                **{"most": most, "aliases": aliases, **parameters},
-            )
-        except TimedOutError:
-            if not scanned:
-                raise
-            # Not tried again: it would take as long every time.
-            self._gave_up = True
-            for note in self.ways.notes:
-                _log.warning("Neo4j: names without an index are left out from now on: %s", note)
-            return self._candidates(query, most)
+        whole = f"CALL {{ {' UNION '.join([*scanned, *indexed])} }} {chosen}"
+        given = {"most": most, "aliases": aliases, **parameters}
+        found = self._reader.scan(whole, self.ways.notes, **given) if scanned else self._reader.rows(whole, **given)
         return [self._found(row) for row in found]
 
     def _indexed(self, query: _Query) -> tuple[list[str], dict[str, Any]]:

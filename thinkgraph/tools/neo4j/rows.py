@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import logging
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from urllib.parse import unquote
 from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.tools.linking.names import relation_label, well_formed
 from thinkgraph.tools.neo4j import cypher
-from thinkgraph.tools.neo4j.connection import Connection, Row
+from thinkgraph.tools.neo4j.connection import Connection, Row, TimedOutError
 from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS, VALUE_CUT
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Roles
@@ -39,6 +40,9 @@ _DESCRIPTION_LENGTH = 160
 _MOST_QUALIFIERS = 50
 _LONGEST_LIST = 50
 """Elements of a list of numbers from which it is data (a vector, bytes) rather than facts."""
+
+
+_log = logging.getLogger(__name__)
 
 
 class Fact(NamedTuple):
@@ -65,6 +69,7 @@ class Neo4jReader:
         self._literal_keys = () if passages else plan.literal_keys
         constants = {"heads": plan.heads, "data": plan.data, "hidden": sorted(plan.hidden_types)}
         self._parameters = constants | parameters
+        self._scan_seconds = connection.address.scan
 
     def node_id(self, element: str, labels: Sequence[str], values: Mapping[str, Any]) -> str:
         """The id of a node, from its element id, its labels and at least those of its properties that identify nodes."""
@@ -113,6 +118,33 @@ class Neo4jReader:
         if targets is not None and not targets:
             return []
         return self.connection.rows(query, {"targets": targets, **self._parameters, **parameters}, seconds=seconds)
+
+    def scan(self, query: str, advice: Sequence[str], **parameters: Any) -> list[Row]:
+        """As `rows`, for a query that reads names or texts through: in the address's `scan` seconds, else in its `timeout`.
+
+        Args:
+            query: the query.
+            advice: what would make it fast, a line each.
+            parameters: of the query.
+
+        Raises:
+            TimedOutError: it took longer. That nothing was found must not be concluded.
+        """
+        short, long = self._scan_seconds, max(self.connection.address.scan, self.connection.address.timeout)
+        if short < long:
+            try:
+                return self.rows(query, seconds=short, **parameters)
+            except TimedOutError:
+                # The next ones have as much time at once: they may take as long.
+                first, self._scan_seconds = self._scan_seconds == short, long
+                if first:
+                    _log.warning(
+                        "Neo4j: a search took more than %g s; it is tried again, for %g s at most", short, long
+                    )
+        try:
+            return self.rows(query, seconds=long, **parameters)
+        except TimedOutError as error:
+            raise TimedOutError("; ".join([str(error), *advice[:1]])) from error
 
     def found(
         self, ids: Sequence[str], query: str, extras: Sequence[Mapping[str, Any]] = (), **parameters: Any

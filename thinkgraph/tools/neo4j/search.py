@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
@@ -13,7 +12,7 @@ from thinkgraph.errors import KnowledgeError
 from thinkgraph.state.knowledge import Entity
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.neo4j import cypher, rows
-from thinkgraph.tools.neo4j.connection import NONE, Row, TimedOutError
+from thinkgraph.tools.neo4j.connection import NONE, Row
 from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader
 from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.vectorstores.index import entity_text
@@ -26,8 +25,6 @@ SCANNED = 5_000
 _CUT = 20_000
 """Characters of a text that a scan looks at."""
 
-_log = logging.getLogger(__name__)
-
 
 class TextFinder:
     """Finds the nodes that hold texts by words. Safe from several threads."""
@@ -35,8 +32,6 @@ class TextFinder:
     def __init__(self, reader: Neo4jReader) -> None:
         """Find passages' nodes, and entities with long texts of their own."""
         self._reader = reader
-        self._seconds = reader.connection.address.scan
-        self._gave_up = False
         self.indexes: dict[str, set[str]] = {}
         """Properties by the full-text index that covers them."""
         self._scanned: list[tuple[str, str]] = []
@@ -50,9 +45,7 @@ class TextFinder:
                 self._scanned.append((label, key))
         counts = plan.catalogue.labels
         self.notes = [
-            cypher.advice(
-                f"searching the {key} of {counts[label]:,} {label}", self._seconds, f"texts_of_{label}", [label], [key]
-            )
+            cypher.advice(f"searching the {key} of {counts[label]:,} {label}", f"texts_of_{label}", [label], [key])
             for label, key in self._scanned
             if counts[label] > SCANNED
         ]
@@ -61,13 +54,8 @@ class TextFinder:
     def find(self, words: Sequence[str], limit: int) -> list[str]:
         """Element ids of at most `limit` nodes with texts that have some of the words, those with most of them first."""
         found = self._indexed(words, limit) if self.indexes else []
-        if self._scanned and not self._gave_up:
-            try:
-                found += self._scan(words, limit)
-            except TimedOutError:
-                self._gave_up = True
-                for note in self.notes:
-                    _log.warning("Neo4j: texts without an index are left out from now on: %s", note)
+        if self._scanned:
+            found += self._scan(words, limit)
         found.sort(key=lambda row: -row[1])
         return list(dict.fromkeys(str(element) for element, _ in found))[:limit]
 
@@ -93,7 +81,7 @@ class TextFinder:
             "RETURN elementId(n) AS element, hits ORDER BY hits DESC, element LIMIT toInteger($limit)"
             for label, key in self._scanned
         ]
-        return self._reader.rows(" UNION ALL ".join(parts), seconds=self._seconds, words=list(words), limit=limit)
+        return self._reader.scan(" UNION ALL ".join(parts), self.notes, words=list(words), limit=limit)
 
 
 HAS_SIMILARITY = (5, 18)
