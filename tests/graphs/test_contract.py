@@ -236,6 +236,14 @@ def test_a_failed_run_resumes_without_repeating_a_call(case: Case) -> None:
         assert answer["usage"]["total"]["calls"] == case.calls + model.failed
 
 
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_every_durability(case: Case, durability: Any) -> None:
+    graph, _ = make(case, checkpointer=InMemorySaver())
+    done = graph.invoke({"question": case.question}, thread(), durability=durability)
+    assert done["answer"]["answers"] == case.answers
+    assert graph.get_state(thread()).values["answer"] == done["answer"]
+
+
 def test_journalled_replies_are_not_asked_again_even_if_the_checkpoint_is_lost(case: Case) -> None:
     journal = tg.MemoryJournal()
     graph, model = make(case, checkpointer=InMemorySaver(), journal=journal)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Final, Literal
 
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -34,6 +35,8 @@ from thinkgraph.tools.linking.names import normal_name
 
 ROLE = "search_agent.search"
 _LABELS = 40
+_DURABILITY: Final = "async"
+"""Of the agent: a nested graph without checkpoints takes over the run's, and fails on "sync" (langgraph 1.2.22)."""
 
 
 class SearchInput(BaseModel):
@@ -208,9 +211,9 @@ class SearchAgent(Converse[AgentReply]):
             # A turn is a model step, a tool step and what the middleware adds.
             "recursion_limit": 8 * settings.turns + 20,
             "max_concurrency": 1,
-            # A nested graph without checkpoints inherits the run's durability and fails on "sync" (langgraph 1.2).
-            "configurable": {"__pregel_durability": "async"},
         }
+        # LangGraph says so of the durability below.
+        warnings.filterwarnings("ignore", "`durability` has no effect")
         return agent, {"messages": [{"role": message[0], "content": message[1]} for message in messages]}, config
 
     def _reply(self, messages: Sequence[BaseMessage]) -> AgentReply:
@@ -225,12 +228,12 @@ class SearchAgent(Converse[AgentReply]):
     def run(self, turn: Turn, deps: Deps) -> AgentReply:
         """See Converse."""
         agent, start, config = self._agent(deps, turn=turn)
-        return self._reply(agent.invoke(start, config)["messages"])
+        return self._reply(agent.invoke(start, config, durability=_DURABILITY)["messages"])
 
     async def arun(self, turn: AsyncTurn, deps: Deps) -> AgentReply:
         """See Converse."""
         agent, start, config = self._agent(deps, aturn=turn)
-        return self._reply((await agent.ainvoke(start, config))["messages"])
+        return self._reply((await agent.ainvoke(start, config, durability=_DURABILITY))["messages"])
 
 
 def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
