@@ -61,6 +61,20 @@ def test_markdown_sections_without_markup_or_code(write) -> None:
     assert reading.title == "Osk River"
 
 
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("mark", ["[", "<!--", "_a_ *", "a ` ", '[a](b "', "a *", "<a ", "![", "**"])
+def test_markdown_of_nothing_but_opening_marks_takes_no_square_of_its_size(write, mark: str) -> None:
+    text = mark * (200_000 // len(mark))
+    assert sum(len(part) for _, part in passages(read_markdown(write("bomb.md", text), None))) <= len(text)
+
+
+@pytest.mark.timeout(60)
+@pytest.mark.parametrize("mark", ["<!--", "<", "<p>", "<![CDATA[", "<a b='", "&"])
+def test_html_of_nothing_but_opening_marks_takes_no_square_of_its_size(write, mark: str) -> None:
+    text = mark * (80_000 // len(mark))
+    assert sum(len(part) for _, part in passages(read_html(write("bomb.html", text), None))) <= len(text)
+
+
 def test_markdown_front_matter_names_the_document(write) -> None:
     reading = read_markdown(write("osk.md", '---\ntitle: "The Osk"\ntags: [a]\n---\n# Course\nIt runs.\n'), None)
     assert (passages(reading), reading.title) == ([("Course", "It runs.")], "The Osk")

@@ -60,17 +60,21 @@ def test_what_is_no_document_is_reported_and_the_others_go_on(docs) -> None:
     }
 
 
-def test_links_to_other_places_are_followed_once_and_never_round(docs, tmp_path) -> None:
+def test_a_link_that_leads_out_of_the_folder_is_followed_only_where_its_target_is_named(docs, tmp_path) -> None:
     other = tmp_path / "other"
     other.mkdir()
     (other / "d.txt").write_text("D words.")
     (other / "back").symlink_to(docs)
     (other / "round").symlink_to(other)
     (docs / "far").symlink_to(other)
-    (docs / "far2").symlink_to(other)
+    (docs / "far2").symlink_to(other / "d.txt")
     ids, reasons = found(docs)
-    assert ids == ["docs/a.md", "docs/b.txt", "docs/far/d.txt", "docs/sub/c.html"]
-    assert set(reasons) == {"docs/far/back", "docs/far/round", "docs/far2"}
+    assert ids == ["docs/a.md", "docs/b.txt", "docs/sub/c.html"]
+    assert set(reasons) == {"docs/far", "docs/far2"}
+    assert all("leads out of the folder" in reason for reason in reasons.values())
+    ids, reasons = found(docs, other)
+    assert ids == ["docs/a.md", "docs/b.txt", "docs/sub/c.html", "other/d.txt"]
+    assert set(reasons) == {"docs/far", "docs/far2", "other/back", "other/round"}
 
 
 def test_unreadable_files_and_folders(docs) -> None:

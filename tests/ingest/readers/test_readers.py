@@ -12,6 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thinkgraph.errors import KnowledgeError
+from thinkgraph.ingest.readers import lines
 from thinkgraph.ingest.readers.files import read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
@@ -263,3 +264,16 @@ def assert_read_back(folder: Path, source: Path, expected: set[tuple]) -> None:
         around = store.neighbourhood(subjects)
         assert {t["id"] for one in around for t in one["triples"]} >= {t["id"] for t in found}
         assert all(match for match in store.lookup(subjects, limit=50))
+
+
+def test_a_line_longer_than_any_is_refused_before_it_is_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(lines, "LINE_LIMIT", 1 << 20)
+    path = tmp_path / "bomb.tsv.gz"
+    with gzip.open(path, "wb") as out:
+        for _ in range(40):
+            out.write(b"x" * (1 << 20))
+    with pytest.raises(KnowledgeError, match=r"bomb\.tsv\.gz, line 1: longer than 1 MiB"):
+        lines.sample_of(path)
+    few = tmp_path / "few.tsv"
+    few.write_bytes((b"a\tb\t" + b"c" * 400_000 + b"\n") * 20)
+    assert len(lines.sample_of(few)) == 2, "a sample is bounded in bytes, too"

@@ -99,10 +99,11 @@ _ATX = re.compile(r" {0,3}(#{1,6})(?:[ \t]+(.*?))?(?:[ \t]+#+)?[ \t]*$")
 _SETEXT = re.compile(r" {0,3}(=+|-+)[ \t]*$")
 _FENCE = re.compile(r" {0,3}(`{3,}|~{3,})")
 _FRONT_TITLE = re.compile(r"title\s*:\s*(.+?)\s*$", re.IGNORECASE)
-_LINK = re.compile(r"!?\[([^\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"]*\")?\)|\[[^\]\n]*\])")
-_EMPHASIS = re.compile(r"(?<![\w*_])(\*{1,3}|_{1,3})(?=\S)(.+?)(?<=\S)\1(?![\w*_])")
-_CODE = re.compile(r"`+([^`\n]+)`+")
-_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<!--.*?-->", re.DOTALL)
+# No mark is looked for beyond the next one of its kind: a file of nothing but opening marks would take the square of its size.
+_LINK = re.compile(r"!?\[([^\[\]\n]*)\](?:\([^()\s]*(?:\s+\"[^\"\n]{0,500}\")?\)|\[[^\[\]\n]*\])")
+_EMPHASIS = re.compile(r"(?<![\w*_])(\*{1,3}|_{1,3})(?=\S)(.{1,200}?)(?<=\S)\1(?![\w*_])")
+_CODE = re.compile(r"(?<!`)`+([^`\n]+)`+")
+_TAG = re.compile(r"</?[A-Za-z][^<>\n]{0,200}>|<!--(?:(?!<!--).)*?-->", re.DOTALL)
 _FRONT_LINES = 200
 
 
@@ -333,7 +334,7 @@ def _joined(blocks: list[_Block], section: str) -> Iterator[Piece]:
         marks += [(size + at, file) for at, file in block.marks]
         size += block.size + 1
     if blocks:
-        yield Piece(section, "\n".join(block.text for block in blocks), marks[0][1], tuple(marks))
+        yield Piece(section, "\n".join(block.text for block in blocks), marks[0][1] if marks else 0, tuple(marks))
 
 
 def _flat(text: str) -> str:

@@ -114,6 +114,8 @@ def _refused(entry: os.DirEntry[str], roots: Sequence[Path]) -> str:
             # A target below a given path is read at its own place. A target above one would be read for ever.
             if target.exists() and any(target.is_relative_to(root) or root.is_relative_to(target) for root in roots):
                 return "is a link to what is read by its own name"
+            if target.exists():
+                return "is a link that leads out of the folder; if it is wanted, name with --documents what it leads to"
         if entry.is_dir() or entry.is_file():
             return ""
         return "is a link to nothing" if entry.is_symlink() else "is neither a file nor a folder"

@@ -83,7 +83,7 @@ def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> It
     """Number and text of each line of a block that is not blank; undecodable lines become rejects."""
     for number, raw in enumerate(BytesIO(block), first):
         if len(raw) >= LINE_LIMIT:
-            raise KnowledgeError(f"{path.name}, line {number}: longer than 64 MiB; is this a file of lines?")
+            raise _too_long(path, number)
         if number == 1 and raw.startswith(codecs.BOM_UTF8):
             raw = raw[3:]  # noqa: PLW2901 (the line without the file's mark)
         try:
@@ -95,6 +95,10 @@ def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> It
             rejects.add(path, number, "contains a NUL character")
         elif line and not line.isspace():
             yield number, line.rstrip("\r\n")
+
+
+def _too_long(path: Path, number: int) -> KnowledgeError:
+    return KnowledgeError(f"{path.name}, line {number}: longer than {LINE_LIMIT >> 20} MiB; is this a file of lines?")
 
 
 def plain_cells(block: bytes, sign: str, columns: int) -> list[str] | None:
@@ -121,12 +125,15 @@ def plain_cells(block: bytes, sign: str, columns: int) -> list[str] | None:
 def sample_of(path: Path) -> list[str]:
     """The first lines of a file; raises `KnowledgeError` if it is missing, empty or not UTF-8 text."""
     lines: list[str] = []
-    bad = 0
+    bad = size = 0
     with open_binary(path) as stream:
         for number in range(_SAMPLE_LINES):
             raw = stream.readline(LINE_LIMIT)
-            if not raw:
+            size += len(raw)
+            if not raw or (number and size > LINE_LIMIT):
                 break
+            if len(raw) >= LINE_LIMIT:
+                raise _too_long(path, number + 1)
             if number == 0 and raw.startswith(_UTF16):
                 raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
             try:
