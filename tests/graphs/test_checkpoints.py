@@ -14,6 +14,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 import thinkgraph as tg
 from tests.graphs.cases import small_knowledge
 from thinkgraph.cli.runs import RunStore
+from thinkgraph.errors import RunError
 from thinkgraph.integrations.langgraph.checkpoints import VARIABLE, sqlite
 
 LENIENT = JsonPlusSerializer(allowed_msgpack_modules=True)
@@ -85,5 +86,21 @@ def test_a_built_graphs_checkpoints_call_nothing(tmp_path, serde, kind):
     assert not _calls(graph.checkpointer.serde, tmp_path / "made", kind)
     assert own.serde is serde, "the caller's own checkpointer stays as it was"
     assert getattr(graph.checkpointer.serde, "label", "own") == "own"
-    with pytest.raises(NotImplementedError, match="pickle"):
+    with pytest.raises((RunError, NotImplementedError), match="pickle"):
         graph.checkpointer.serde.loads_typed(("pickle", b""))
+
+
+def test_bytes_that_are_no_checkpoint_are_one_line(tmp_path):
+    with RunStore(tmp_path) as runs:
+        serde = runs.checkpointer().serde
+    whole = serde.dumps_typed({"question": "Q", "round": 1})[1]
+    assert serde.loads_typed(("msgpack", whole)) == {"question": "Q", "round": 1}
+    for kind, data in (
+        ("msgpack", whole[:-3]),
+        ("msgpack", b"\xc1"),
+        ("msgpack", b"\xa2\xff\xff"),
+        ("json", b"{"),
+        ("pickle", b""),
+    ):
+        with pytest.raises(RunError, match=r"^a checkpoint of this thread is damaged \(.+\): ask the question again"):
+            serde.loads_typed((kind, data))

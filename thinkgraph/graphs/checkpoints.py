@@ -3,14 +3,33 @@
 from __future__ import annotations
 
 import copy
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
+from thinkgraph.errors import RunError
+
 C = TypeVar("C")
+
+
+class _Serializer(JsonPlusSerializer):
+    """LangGraph's, which says in a line what is damaged."""
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """See SerializerProtocol.
+
+        Raises:
+            RunError: the bytes are none that it has written.
+        """
+        try:
+            return super().loads_typed(data)
+        except (ValueError, NotImplementedError, RecursionError) as error:
+            raise RunError(
+                f"a checkpoint of this thread is damaged ({error}): ask the question again on another thread"
+            ) from error
 
 
 def strict(checkpointer: C) -> C:
@@ -34,6 +53,8 @@ def strict(checkpointer: C) -> C:
 def _strict(serde: SerializerProtocol) -> SerializerProtocol:
     if isinstance(serde, EncryptedSerializer):
         return EncryptedSerializer(serde.cipher, _strict(serde.serde))
+    if type(serde) is JsonPlusSerializer:
+        return _Serializer(allowed_msgpack_modules=None)
     if isinstance(serde, JsonPlusSerializer):
         clone = copy.copy(serde)  # a class of the user's keeps what it added
         JsonPlusSerializer.__init__(clone, allowed_msgpack_modules=None)
