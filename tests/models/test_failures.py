@@ -14,7 +14,7 @@ import openai
 import pytest
 
 from thinkgraph.errors import ModelError
-from thinkgraph.models.failures import MAX_WAIT, classify
+from thinkgraph.models.failures import MAX_WAIT, UnreadableResponseError, classify
 
 REQUEST = httpx.Request("POST", "http://model/v1")
 
@@ -140,6 +140,20 @@ def test_headers_may_be_a_plain_dict() -> None:
     failure = classify(error)
     assert failure is not None
     assert failure.retry_after == 3
+
+
+def test_a_key_that_a_server_repeats_is_hidden(monkeypatch: pytest.MonkeyPatch) -> None:
+    key = "sk-test-0123456789-" + "x" * 400
+    monkeypatch.setenv("OPENAI_API_KEY", key)
+    for error in (answered(401, f"Incorrect API key: {key}."), OSError(f"no header {key}."), json_error(key)):
+        failure = classify(error)
+        assert failure is not None
+        assert "(hidden)" in failure.message
+        assert key[:12] not in failure.message
+
+
+def json_error(key: str) -> Exception:
+    return UnreadableResponseError({"message": f"the key {key}. is wrong"})
 
 
 @pytest.mark.parametrize("value", ["soon", "", "Wed, 99 Foo 2026 99:99:99 GMT"])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import os
 import re
 import time
 import traceback
@@ -24,6 +25,9 @@ _PROVIDERS = frozenset(
 """Packages whose exceptions come from the request."""
 _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 """Faults of this machine (a certificate that is not there): trying again cannot help."""
+_SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
+"""Ends of the names of variables whose values nobody should read."""
+_SHORTEST_SECRET = 6
 MAX_WAIT = 60.0
 """Longest wait before a retry, in seconds, whatever Retry-After asks for."""
 
@@ -46,6 +50,15 @@ class Failure:
     """Seconds the server asked to wait."""
     filtered: bool = False
     """Whether the provider's filter refused the content."""
+
+
+def _told(said: object) -> str:
+    """What a server or a library says, in one line of bounded length, without the keys that some servers repeat."""
+    text = str(said)
+    for name, value in os.environ.items():
+        if name.endswith(_SECRET) and len(value.strip()) >= _SHORTEST_SECRET:
+            text = text.replace(value.strip(), "(hidden)")
+    return " ".join(text.split())[:300]
 
 
 def _status(error: BaseException) -> int | None:
@@ -91,7 +104,7 @@ def _innermost(error: BaseException) -> str:
     while error.__cause__ is not None:
         error = error.__cause__
         found = str(error) or found
-    return " ".join(found.split())[:300]
+    return _told(found)
 
 
 def _of_response(error: BaseException) -> bool:
@@ -106,7 +119,7 @@ def _unreadable(error: Exception, text: str) -> Failure:
     code = str(said.get("code", said.get("status"))) if isinstance(said, Mapping) else ""
     status = int(code) if re.fullmatch(r"[1-5][0-9]{2}", code) else None
     if isinstance(said, Mapping) and said.get("message"):
-        text = " ".join(str(said["message"]).split())[:300]
+        text = _told(said["message"])
     number = "" if status is None else f" (code {status})"
     passing = status is None or status in _PASSING_STATUS
     message = f"the response is no chat completion: {text}{number}"
@@ -115,8 +128,7 @@ def _unreadable(error: Exception, text: str) -> Failure:
 
 def classify(error: Exception) -> Failure | None:
     """What a failed model request means; None if the exception does not come from the request (a bug: let it rise)."""
-    text = " ".join(str(error).split())[:300]
-    text = text or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
+    text = _told(error) or ("no reply in time" if isinstance(error, TimeoutError) else type(error).__name__)
     status = _status(error)
     if status is not None:
         message = f"HTTP {status}: {text}" if str(status) not in text else text
