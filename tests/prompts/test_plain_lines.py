@@ -86,3 +86,14 @@ def test_lists_that_differ_are_both_told() -> None:
     for other in ("(Varn) <-[borders]- (Mere), (Sund)", "(Varn) <-[borders]- (Mere), ... and 2 more"):
         lines = ["(Varn) -[borders]-> (Mere)", other]
         assert [line for _, line in told_once(lines)] == lines
+
+
+def test_a_long_list_is_cut_and_counted_but_keeps_what_the_question_names() -> None:
+    options = "[1] (Osk) <-[mouth]- (Tarr), (Nim), (Lune), ... and 2 more; -[source]-> (Varn)"
+    text = f"## Question\nWhich river has its mouth where the Lune ends?\n\n## Options\n{options}"
+    assert plain_lines(text, 2).endswith("[1] (Lune), (Tarr), ... and 3 more mouth: (Osk); (Osk) source: (Varn)")
+    assert plain_lines(text, 3) == plain_lines(text)
+    both = plain_lines("[1] (Varn) <-[borders]-> (Mere), (Sund)", 1)
+    assert both == "[1] (Varn) borders: (Mere), ... and 1 more both ways"
+    (read,) = parse_items(both)
+    assert (len(read.triples), read.mores) == (2, (1,))

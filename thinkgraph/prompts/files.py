@@ -8,8 +8,9 @@
     last: question         the section of this title stands last
     flat: true             lines without a number are left out of lists
     options: 30            most options shown, those nearest to the question by the encoder
+    ends: 8                most ends listed of one relation in plain lines; the others are counted
     form: {steps: true}    fields of the reply's shape (kinds.py) to set
-    small: {lines: plain}  any of these five for the profile `small` alone
+    small: {lines: plain}  any of these six for the profile `small` alone
     ---
     === system
     What to do …           {{task}} and other names in double braces are filled in
@@ -74,7 +75,8 @@ class Style:
     last: str = ""
     flat: bool = False
     options: int = 0
-    """0: all."""
+    """0: all; so for ends."""
+    ends: int = 0
     form: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -147,7 +147,7 @@ def _drop_empty_sections(text: str) -> str:
 
 def _styled(text: str, style: Style) -> str:
     """The user's message in the file's style: its lines, their heads, the order of its sections."""
-    pieces = _sections(plain_lines(text) if style.lines == "plain" else text)
+    pieces = _sections(plain_lines(text, style.ends) if style.lines == "plain" else text)
     if style.flat:
         pieces = [_without_heads(piece) for piece in pieces]
     if style.last:

@@ -248,6 +248,11 @@ class ShownHop:
         """The end it was walked from."""
         return self.subject if self.outgoing else self.object
 
+    @property
+    def target(self) -> str:
+        """The end it was walked to."""
+        return self.object if self.outgoing else self.subject
+
 
 @dataclass(frozen=True)
 class ShownList:

@@ -31,17 +31,27 @@ _BOTH = " both ways"
 _BRACKETS = str.maketrans("(){}", "[][]")
 
 
-def plain_lines(text: str) -> str:
-    """The numbered lines of a text whose statements are in arrows, in plain words; every other line stays."""
-    return "\n".join(_plain(line) for line in text.split("\n"))
+def plain_lines(text: str, most: int = 0) -> str:
+    """The numbered lines of a text whose statements are in arrows, in plain words; every other line stays.
+
+    Args:
+        text: of a prompt.
+        most: ends listed of one relation, those first that the other lines name; what is left out is counted. 0 for all.
+    """
+    read = [(line, _item(line)) for line in text.split("\n")]
+    told = "\n".join(line for line, item in read if item is None).casefold() if most else ""
+    return "\n".join(line if item is None else _plain(item, most, told) for line, item in read)
 
 
-def _plain(line: str) -> str:
+def _item(line: str) -> Item | None:
+    """A numbered line of statements, taken apart; None where it is none."""
     found = NUMBERED.match(line)
     item = parse_item(int(found[1]), found[2]) if found else None
-    if item is None or not (item.step or item.hops):
-        return line
-    return f"[{item.number}] {_step(item) if item.step else _statements(item)}"
+    return item if item and (item.step or item.hops) else None
+
+
+def _plain(item: Item, most: int, told: str) -> str:
+    return f"[{item.number}] {_step(item) if item.step else _statements(item, most, told)}"
 
 
 def _step(item: Item) -> str:
@@ -51,16 +61,18 @@ def _step(item: Item) -> str:
     return f"{ends[not outgoing]} {_relation(relation)}: {ends[outgoing]}"
 
 
-def _statements(item: Item) -> str:
-    said = [_statement(group, more) for group, more in zip(item.hops, item.mores, strict=True) if group]
+def _statements(item: Item, most: int, told: str) -> str:
+    said = [_statement(group, more, most, told) for group, more in zip(item.hops, item.mores, strict=True) if group]
     return ("; " if item.community else "; then ").join(said)
 
 
-def _statement(group: tuple[ShownHop, ...], more: int) -> str:
+def _statement(group: tuple[ShownHop, ...], more: int, most: int, told: str) -> str:
     """One list of ends, with its head where it belongs: before or behind the relation."""
     first = group[0]
     own = [hop for hop in group if hop.outgoing == first.outgoing]
-    ends = [_node(hop.object if hop.outgoing else hop.subject) + _qualifiers(hop) for hop in own]
+    shown = sorted(own, key=lambda hop: hop.target.casefold() not in told)[:most] if 0 < most < len(own) else own
+    ends = [_node(hop.target) + _qualifiers(hop) for hop in shown]
+    more += len(own) - len(shown)
     listed = ", ".join(ends) + (f", ... and {more} more" if more else "")
     said = (_node(first.source), listed) if first.outgoing else (listed, _node(first.source))
     return f"{said[0]} {_relation(first.relation)}: {said[1]}" + _BOTH * (len(own) < len(group))
