@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -62,3 +63,10 @@ def test_replies_mean_the_options_as_they_were(kind: KindName, said: Any, meant:
     assert renumbered(call, CallResult(said, fell_back=False), [3, 1]).value == meant
     assert renumbered(call, CallResult(said, fell_back=True), [3, 1]).value == said
     assert renumbered(call, CallResult(said, fell_back=False), []).value == said
+
+
+def test_a_community_is_as_near_as_its_nearest_list() -> None:
+    filler = "; ".join(f"-[{word}]-> ({word})" for word in ("mayor", "flag", "anthem", "motto", "area", "coast"))
+    options = [f"(Varn) {filler}", f"(Merrow) {filler}; -[source]-> (Osk)", f"(Seddle) {filler}"]
+    call = replace(a_call(), inputs={"question": "Osk source", "options": numbered(options)})
+    assert narrowed(call, 1)[1] == [2]

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from thinkgraph.models.calls import CallResult, ModelCall
 from thinkgraph.models.ops import Flow
-from thinkgraph.prompts.lines import Item, numbered
+from thinkgraph.prompts.lines import Item, ShownList, numbered
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime import requests
 
@@ -17,6 +17,8 @@ T = TypeVar("T")
 
 def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[int]]]:
     """The call with at most `most` options, the nearest to its question first (cosine of the encoder).
+
+    A community's cosine is that of its whole line and of its nearest list together.
 
     Args:
         call: a call whose reply chooses among numbered options; any other stays as it is.
@@ -30,8 +32,12 @@ def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[in
     items = parse_items(call.inputs.get("options", ""))
     if most >= len(items):
         return call, []
-    (row,) = yield from requests.cosines([call.inputs["question"]], [_said(item) for item in items])
-    best = sorted(range(len(items)), key=lambda place: -row[place])[:most]
+    said = [_said(item) for item in items]
+    texts = list(dict.fromkeys(text for own in said for text in own))
+    (row,) = yield from requests.cosines([call.inputs["question"]], texts)
+    near = dict(zip(texts, row, strict=True))
+    worth = [near[own[0]] + max(near[text] for text in own) for own in said]
+    best = sorted(range(len(items)), key=lambda place: -worth[place])[:most]
     options = numbered(items[place].text for place in best)
     shown = replace(call, inputs={**call.inputs, "options": options}, shape=replace(call.shape, options=most))
     return shown, [items[place].number for place in best]
@@ -50,10 +56,18 @@ _CHOOSING: dict[str, Any] = {
     "pairs": lambda value, numbers: [(clue, numbers[number - 1]) for clue, number in value],
 }
 """By kind of reply, how its numbers are put back."""
+_ENDS = 4
+"""Ends of a list that the encoder compares."""
 
 
-def _said(item: Item) -> str:
-    """An option as the encoder compares it."""
+def _said(item: Item) -> list[str]:
+    """An option as the encoder compares it: whole, and a community's lists too, for one of them may be all that fits."""
     if item.step:
-        return f"{item.step[0]} {item.step[1]}"
-    return ". ".join(f"{hop.subject} {hop.relation} {hop.object}" for hop in item.triples) or item.text
+        return [f"{item.step[0]} {item.step[1]}"]
+    whole = ". ".join(f"{hop.subject} {hop.relation} {hop.object}" for hop in item.triples) or item.text
+    return [whole, *(_list_said(one) for one in item.lists)] if item.community else [whole]
+
+
+def _list_said(one: ShownList) -> str:
+    ends = ", ".join(one.ends[:_ENDS])
+    return f"{one.source} {one.relation} {ends}" if one.outgoing else f"{ends} {one.relation} {one.source}"
