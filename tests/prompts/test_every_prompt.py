@@ -98,6 +98,8 @@ def check_nothing_is_lost(prompt: Prompt, reply: str, shape: Shape) -> None:
     for key, meant in said.items():
         got = value[key] if isinstance(value, dict) else value
         told = [list(pair) for pair in got.items()] if isinstance(got, dict) else got
+        if (prompt.kind.name, key) == ("score", "numbers"):
+            told = [option for option, _ in got]
         assert json.loads(json.dumps(told)) == meant, f"{key} of an example of {prompt.role}"
     if prompt.kind.name == "judge":
         assert said["sufficient"] or shape.likely or not said["answers"], "a likely answer that is not asked for"

@@ -1,4 +1,4 @@
-"""Scores and pairs as objects with named numbers, where a prompt's header asks for them (`form: {named: true}`)."""
+"""Scores and pairs in other forms, where a prompt's header asks for them: `form: {named: true}`, `form: {ranked: true}`."""
 
 from __future__ import annotations
 
@@ -37,3 +37,13 @@ def test_form_and_examples_have_names_and_read_as_the_pairs_they_were(role: str,
     assert prompt.kind.parse(said[1], SHAPE) == read
     lists = prompt.examples(Shape(options=8, clues=2))
     assert prompt.kind.parse(lists[0][1], SHAPE) == read
+
+
+def test_the_best_options_alone_are_read_as_scores() -> None:
+    prompt, shape = PromptLibrary().get("tog2.relation_prune"), Shape(options=8, most=3, ranked=True)
+    schema = prompt.kind.schema(shape)
+    assert schema is not None
+    assert schema["properties"]["numbers"]["maxItems"] == 3
+    assert json.loads(prompt.examples(shape)[0][1]) == {"numbers": [3, 2]}
+    assert prompt.kind.parse('{"numbers": [5, 2]}', shape) == [(5, 10.0), (2, 9.0)]
+    assert prompt.kind.parse('{"scores": [[5, 4]]}', shape) == [(5, 4.0)]

@@ -48,6 +48,8 @@ class Shape:
     """Judge: what stands first in the reply."""
     named: bool = False
     """Score and pairs: an entry is an object whose numbers have names, which small models do not mix up, in place of a list."""
+    ranked: bool = False
+    """Score: only the numbers of the best options, the best first."""
     unseen: tuple[int, ...] = ()
     """Numbers of options (judge: of evidence lines) that the prompt does not show, below the highest one that it shows."""
 
@@ -185,6 +187,9 @@ def pick_form(shape: Shape) -> ReplyForm:
 def score_form(shape: Shape) -> ReplyForm:
     """Pairs of an option's number and its score."""
     most = min(shape.most or shape.choices, shape.choices)
+    if shape.ranked:
+        words = "The numbers of the best options, the best first."
+        return ReplyForm({"numbers": list_of(number(shape.options), most)}, '{"numbers": [2, 5]}', words, 40 + 8 * most)
     words = (
         "Each pair is an option's number and its score from 0 (useless) to 10 (exactly what is needed). "
         "Leave out options that score 0."

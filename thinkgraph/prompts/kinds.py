@@ -158,6 +158,8 @@ def _a_score(entry: Any) -> tuple[int | None, float]:
 
 
 def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
+    if shape.ranked and "scores" not in text:
+        return [(option, max(1.0, MAX_SCORE - place)) for place, option in enumerate(_parse_pick(text, shape))]
     raw = object_with(text, "scores", lone=True)["scores"]
     if isinstance(raw, dict):
         raw = [list(pair) for pair in raw.items()]

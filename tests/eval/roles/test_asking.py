@@ -101,10 +101,10 @@ def test_a_small_model_is_shown_the_options_that_a_run_would_show(monkeypatch: p
     many = dataclasses.replace(
         PRUNE, inputs={**PRUNE.inputs, "options": options}, shape={"options": 40}, order=tuple(range(40, 0, -1))
     )
-    with ModelServer(['{"scores": [[1, 9]]}', '{"scores": [[30, 9]]}']) as server:
+    with ModelServer(['{"numbers": [1]}', '{"numbers": [10]}']) as server:
         asked = ask(server, monkeypatch, cases=[many], prompt_profile="small")
         prompts = [lines_of(call.text.partition("## Options")[2]) for call in server.calls]
-    assert [len(lines) for lines in prompts] == [30, 30]
+    assert [len(lines) for lines in prompts] == [10, 10]
     assert sorted(prompts[0]) == sorted(prompts[1])
     assert "capital of Panama" in prompts[0][0], "the nearest to the question stands first"
     assert asked[0]["shown"][0] == 20

@@ -62,6 +62,7 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     offers = list(turned(_offers(topics, discovered, together=state["backtracked"] > 0), state["backtracked"]))
     if not offers:
         return {"kept": {}}
+    most = settings.relations * len({offer.edges[0]["entity"] for offer in offers})
     scored = yield from requests.call(
         SCORE,
         "tog2.relation_prune",
@@ -71,7 +72,7 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
             "options": numbered(relation_line(offer.relation, offer.label) for offer in offers),
             "most": str(settings.relations),
         },
-        shape=Shape(options=len(offers), explain=settings.explain),
+        shape=Shape(options=len(offers), most=most, explain=settings.explain),
         fallback=lambda: _by_words(state["question"], offers, settings.relations),
         key=state["part"],
         rank={"options": lambda: [number for number, _ in _by_words(state["question"], offers, len(offers))]},
@@ -79,7 +80,7 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     best: dict[str, list[tuple[float, _Offer]]] = defaultdict(list)
     for number, value in scored:
         if value >= settings.min_relation_score:
-            best[offers[number - 1].label].append((value, offers[number - 1]))
+            best[offers[number - 1].edges[0]["entity"]].append((value, offers[number - 1]))
     # Ties keep the model's order.
     chosen = [
         pair for found in best.values() for pair in sorted(found, key=lambda pair: -pair[0])[: settings.relations]
