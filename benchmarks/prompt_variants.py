@@ -58,6 +58,13 @@ BOTH = (
     Variant("one example", settings={"shots": 1}),
     Variant("a sentence why first", {"form": {"explain": True}}),
     Variant("named numbers", {"form": {"named": True}}),
+    Variant("numbers, best first", {"form": {"ranked": True}}),
+    Variant("numbers, a sentence why first", {"form": {"ranked": True, "explain": True}}),
+    Variant("10 options", {"options": 10}),
+    Variant("10 options, numbers, best first", {"options": 10, "form": {"ranked": True}}),
+    Variant("10 options, numbers, a sentence why first", {"options": 10, "form": {"ranked": True, "explain": True}}),
+    Variant("5 options", {"options": 5}),
+    Variant("5 options, numbers, best first", {"options": 5, "form": {"ranked": True}}),
     Variant("no schema", free=True),
 )
 JUDGING = (
