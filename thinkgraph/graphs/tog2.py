@@ -85,10 +85,12 @@ def _after_reason(state: Tog2State) -> str | list[Send]:
 
 def _relation_prunes(state: Tog2State) -> list[Send]:
     settings = settings_in(state, Tog2Settings)
-    # Entities that one relation led to are offered together once the search has gone back.
     groups: defaultdict[str, list[Topic]] = defaultdict(list)
-    for topic in state["topics"]:
-        groups["all" if settings.combined else (state["backtracked"] and topic["came_by"]) or topic["id"]].append(topic)
+    if settings.combined:
+        groups["all"] = state["topics"]
+    for topic in [] if settings.combined else state["topics"]:
+        # Entities that one relation led to are offered together once the search has gone back.
+        groups[(state["backtracked"] and topic["came_by"]) or topic["id"]].append(topic)
     # Until it goes back, a search that comes by an entity twice may walk a relation of it twice, as in the paper.
     walked = list(state["walked"]) if state["backtracked"] else []
     # One call is kept back for Reason, whatever the fan-out uses.

@@ -193,8 +193,7 @@ class BeamState(BacktrackState):
     """Of this round: emptied by entity prune."""
     visited: Annotated[dict[str, Topic], merge_records]
     """By id, what a search that goes back stands on: every topic entity so far, those that entity prune dropped (MAX_DROPPED of a
-    round), and those dropped by topic prune that the question names; where it chose none and the question names none, its best
-    candidates."""
+    round), and those dropped by topic prune that the question names; where it names none of them, the best ones."""
     walked: Annotated[dict[str, KeptRelation], merge_records]
     """Every relation of a topic entity that was walked, by the key that `kept` has for it."""
     clues: str

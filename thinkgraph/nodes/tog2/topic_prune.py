@@ -50,8 +50,8 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     dropped = [candidate for candidate in candidates if candidate["id"] not in kept]
     why = "not meant by the question, in the model's judgement, or beyond the width"
     note = yield from pruned("topics", 0, labelled(chosen), labelled(dropped), why)
-    # Guesses are worth going back to only where there is nothing else.
-    aside = [candidate for candidate in dropped if candidate["method"] in BY_NAME] or ([] if chosen else candidates)
+    # Guesses are worth going back to only where the question names nothing else.
+    aside = [candidate for candidate in dropped if candidate["method"] in BY_NAME] or dropped
     return {
         "topics": list(map(_topic, chosen)),
         "visited": {found["id"]: _topic(found) for found in (*chosen, *aside[: settings.width])},
