@@ -233,13 +233,13 @@ def is_gold(gold: Gold, item: Item) -> bool:
 
 
 def _walks(gold: Gold, entity: str, relation: str, outgoing: bool, *, shared: bool = False) -> list[GoldHop]:  # noqa: FBT001 - as items hold it
-    """The hops that walk a relation from an entity, or from the first of several; with `shared` from any of several."""
+    """The hops that walk a relation from an entity, or from several that an earlier hop reached; with `shared` from any several."""
     return [
         hop
         for hop in gold.hops
         if not hop.is_text
         and hop.outgoing == outgoing
-        and (key(_SHARED.sub("", entity)) in map(key, hop.sources) or (shared and _SHARED.search(entity)))
+        and (key(entity) in map(key, hop.sources) or ((shared or hop.takes) and _SHARED.search(entity)))
         and key(relation) in _names_of(hop)
     ]
 
