@@ -10,8 +10,8 @@ from thinkgraph.models.roles import OFFLINE
 from thinkgraph.nodes.closing.cited import evidence_of
 from thinkgraph.nodes.closing.confidence import confidence, signals_of, sure_enough, withheld
 from thinkgraph.nodes.common import conversation
-from thinkgraph.nodes.common.asked_kind import misfit
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
+from thinkgraph.nodes.common.misfit import misfit
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer, Draft, Trace
 from thinkgraph.state.base import RunState

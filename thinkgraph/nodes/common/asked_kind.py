@@ -1,30 +1,15 @@
-"""Is an answer of the kind that its question asks for? The entities on the way to it stand in the evidence too.
-
-English questions only. Where words, statements and types leave it open, nothing is said.
-"""
+"""What kind of thing does an English question ask for?"""
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Literal
 
-from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
-from thinkgraph.prompts.lines import one_line
-from thinkgraph.runtime import requests
-from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, Triple, other_end
-from thinkgraph.tools.grounding import compares, fold
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
-MAX_LOOKED_UP = 20
-"""Most entities that are looked up for one answer."""
-ON_THE_WAY = "on the way to it"
 _SHORTEST_ROOT = 3
 """Fewest letters of a word without its "er" or "or"."""
 _IRREGULAR = {
@@ -63,8 +48,8 @@ _ENDS_OFFICE = re.compile(r"\b(?:of (?:the|a)|in|that|which|whose|where|at|by|fr
 _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
 _DIGITS = "zero none one two three four five six seven eight nine"
-_NUMBER_WORDS = frozenset(f"{_DIGITS} ten eleven twelve dozen hundred thousand million billion".split())
-_ROWS: Mapping[str, str] = {
+NUMBER_WORDS = frozenset(f"{_DIGITS} ten eleven twelve dozen hundred thousand million billion".split())
+SORTS: Mapping[str, str] = {
     stem(word): words.split()[0]
     for words in (
         "country state nation land kingdom republic territory",
@@ -93,7 +78,7 @@ _NEVER: Mapping[str, frozenset[str]] = {
     "place": frozenset(["person", "currency", "language", "anthem", "religion", "genre"]),
 }
 """Sorts that are never what "who" and "where" ask for. A country may have been a ruler."""
-_MADE = frozenset(["currency", "language", "anthem", "religion", "film", "genre", "book"])
+MADE = frozenset(["currency", "language", "anthem", "religion", "film", "genre", "book"])
 """Sorts that do nothing, so that who did something is none of them."""
 
 
@@ -114,7 +99,7 @@ class AskedKind:
         """The sort of things asked for, empty where the words do not tell."""
         if self.kind != "thing":
             return self.kind
-        return next((_ROWS[word] for word in self.words if word in _ROWS), "")
+        return next((SORTS[word] for word in self.words if word in SORTS), "")
 
     def excludes(self, sorts: AbstractSet[str]) -> bool:
         """Whether none of these sorts is asked for; not where one is unknown (empty), or the one asked for is."""
@@ -126,19 +111,19 @@ class AskedKind:
         """Whether a relation's label names what is asked for: by its noun, or for a person by one of its words."""
         if self.kind == "person":
             return not self.words.isdisjoint(content_tokens(relation.replace("_", " ")))
-        return _noun(relation) in self.words
+        return noun_stem(relation) in self.words
 
     def called(self, relation: str, words: AbstractSet[str]) -> bool:
         """Whether a relation is called as what is asked for: by what a person did, or each word of its label is one of the question's,
         and one names that.
         """
         label = set(content_tokens(relation.replace("_", " ")))
-        if self.kind == "person" and not set(map(_root, label)).isdisjoint(map(_root, self.words | self.verb)):
+        if self.kind == "person" and not set(map(root_of, label)).isdisjoint(map(root_of, self.words | self.verb)):
             return True
         return label <= words and not label.isdisjoint(self.words)
 
 
-def _root(word: str) -> str:
+def root_of(word: str) -> str:
     """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer"."""
     word = _IRREGULAR.get(word, word)
     root = word.removesuffix("or").removesuffix("er")
@@ -190,7 +175,7 @@ def _thing(text: str) -> AskedKind | None:
         after = ""
     if after and after[0].isalpha() and after not in _ENDS_HEAD:
         # A verb may stand among the words: only a known noun is one.
-        noun = next((word for word in phrase if stem(word) in _ROWS), "")
+        noun = next((word for word in phrase if stem(word) in SORTS), "")
     else:
         noun = _head(phrase)
     if not noun:
@@ -206,297 +191,17 @@ def _head(words: Sequence[str]) -> str:
     return nouns[-1] if nouns else ""
 
 
-def _noun_of(label: str) -> str:
+def noun_of(label: str) -> str:
     """The noun of a relation's label, or of a type."""
     return _head(label.replace("_", " ").casefold().split())
 
 
-def _noun(label: str) -> str:
+def noun_stem(label: str) -> str:
     """The stem of a label's noun."""
-    return stem(_noun_of(label))
+    return stem(noun_of(label))
 
 
-def _sort_of_objects(relation: str) -> str:
+def sort_of_objects(relation: str) -> str:
     """The sort of things that a relation's label says its objects are; empty where it does not ("head of state")."""
-    noun = "" if re.search(r"[ _]of[ _]", relation) else _noun(relation)
-    return "time" if noun in _TIMES else _ROWS.get(noun, "")
-
-
-@dataclass
-class _Surroundings:
-    """What the cited statements say about the entities that an answer may be."""
-
-    ids: set[str] = field(default_factory=set)
-    literal: bool = False
-    """Whether the answer is a value in one of them."""
-    role: set[str] = field(default_factory=set)
-    """Labels of relations that say what the answer is to another thing: those whose object it is."""
-    own: set[str] = field(default_factory=set)
-    """Labels of relations that say what another thing is to the answer."""
-    names: set[str] = field(default_factory=set)
-    """Names of the relations of both sorts."""
-
-
-def _surroundings(triples: Iterable[Triple]) -> defaultdict[str, _Surroundings]:
-    """What the statements say about the things in them, by label (folded); nothing about any other."""
-    found: defaultdict[str, _Surroundings] = defaultdict(_Surroundings)
-    for triple in triples:
-        for key, label, is_object in _ends(triple):
-            about = found[fold(label)]
-            about.ids.add(key)
-            about.literal |= triple["literal"] and is_object
-            about.names.add(triple["relation"])
-            named = _names_object(triple["relation_label"]) == is_object
-            (about.role if named else about.own).add(triple["relation_label"])
-    return found
-
-
-def _names_doer(relation: str) -> bool:
-    """Whether a relation's label says that its object did something: "directed by", "starred actors"; not "wrote"."""
-    return bool(re.search(r"(?:[ _]by|[eo]rs?)$", relation.casefold()))
-
-
-def _names_object(relation: str) -> bool:
-    """Whether the object is what a relation's label names: of "capital", but not of "capital of"."""
-    return not re.search(r"[ _]of$", relation)
-
-
-def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
-    """Why one of the answers is not of the kind that the question asks for, in words; empty where none is known not to be.
-
-    Args:
-        question: the question.
-        answers: the answers.
-        items: the evidence that they stand on.
-        texts: what the evidence refers to.
-    """
-    asked = asked_for(question)
-    if asked is None:
-        return ""
-    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-    walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
-    left = []
-    if answers and not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
-        return _words(asked, answers[0], "what it asks about")
-    for answer in answers:
-        fault = _by_statements(fold(answer), asked, walk)
-        if fault:
-            return _words(asked, answer, fault)
-        left += [answer] if fault is None else []
-    return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
-
-
-def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> bool:
-    """Whether the question names, for every answer, a relation of the cited statements that leads to it; True where its words do not
-    tell what it asks for, and of an answer that only texts hold.
-
-    Args: as of `misfit`.
-    """
-    asked = asked_for(question)
-    if asked is None or asked.kind == "number":
-        return True
-    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-    about = _surroundings(texts.triples[key] for key in keys if key in texts.triples)
-    words = set(map(_root, content_tokens(question)))
-    for answer in map(fold, answers):
-        leading = about[answer].role | (about[answer].own if asked.kind != "person" else set())
-        if about[answer].ids and not any(
-            words & set(map(_root, content_tokens(label.replace("_", " ")))) for label in leading
-        ):
-            return False
-    return True
-
-
-def _words(asked: AskedKind, answer: str, fault: str) -> str:
-    return f"the question asks for {asked.said}, and {one_line(answer)} is {fault}"
-
-
-class _Walk:
-    """The cited statements as steps away from what the question names."""
-
-    def __init__(self, question: str, items: Sequence[EvidenceItem], triples: Sequence[Triple]) -> None:
-        self.triples = triples
-        self.about = _surroundings(triples)
-        self.relations = {triple["relation"] for triple in triples}
-        self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
-        self.asked = f" {fold(question)} "
-        self.words = set(content_tokens(question))
-        self.compares = compares(question)
-        self.communities = any(item["kind"] == "community" for item in items)
-        self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
-        self.ends = self._ended(items)
-        self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
-        self._far = self._distances()
-
-    def named(self, label: str) -> bool:
-        """Whether the question names a thing."""
-        return f" {fold(label)} " in self.asked
-
-    def calls_doer(self, relation: str) -> bool:
-        """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
-        roots = {_root(word) for word in self.words if _root(word) != word}
-        return _names_doer(relation) and not roots.isdisjoint(map(_root, content_tokens(relation.replace("_", " "))))
-
-    def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
-        """Whether an answer is a thing that the question names, and no statement calls it what is asked for."""
-        about = self.about[answer]
-        return bool(about.ids) and self.named(answer) and not any(map(asked.named_by, about.role))
-
-    def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
-        """Where the cited lines end; a community's every entity."""
-        by_id = {triple["id"]: triple for triple in self.triples}
-        ends: set[str] = set()
-        for item in items:
-            if item["kind"] == "community":
-                ends.update(end for key in item["triples"] if key in by_id for end in _both(by_id[key]))
-            elif item["kind"] == "path":
-                here = item["path"]["start"]
-                for key in item["path"]["triples"]:
-                    here = other_end(by_id[key], here) if key in by_id else here
-                ends.update(other_end(by_id[key], here) for key in item["tails"] if key in by_id)
-        return ends
-
-    def _distances(self) -> dict[str, int]:
-        labels = {key: label for triple in self.triples for key, label, _ in _ends(triple)}
-        near = {key for key, label in labels.items() if self.named(label)} or self.starts & labels.keys()
-        far: dict[str, int] = {}
-        steps = 0
-        while near:
-            far.update(dict.fromkeys(near, steps))
-            steps += 1
-            near = {end for one in self.triples if near & set(_both(one)) for end in _both(one)} - far.keys()
-        return {**dict.fromkeys(labels, 0), **far}
-
-    def steps(self, ids: set[str], way: int) -> list[Triple]:
-        """The statements that lead from these entities to others, further from what the question names (`way` 1) or nearer (-1).
-
-        Those to values, and further ones to what the question names too, lead nowhere.
-        """
-        return [
-            triple
-            for triple in self.triples
-            for (here, _, _), (end, label, is_object) in itertools.permutations(_ends(triple), 2)
-            if here in ids
-            and way * (self._far.get(end, 0) - self._far.get(here, 0)) > 0
-            and not (triple["literal"] and is_object)
-            and (way < 0 or not self.named(label))
-        ]
-
-    def passes(self, ids: set[str]) -> bool:
-        """Whether the cited paths lead through these entities and none ends there."""
-        return ids.isdisjoint(self.ends | self.starts) and bool(self.steps(ids, 1))
-
-
-def _both(triple: Triple) -> tuple[str, str]:
-    return triple["subject"], triple["object"]
-
-
-def _ends(triple: Triple) -> list[tuple[str, str, bool]]:
-    """Id and label of both ends, and whether it is the object."""
-    return [(triple["subject"], triple["subject_label"], False), (triple["object"], triple["object_label"], True)]
-
-
-def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
-    """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
-    about = walk.about[answer]
-    thing = bool(about.ids) and not about.literal
-    # "Taxi 4" is a name, "12 May 1968" a date.
-    numeric = bool(re.search(r"\d", answer) if about.literal else re.search(r"^\d|\d{4}", answer))
-    # Folded, "20.65" reads "20 65".
-    bare = r"\d\d?(?: \d+)?" if asked.kind == "time" else r"[\d ]+"
-    if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
-        return "a number"
-    if asked.kind in {"number", "time"}:
-        return "a name" if thing and not numeric and not set(answer.split()) <= _NUMBER_WORDS else ""
-    if any(map(asked.named_by, about.role)):
-        return ""
-    if thing and any(map(asked.named_by, about.own)):
-        return "what has it"
-    if about.role and not about.own and asked.excludes({_sort_of_objects(label) for label in about.role}):
-        # Of a thing that is a subject too, what one statement calls it is not all.
-        return f"a {_noun_of(min(about.role))}"
-    return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
-
-
-def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
-    """What an entity is by its place among the cited statements, where it is not at their end."""
-    if walk.named(answer) and about.ids <= walk.starts - walk.ends:
-        return "what it asks about"
-    if asked.sort in _MADE and about.role and not about.own and all(map(walk.calls_doer, about.role)):
-        return ON_THE_WAY
-    if not about.ids.isdisjoint(walk.arrivals):
-        # A path of several steps ends there, whatever other lines say of it.
-        return None
-    back = {triple["relation"] for triple in walk.steps(about.ids, -1)}
-    further = {_noun(triple["relation_label"]) for triple in walk.steps(about.ids, 1) if triple["relation"] not in back}
-    return ON_THE_WAY if further & walk.words else None
-
-
-def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Texts) -> Flow[str]:
-    """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
-    ids = [key for answer in answers for key in sorted(walk.about[fold(answer)].ids)]
-    nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
-    wanted = list(dict.fromkeys([*ids, *nearby])) if answers else []
-    found = yield from requests.entities(wanted[:MAX_LOOKED_UP])
-    left: dict[str, str] = {}
-    for answer in answers:
-        known = [one for one in found if one is not None and fold(one["label"]) == fold(answer)]
-        fault = _by_type(known, asked, walk)
-        if fault:
-            return _words(asked, answer, fault)
-        left.update(dict.fromkeys((one["id"] for one in known), answer) if fault is None else ())
-    values = [answer for answer in answers if walk.about[fold(answer)].literal]
-    ids = list(dict.fromkeys([*left, *walk.things]))[:MAX_LOOKED_UP] if left or values else []
-    edges = [edge for near in (yield from requests.relations(ids)) for edge in near]
-    if fault := _by_naming_relation(left, values, edges, asked, walk):
-        return fault
-    for edge in (edge for edge in edges if edge["entity"] in left):
-        answer = left[edge["entity"]]
-        names_other = _names_object(edge["label"]) == (edge["direction"] == "out")
-        if not names_other or edge["name"] in walk.about[fold(answer)].names:
-            continue
-        if asked.named_by(edge["label"]):
-            return _words(asked, answer, "what has it")
-        if (
-            _noun(edge["label"]) in walk.words
-            and edge["name"] not in walk.relations
-            and not (walk.compares or walk.communities)
-        ):
-            return _words(asked, answer, ON_THE_WAY)
-    return ""
-
-
-def _by_naming_relation(
-    left: Mapping[str, str], values: Sequence[str], edges: Sequence[Relation], asked: AskedKind, walk: _Walk
-) -> str:
-    """As `misfit`: where the graph has a relation that is called as what is asked for, it leads to the answer."""
-    naming = {edge["name"]: edge["label"] for edge in edges if asked.called(edge["label"], walk.words)}
-    if not naming:
-        return ""
-    led_to = {
-        edge["entity"]
-        for edge in edges
-        if edge["name"] in naming
-        and (
-            (asked.verb and not _names_doer(edge["label"]))
-            or _names_object(edge["label"]) == (edge["direction"] == "in")
-        )
-    }
-    reached = {left[key] for key in led_to & left.keys()}
-    reached |= {one for one in values if any(asked.called(label, walk.words) for label in walk.about[fold(one)].role)}
-    other = next((answer for answer in (*left.values(), *values) if answer not in reached), "")
-    return _words(asked, other, f"nothing that {one_line(min(naming.values()))} leads to") if other else ""
-
-
-def _by_type(known: Sequence[Entity], asked: AskedKind, walk: _Walk) -> str | None:
-    """What entities of one name are by their types, where none is what is asked for; empty where one is; None: open."""
-    if not known or any(one["literal"] for one in known):
-        return ""
-    sorts = {_ROWS.get(_noun(one["type"]), "") for one in known}
-    if asked.sort and asked.sort in sorts:
-        return ""
-    if asked.excludes(sorts):
-        return f"a {one_line(known[0]['type'])}"
-    ids = {one["id"] for one in known}
-    led_on = asked.kind == "person" and "" not in sorts and not walk.communities and walk.steps(ids, 1)
-    return ON_THE_WAY if asked.sort and not walk.compares and (led_on or walk.passes(ids)) else None
+    noun = "" if re.search(r"[ _]of[ _]", relation) else noun_stem(relation)
+    return "time" if noun in _TIMES else SORTS.get(noun, "")
