@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from itertools import pairwise
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,7 +17,7 @@ from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.state.evidence import Path, path_item
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Relation, Triple
 from thinkgraph.state.settings import DoubtSettings
 
 QUESTION = "How many people live in the country where the Volga ends?"
@@ -50,6 +51,18 @@ LINES = ["(Volga) -[ends in]-> (Russia)", "(Russia) -[population]-> (144000000)"
 CONTEXT = PromptContext(ITEMS, LINES, Texts(TRIPLES, {}))
 
 
+RULED = Relation(entity="Volga", name="ruled_by", label="ruled by", direction="out", count=1)
+# The graph knows one relation more, and the encoder nothing nearer to the question.
+DEPS: Any = SimpleNamespace(
+    call=lambda method, ids: (
+        [[RULED] if "Volga" in ids else []] if method == "graph.relations" else [None for _ in ids]
+    ),
+    knowledge=SimpleNamespace(
+        embedder=SimpleNamespace(
+            embed=lambda texts: [[float(at == 0 or text == "ruled by")] for at, text in enumerate(texts)]
+        )
+    ),
+)
 alone: list[list[str]] = []
 
 
@@ -75,11 +88,10 @@ def run(
 
     flow = judged(asks, draft_of, CONTEXT, state, chosen)
     try:
-        next(flow)
+        op: Any = next(flow)
         assert question != QUESTION, "what the statements tell is not looked up"
         while True:
-            # The graph knows nothing more.
-            flow.send([])
+            op = flow.send(op.function(DEPS))
     except StopIteration as ended:
         result: Judged = ended.value
     assert next(replies, None) is None, "an answer was not asked for"

@@ -41,6 +41,8 @@ _IS = re.compile(r"^ (?:is|are|was|were) (?:the |a |an )?(?:names? of (?:the )?)
 _IS_OFFICE = re.compile(
     r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
 )
+_ASKING_WORDS = 5
+"""How many words of a question tell its last step well enough: those of its other steps and its names stand further off."""
 _VERBS = "is are was were be do does did has have had can could will would shall should may might must"
 _ENDS_HEAD = frozenset(f"{_VERBS} of".split())
 _ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that which who whose where when".split())
@@ -154,6 +156,20 @@ def asked_for(question: str) -> AskedKind | None:
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
 
 
+def asking_part(question: str) -> str:
+    """The words that say what is asked for: the one that asks and a few after it up to a verb ("what types are", "who was the ruler"),
+    or before it where none follow; the whole question where no word asks.
+    """
+    told = _TELLS_TO.match(question)
+    asks = None if told else _asking_word(question)
+    if not (told or asks):
+        return question
+    after = question[told.end() if told else asks.start() if asks else 0 :].split()[:_ASKING_WORDS]
+    verb = next((at for at, word in enumerate(after) if at > 1 and word.casefold() in _VERBS.split()), len(after))
+    before = question[: asks.start()].split() if asks and len(after) == 1 else []
+    return " ".join([*before[1 - _ASKING_WORDS :], *after[:verb]])
+
+
 def _asking_word(question: str) -> re.Match[str] | None:
     """The word that asks: the first that begins a clause, else the last within one."""
     found = list(_ASKS.finditer(question))
@@ -175,7 +191,7 @@ def _thing(text: str) -> AskedKind | None:
         after = ""
     if after and after[0].isalpha() and after not in _ENDS_HEAD:
         # A verb may stand among the words: only a known noun is one.
-        noun = next((word for word in phrase if stem(word) in SORTS), "")
+        noun = next((word for word in phrase if stem(word) in SORTS or stem(word) in _TIMES), "")
     else:
         noun = _head(phrase)
     if not noun:

@@ -87,7 +87,12 @@ def judged(
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
         draft = draft_of(judgement, context)
         fault = against = yield from _misfit(draft, context, state, settings)
-        if draft is not None and not fault and key != _LAST and _is_open(draft, context, state, settings):
+        if (
+            draft is not None
+            and not fault
+            and key != _LAST
+            and (yield from _named(draft, context, state, settings)) is False
+        ):
             against = f"{'; '.join(map(one_line, draft['answers']))} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
@@ -98,14 +103,6 @@ def judged(
             break
         doubted = [*doubted, against]
     return Judged(judgement, fault, doubted)
-
-
-def _is_open(draft: Draft, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> bool:
-    """Whether an answer with evidence stands on no relation that the question names."""
-    if not draft["cited"] or not settings.backtracks or settings.task != "question":
-        return False
-    items = [item for item in context.items if item["id"] in draft["cited"]]
-    return not is_named(state["question"], draft["answers"], items, context.texts)
 
 
 def _agree(draft: Draft, second: Draft | None) -> bool:
@@ -120,6 +117,12 @@ def _misfit(draft: Draft | None, context: PromptContext, state: BacktrackState, 
     )
 
 
+def _named(draft: Draft, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[bool | None]:
+    return (
+        yield from named(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
+    )
+
+
 def unfit(
     question: str,
     answers: Sequence[str],
@@ -131,9 +134,33 @@ def unfit(
     """Why answers cannot be what the question asks for; empty where nothing says so, where nothing is cited, without doubt, and of a
     claim. `cited` are ids of the items that they stand on.
     """
-    if not cited or not settings.backtracks or settings.task != "question":
+    if not cited or not _doubts(settings):
         return ""
-    return (yield from misfit(question, answers, [item for item in items if item["id"] in cited], texts))
+    return (yield from misfit(question, answers, _only(items, cited), texts))
+
+
+def named(
+    question: str,
+    answers: Sequence[str],
+    cited: Sequence[str],
+    items: Sequence[EvidenceItem],
+    texts: Texts,
+    settings: DoubtSettings,
+) -> Flow[bool | None]:
+    """Whether the question names the relations that lead to its answers, see `is_named`; None where nothing is cited, without doubt,
+    and of a claim. `cited` as of `unfit`.
+    """
+    if not cited or not _doubts(settings):
+        return None
+    return (yield from is_named(question, answers, _only(items, cited), texts))
+
+
+def _doubts(settings: DoubtSettings) -> bool:
+    return settings.backtracks > 0 and settings.task == "question"
+
+
+def _only(items: Sequence[EvidenceItem], ids: Sequence[str]) -> list[EvidenceItem]:
+    return [item for item in items if item["id"] in ids]
 
 
 def rounds_since(state: BacktrackState) -> int:

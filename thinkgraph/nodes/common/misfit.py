@@ -9,6 +9,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
@@ -18,6 +19,7 @@ from thinkgraph.nodes.common.asked_kind import (
     SORTS,
     AskedKind,
     asked_for,
+    asking_part,
     noun_of,
     noun_stem,
     root_of,
@@ -49,6 +51,10 @@ class _Surroundings:
     """Labels of relations that say what another thing is to the answer."""
     names: set[str] = field(default_factory=set)
     """Names of the relations of both sorts."""
+
+    def leading(self, asked: AskedKind) -> set[str]:
+        """Labels of relations that may say that it is what is asked for. Who has something is not a person for it."""
+        return self.role if asked.kind == "person" else self.role | self.own
 
 
 def _surroundings(triples: Iterable[Triple]) -> defaultdict[str, _Surroundings]:
@@ -100,25 +106,42 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
     return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
 
 
-def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> bool:
-    """Whether the question names, for every answer, a relation of the cited statements that leads to it; True where its words do not
-    tell what it asks for, and of an answer that only texts hold.
+def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool | None]:
+    """Whether the question names, for every answer, a relation of the cited statements that leads to it: by a word of its label, or
+    because the encoder finds no other one nearer to the question. An answer that the question itself names is not looked for.
 
     Args: as of `misfit`.
+
+    Returns:
+        None where the question's words do not tell what it asks for, or only texts hold an answer.
     """
     asked = asked_for(question)
-    if asked is None or asked.kind == "number":
-        return True
     keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-    about = _surroundings(texts.triples[key] for key in keys if key in texts.triples)
-    words = set(map(root_of, content_tokens(question)))
-    for answer in map(fold, answers):
-        leading = about[answer].role | (about[answer].own if asked.kind != "person" else set())
-        if about[answer].ids and not any(
-            words & set(map(root_of, content_tokens(label.replace("_", " ")))) for label in leading
-        ):
-            return False
-    return True
+    walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
+    stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
+    if asked is None or asked.kind == "number" or not stated:
+        return None
+    if not walk.compares and any(map(walk.named, stated)):
+        return False
+    left = [
+        about.role for about in map(walk.about.__getitem__, stated) if not any(map(walk.says, about.leading(asked)))
+    ]
+    if not all(left):
+        return False
+    return not left or (yield from _nearest(question, set().union(*left), walk)) in set.intersection(*left)
+
+
+def _nearest(question: str, labels: AbstractSet[str], walk: _Walk) -> Flow[str]:
+    """The label nearest to the question, by the encoder: one of these, or of another relation of the things that they lead on from.
+
+    Those that the question names by words are for other steps.
+    """
+    origins = {end for one in walk.triples if one["relation_label"] in labels for end in _both(one)}
+    found = yield from requests.relations(sorted(origins)[:MAX_LOOKED_UP])
+    others = {edge["label"] for edges in found for edge in edges}
+    options = sorted(labels | {label for label in others if not walk.says(label)})
+    (row,) = yield from requests.cosines([asking_part(question)], [label.replace("_", " ") for label in options])
+    return max(zip(row, options, strict=True))[1]
 
 
 def _words(asked: AskedKind, answer: str, fault: str) -> str:
@@ -135,6 +158,7 @@ class _Walk:
         self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
         self.asked = f" {fold(question)} "
         self.words = set(content_tokens(question))
+        self.roots = set(map(root_of, self.words))
         self.compares = compares(question)
         self.communities = any(item["kind"] == "community" for item in items)
         self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
@@ -145,6 +169,10 @@ class _Walk:
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
         return f" {fold(label)} " in self.asked
+
+    def says(self, relation: str) -> bool:
+        """Whether the question has a word of a relation's label, in some form."""
+        return not self.roots.isdisjoint(map(root_of, content_tokens(relation.replace("_", " "))))
 
     def calls_doer(self, relation: str) -> bool:
         """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
@@ -236,7 +264,7 @@ def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) 
     """What an entity is by its place among the cited statements, where it is not at their end."""
     if walk.named(answer) and about.ids <= walk.starts - walk.ends:
         return "what it asks about"
-    if asked.sort in MADE and about.role and not about.own and all(map(walk.calls_doer, about.role)):
+    if asked.sort in MADE and not about.own and any(map(walk.calls_doer, about.role)):
         return ON_THE_WAY
     if not about.ids.isdisjoint(walk.arrivals):
         # A path of several steps ends there, whatever other lines say of it.
