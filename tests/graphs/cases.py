@@ -252,7 +252,7 @@ CASES: dict[str, Case] = {
             "coggrag.verify": {"right": True},
             "coggrag.rethink": {"sufficient": False, "answers": [], "evidence": []},
         },
-        calls=9,
+        calls=8,
         other_question="Which queen visited Baru?",
         settings={"ranker": "bm25"},
         busy={"skip_settled": False},

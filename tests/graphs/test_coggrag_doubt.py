@@ -111,14 +111,15 @@ def said(role: str, answers: Mapping[str, list[str]]) -> dict[str, Any]:
 def test_a_doubted_answer_is_wrong_without_a_call_and_its_reason_is_told() -> None:
     answer, model = doubting(TWO_HOPS, script(**said("reason", {SECOND: ["Panama"]})))
     assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
-    assert steps(model, SECOND) == ["reason", "rethink", "verify"]
+    assert steps(model, SECOND) == ["reason", "rethink"]
     (again,) = prompts(model, "rethink")
     assert "asks for capital, and Panama is" in again.text("doubted answer")
     assert prompts(model, "reason")[1].sections.keys() == again.sections.keys() - {"doubted answer"}
     attempts = answer["trace"]["data"]["nodes"][2]["attempts"]
     assert [(one["answers"], one["right"], one["judge"]) for one in attempts] == [
         (["Panama"], False, "evidence"),
-        (["Panama City"], True, "verifier"),
+        # The question names the relation that leads to it.
+        (["Panama City"], None, ""),
     ]
 
 
@@ -141,7 +142,7 @@ def test_a_question_without_an_answer_is_thought_over_without_the_verifier() -> 
 
     answer, model = doubting(TWO_HOPS, script(reason=reason))
     assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
-    assert steps(model, SECOND) == ["reason", "rethink", "verify"]
+    assert steps(model, SECOND) == ["reason", "rethink"]
     answer, model = doubting(TWO_HOPS, script(reason=reason), backtracks=0)
     assert steps(model, SECOND) == ["reason"]
 
@@ -154,7 +155,7 @@ def test_a_question_below_which_an_answer_is_missing_is_not_thought_over() -> No
 
 @pytest.mark.parametrize("rethinks", [1, 2])
 def test_the_last_answer_is_verified_too(rethinks: int) -> None:
-    answer, model = doubting(TWO_HOPS, script(verify=WRONG), rethinks=rethinks, backtracks=1)
+    answer, model = doubting(TWO_HOPS, script(verify=WRONG), rethinks=rethinks, backtracks=1, skip_settled=False)
     assert (answer["status"], answer["answers"]) == ("unknown", [])
     assert "no verifier judged the answer right" in answer["reason"]
     # Once for each mind map.
@@ -175,15 +176,26 @@ def test_a_sub_question_of_a_claim_is_doubted_and_the_claim_is_not() -> None:
 
     answer, model = doubting(claim, {**right, "coggrag.reason": reason}, task="fact")
     assert (answer["answers"], answer["status"]) == (["SUPPORTS"], "grounded")
-    assert steps(model, SECOND) == ["reason", "rethink", "verify"]
+    assert steps(model, SECOND) == ["reason", "rethink"]
     assert steps(model, claim) == ["reason", "verify"]
 
 
 # --- what it costs --------------------------------------------------------------------------------------------------
 
 
-def test_doubt_costs_nothing_where_the_first_answer_is_right() -> None:
-    calls = [Counter(doubting(TWO_HOPS, script(), backtracks=often)[1].roles) for often in (0, 2)]
+def test_an_answer_is_not_verified_whose_relation_the_question_names() -> None:
+    plain, shown = (doubting(TWO_HOPS, script(verify=WRONG), backtracks=often) for often in (2, 0))
+    assert (plain[0]["answers"], plain[0]["status"]) == (["Panama City"], "grounded")
+    assert "verified" not in plain[0]["reason"]
+    assert "coggrag.verify" not in plain[1].roles
+    assert Counter(shown[1].roles)["coggrag.verify"] == 3
+    # Nor does it cost anything else.
+    _, judged = doubting(TWO_HOPS, script(), backtracks=0)
+    assert Counter(judged.roles) - Counter(plain[1].roles) == {"coggrag.verify": 3}
+
+
+def test_doubt_costs_nothing_where_the_verifier_is_asked() -> None:
+    calls = [Counter(doubting(TWO_HOPS, script(), backtracks=often, skip_settled=False)[1].roles) for often in (0, 2)]
     assert calls[0] == calls[1]
     assert sum(calls[0].values()) == 9
 
@@ -217,7 +229,7 @@ def test_an_answer_that_a_ceiling_left_unjudged_is_a_best_effort(ceiling: int) -
     replies = script(
         {question: SPLIT[TWO_HOPS]}, [*KEYS, {"key": ["Panama", "capital"], "of": [1]}], {question: ["Panama City"]}
     )
-    answer, model = doubting(question, replies, max_calls=ceiling)
+    answer, model = doubting(question, replies, max_calls=ceiling, skip_settled=False)
     assert len(model.asked) <= ceiling
     assert answer["answers"] == ["Panama City"]
     # The first call of all is the root's.

@@ -109,13 +109,14 @@ def _after_conclude(state: CogGragState) -> str:
 
 
 def _after_answer(state: QuestionState) -> str:
-    """Verify an answer, unless it was the last re-think's, there is none to verify, or a ceiling is reached.
+    """Verify an answer, unless it is plain or the last re-think's, there is none to verify, or a ceiling is reached.
 
     In doubt that of the last re-think is verified too, and a question that got no answer is thought over again, unless an
     answer below it is missing.
     """
-    settings, attempts = settings_in(state, CogGragSettings), state["solved"][state["id"]]["attempts"]
-    if not settings.verify or state["stopped"] or not attempts:
+    settings, solution = settings_in(state, CogGragSettings), state["solved"][state["id"]]
+    attempts = solution["attempts"]
+    if not settings.verify or state["stopped"] or not attempts or solution["plain"]:
         return END
     last, doubts = len(attempts) > settings.rethinks, settings.backtracks > 0
     if doubts and not attempts[-1]["answers"]:

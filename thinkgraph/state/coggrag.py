@@ -69,7 +69,8 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     skip_settled: bool = Field(
         True,
         description="Make no call whose outcome is settled: global keys of a lone question, a question whose reference "
-        "has no answer or that has nothing to stand on, the verification of 'I don't know' and of what no line holds.",
+        "has no answer or that has nothing to stand on, the verification of 'I don't know', of what no line holds and, with "
+        "backtracks, of an answer whose relation the question names.",
     )
 
     @property
@@ -152,6 +153,8 @@ class Solution(Outcome):
     """Ids of the evidence it stands on, including that of the answered questions it rests on."""
     doubt: str
     """Why the last answer given cannot be what the question asks for; empty where nothing says so."""
+    plain: bool
+    """Whether the answer needs no verifying: the question names the relation that leads to it."""
     moved: str
     """That the answer stands on other lines than the model cited; empty where it does not."""
     entities: dict[str, list[str]]

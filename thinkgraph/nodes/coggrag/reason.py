@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.doubt import unfit
+from thinkgraph.nodes.common.doubt import named, unfit
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -62,11 +62,13 @@ def think(
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
+    plain = not doubt and (yield from named(state["asked"], answers, cited, context.items, context.texts, own)) is True
     return {
         **unanswered(state, "", attempts),
         "answers": answers,
         "doubt": doubt,
-        "verified": False if settings.verify else None,
+        "plain": plain and settings.skip_settled,
+        "verified": False if settings.verify and not (plain and settings.skip_settled) else None,
         "supported": bool(lines),
         "cited": cited,
         "moved": moved(judgement["evidence"], lines),
@@ -87,6 +89,7 @@ def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ())
         supported=False,
         cited=[],
         doubt="",
+        plain=False,
         moved="",
         rests=[],
         entities={},
