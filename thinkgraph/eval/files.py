@@ -11,6 +11,8 @@ from typing import Any
 
 from thinkgraph.errors import UsageError
 
+_LISTS = ("Questions", "questions")
+
 
 def read_text(path: Path) -> str:
     """A file's text, unpacked where its name ends in .gz.
@@ -130,6 +132,13 @@ class FileRow:
             raise self.fail(name, "is missing" if found is None else "must be an object")
         return FileRow(found, f"{self.where}, {name}")
 
+    def mapping(self, name: str) -> Mapping[str, str]:
+        """An object whose values are texts; empty where there is none."""
+        found = self.value.get(name) or {}
+        if not isinstance(found, dict) or not all(isinstance(value, str) for value in found.values()):
+            raise self.fail(name, "must be an object of texts")
+        return found
+
     def texts(self, name: str, *, needed: bool = False, strict: bool = False) -> tuple[str, ...]:
         """A list of texts. Numbers become texts, and empty texts and nulls are left out; with `strict` they are errors."""
         found = self._list(name, needed=needed)
@@ -160,20 +169,20 @@ def json_lines(path: Path) -> Iterator[FileRow]:
         yield FileRow(value, where)
 
 
-def json_file(path: Path, key: str = "") -> Iterator[FileRow]:
-    """The objects of one JSON list, or of the list under `key` of one JSON object."""
-    try:
-        value = parsed(read_text(path))
-    except ValueError as error:
-        raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
-    found = value if not key else value.get(key) if isinstance(value, dict) else None
-    if not isinstance(found, list):
-        wanted = f'an object with a list "{key}"' if key else "a list of objects"
-        raise UsageError(f"{path}: this dataset's file is {wanted}")
-    for number, entry in enumerate(found, start=1):
-        yield FileRow(entry, f"{path}, item {number}")
-
-
 def objects(path: Path) -> Iterator[FileRow]:
-    """The objects of a file that some publish as JSON Lines and others as one JSON list."""
-    return json_file(path) if read_text(path).lstrip()[:1] == "[" else json_lines(path)
+    """The objects of a file: JSON Lines, one JSON list, or the list under "questions" of one JSON object."""
+    text = read_text(path).lstrip()
+    try:
+        value = parsed(text) if text[:1] in {"[", "{"} else None
+    except ValueError as error:
+        # What follows a first object is the next line.
+        if text[:1] == "[":
+            raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
+        value = None
+    if isinstance(value, dict):
+        value = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
+    if value is None:
+        yield from json_lines(path)
+        return
+    for number, entry in enumerate(value, start=1):
+        yield FileRow(entry, f"{path}, item {number}")

@@ -23,12 +23,16 @@ class Question:
     """Group under which figures are reported ("2hop"); empty where the file has none."""
     topic: tuple[str, ...] = ()
     """Names of the entities the question speaks about."""
+    topic_ids: tuple[tuple[str, ...], ...] = ()
+    """For each topic its ids (Wikidata's, Freebase's), where the file gives them; empty where it has names alone."""
     gold_path: tuple[tuple[str, ...], ...] = ()
     """The hops that lead to the answer; see `thinkgraph.eval.gold`."""
     gold_passages: tuple[str, ...] = ()
     """Ids of the passages that hold the answer."""
     aliases: tuple[tuple[str, ...], ...] = ()
     """For each answer its other accepted forms; empty where there are none."""
+    compared: tuple[str, ...] = ()
+    """What the published script compares a reply with, where that is not every answer and form."""
 
 
 def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[Question]:

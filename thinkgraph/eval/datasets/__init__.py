@@ -7,7 +7,8 @@ from importlib.resources import as_file, files
 from pathlib import Path
 
 from thinkgraph.errors import UsageError
-from thinkgraph.eval.datasets import graphs, texts
+from thinkgraph.eval.datasets.forms import Fields, reader_of
+from thinkgraph.eval.datasets.metaqa import metaqa
 from thinkgraph.eval.questions import Question, Read, read_questions
 from thinkgraph.prompts.tasks import Task
 
@@ -27,7 +28,16 @@ class Dataset:
 
 WORLD = "world"
 
-_KILT = "facebookresearch/KILT on GitHub: structured_zeroshot-{train,dev}-kilt.jsonl, trex-{train,dev}-kilt.jsonl (MIT)"
+_TOG = "GasolSun36/ToG or IDEA-FinAI/ToG on GitHub (topic entities given)"
+_TOG2 = "IDEA-FinAI/ToG-2 on GitHub (topic entities given)"
+_KILT = "facebookresearch/KILT on GitHub: {0}-{{train,dev}}-kilt.jsonl (MIT); data/{1} of " + _TOG
+_SLOTS = (Fields("input", "output", one=True), Fields("input", "answer"))
+_QALD = (Fields("question", "answers"), Fields("question", "answer"))
+
+
+def _dataset(name: str, title: str, where: str, *forms: Fields, style: Task = "question") -> Dataset:
+    return Dataset(name, title, reader_of(title, forms, style), where, style)
+
 
 DATASETS: dict[str, Dataset] = {
     entry.name: entry
@@ -35,66 +45,91 @@ DATASETS: dict[str, Dataset] = {
         Dataset(
             "metaqa",
             "MetaQA",
-            graphs.metaqa,
+            metaqa,
             "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with {1,2,3}-hop/qa_*_qtype.txt (CC BY 3.0)",
         ),
-        Dataset(
+        _dataset(
             "webqsp",
             "WebQSP",
-            graphs.webqsp,
-            "Microsoft Download Center, id 52763: WebQSP.{train,test}.json (CC BY 4.0)",
+            f"Microsoft Download Center, id 52763: WebQSP.{{train,test}}.json (CC BY 4.0); data/WebQSP.json of {_TOG}; "
+            f"data/webqsp_test.json of {_TOG2}",
+            Fields("RawQuestion", "Parses"),
+            Fields("ProcessedQuestion", "Parses"),
+            # ToG-2 lists the names and aliases of all answers without saying which belong together.
+            Fields("question", "answers", one=True),
         ),
-        Dataset(
+        _dataset(
             "cwq",
             "ComplexWebQuestions",
-            graphs.cwq,
-            "tau-nlp's ComplexWebQuestions page: ComplexWebQuestions_{train,dev,test}.json",
+            f"tau-nlp's ComplexWebQuestions page: ComplexWebQuestions_{{train,dev}}.json; data/cwq.json of {_TOG}",
+            Fields("question", "answers"),
+            Fields("question", "answer"),
         ),
-        Dataset(
+        _dataset(
+            "grailqa",
+            "GrailQA",
+            f"dki-lab's GrailQA page: grailqa_v1.0_{{train,dev}}.json (CC BY-SA 4.0); data/graliqa.json of {_TOG}",
+            Fields("question", "answer"),
+        ),
+        _dataset("simpleqa", "Simple Questions", f"data/SimpleQA.json of {_TOG}", Fields("question", "answer")),
+        _dataset("webquestions", "WebQuestions", f"data/WebQuestions.json of {_TOG}", Fields("question", "answers")),
+        _dataset(
             "qald9plus",
             "QALD-9-plus",
-            graphs.qald,
             "KGQA/QALD_9_plus on GitHub: qald_9_plus_{train,test}_{wikidata,dbpedia}.json (CC BY 4.0)",
+            *_QALD,
         ),
-        Dataset("qald10", "QALD-10", graphs.qald, "KGQA/QALD-10 on GitHub: data/qald_10/qald_10.json (MIT)"),
-        Dataset(
+        _dataset(
+            "qald10",
+            "QALD-10",
+            f"KGQA/QALD-10 on GitHub: data/qald_10/qald_10.json (MIT); data/qald_10-en.json of {_TOG} and {_TOG2}",
+            *_QALD,
+        ),
+        _dataset(
             "grbench",
             "GRBench",
-            graphs.grbench,
-            "PeterJinGo/GRBench on Hugging Face, or data.json of PeterGriffinJin/Graph-CoT (Apache-2.0)",
+            "PeterJinGo/GRBench on Hugging Face, or data.json of PeterGriffinJin/Graph-CoT (Apache-2.0); its graphs: "
+            "kb build --triples graph.json",
+            Fields("question", "answer"),
         ),
-        Dataset("zsre", "Zero-Shot RE", graphs.kilt, _KILT),
-        Dataset("trex", "T-REx", graphs.kilt, _KILT),
-        Dataset(
+        _dataset("zsre", "Zero-Shot RE", _KILT.format("structured_zeroshot", "Zero_Shot_RE.json"), *_SLOTS),
+        _dataset("trex", "T-REx", _KILT.format("trex", "T-REX.json"), *_SLOTS),
+        _dataset(
             "hotpotqa",
             "HotpotQA",
-            texts.hotpotqa,
-            "hotpotqa.github.io: hotpot_dev_{distractor,fullwiki}_v1.json (CC BY-SA 4.0)",
+            "hotpotqa.github.io: hotpot_dev_{distractor,fullwiki}_v1.json (CC BY-SA 4.0); data/hotpot_dev_new.json of cy623/RAG",
+            Fields("question", "answer"),
         ),
-        Dataset(
+        _dataset(
             "advhotpotqa",
             "AdvHotpotQA",
-            texts.hotpotqa,
-            "the hard selection of HotpotQA used by Chain-of-Knowledge and ToG-2, in HotpotQA's form",
+            f"data/hotpotadv_dev.json of {_TOG2}, with hotpotadv_entities_azure.json beside it for the entities",
+            Fields("question", "answer"),
         ),
-        Dataset(
+        _dataset(
+            "2wiki",
+            "2WikiMultihopQA",
+            "Alab-NII/2wikimultihop on GitHub: {train,dev}.json of data_ids.zip (Apache-2.0)",
+            Fields("question", "answer"),
+        ),
+        _dataset(
             "musique",
             "MuSiQue",
-            texts.musique,
             "StonyBrookNLP/musique on GitHub: musique_{ans,full}_v1.0_{train,dev}.jsonl (CC BY 4.0)",
+            Fields("question", "answer"),
         ),
-        Dataset(
+        _dataset(
             "fever",
             "FEVER",
-            texts.fever,
-            "fever.ai: {train,shared_task_dev,paper_dev}.jsonl (CC BY-SA 3.0)",
+            f"fever.ai: {{train,shared_task_dev,paper_dev}}.jsonl (CC BY-SA 3.0); data/fever_1000.json of {_TOG2}",
+            Fields("claim", "label"),
             style="fact",
         ),
-        Dataset(
+        _dataset(
             "creak",
             "CREAK",
-            texts.creak,
-            "yasumasaonoe/creak on GitHub: data/creak/{train,dev}.json (MIT)",
+            f"yasumasaonoe/creak on GitHub: data/creak/{{train,dev}}.json (MIT); data/creak.json of {_TOG} and {_TOG2}",
+            Fields("sentence", "label"),
             style="truth",
         ),
         Dataset(

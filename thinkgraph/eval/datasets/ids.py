@@ -9,7 +9,7 @@ from dataclasses import replace
 from thinkgraph.eval.questions import Question, all_forms
 from thinkgraph.tools.protocols import GraphStore
 
-_ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
+ENTITY_ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
 """An id of Wikidata or Freebase, or an IRI: QALD's answers, and those of WebQSP and CWQ that have no name there."""
 
 
@@ -22,7 +22,7 @@ def named(questions: Sequence[Question], graph: GraphStore) -> list[Question]:
         StoreError: the graph cannot be reached.
     """
     every = [forms for question in questions for forms in all_forms(question.answers, question.aliases)]
-    wanted = {form for forms in every for form in forms if _ID.fullmatch(form)}
+    wanted = {form for forms in every for form in forms if ENTITY_ID.fullmatch(form)}
     if not wanted:
         return list(questions)
     ids = sorted(wanted)
