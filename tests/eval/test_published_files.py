@@ -11,6 +11,9 @@ import pytest
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.datasets import DATASETS, read_dataset
 from thinkgraph.eval.questions import Question
+from thinkgraph.eval.topics import TopicLinker
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.linking.linker import StandardLinker
 
 ROWS: dict[str, dict[str, Any]] = json.loads(Path(__file__).with_name("published_rows.json").read_text("utf-8"))
 """By file: its data set, name, container and some rows (facts only; long fields that no reader reads are left out)."""
@@ -147,3 +150,15 @@ def test_entities_that_are_published_beside_the_questions_are_their_topics(tmp_p
     beside.write_text("[{", "utf-8")
     with pytest.raises(UsageError, match=r"hotpotadv_entities_azure\.json: not whole JSON"):
         _read("advhotpotqa-tog2", path)
+
+
+@pytest.mark.parametrize("key", [key for key, told in LAST_ROWS.items() if told.get("topic") or told.get("topic_ids")])
+def test_the_topics_that_a_file_gives_are_what_its_questions_are_linked_to(tmp_path: Path, key: str) -> None:
+    questions = _read(key, _published(tmp_path, key))
+    asked = questions[-1]
+    ids = [keys[-1] for keys in asked.topic_ids] or list(asked.topic)
+    # Known by ids alone, where the file gives them: the graph calls its entities otherwise.
+    labels = {one: f"thing {place}" for place, one in enumerate(ids)} if asked.topic_ids else {}
+    graph = MemoryGraphStore([(one, "is", "known") for one in ids], labels=labels)
+    (links,) = TopicLinker(questions, graph, StandardLinker(graph)).link([asked.question])
+    assert [link["entity"]["id"] for link in links] == ids

@@ -54,9 +54,11 @@ class BenchPlan:
 
 def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
     """What a bench runs, as plain JSON. Benches with the same record may share their results."""
-    digest = hashlib.sha256(
-        json.dumps([[q.id, q.question, q.answers, q.aliases, q.gold_path] for q in plan.questions]).encode()
-    ).hexdigest()[:16]
+    asked = [
+        [q.id, q.question, q.answers, q.aliases, q.gold_path, *([q.topic, q.topic_ids] if gold_entities else [])]
+        for q in plan.questions
+    ]
+    digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
     return {
         "version": VERSION,
         "data": data,
