@@ -2,13 +2,23 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+from types import SimpleNamespace
+
 import pytest
+from hypothesis import given as drawn
+from hypothesis import settings
+from hypothesis import strategies as st
 
 from thinkgraph.eval.gold import Gold, GoldHop
-from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
+from thinkgraph.eval.metrics import em_contains, evidence_scores, rouge_l, score
+from thinkgraph.eval.reports.published import PUBLISHED
+from thinkgraph.eval.reports.results import ReportRow
 from thinkgraph.eval.reports.stats import interval, paired
 from thinkgraph.state.answer import CitedPassage, Evidence
 from thinkgraph.state.knowledge import Triple
+from thinkgraph.tools.grounding import fold
 
 
 def test_one_of_two_answers() -> None:
@@ -56,6 +66,67 @@ def test_rouge_l() -> None:
     assert rouge_l(["b"], ["a"], [["b"]]) == 1.0
     assert rouge_l([], ["a"]) == 0.0
     assert rouge_l([], []) == 1.0
+
+
+@settings(max_examples=200)
+@drawn(
+    st.lists(st.sampled_from(["a", "b", "c", "d", "Bogotá"]), max_size=8),
+    st.lists(st.sampled_from(["a", "b", "c", "d"]), min_size=1),
+)
+def test_rouge_l_is_what_rouge_score_makes_of_the_same_words(said: list[str], reference: list[str]) -> None:
+    scorer = pytest.importorskip("rouge_score.rouge_scorer").RougeScorer(
+        ["rougeL"], tokenizer=SimpleNamespace(tokenize=lambda text: fold(text).split())
+    )
+    theirs = scorer.score(" ".join(reference), " ".join(said))["rougeL"].fmeasure
+    assert rouge_l([" ".join(said)], [" ".join(reference)]) == pytest.approx(theirs, abs=1e-6)
+
+
+def test_rouge_l_needs_no_rouge_score() -> None:
+    # An abstention scored 0.0 and an answer nothing where it was not installed.
+    code = (
+        "import sys; sys.modules['rouge_score'] = None\n"
+        "from thinkgraph.eval.metrics import rouge_l\n"
+        "print(rouge_l([], ['a']), rouge_l(['a b'], ['a']), rouge_l([], []))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split() == ["0.0", "0.666667", "1.0"]
+
+
+@pytest.mark.parametrize(
+    ("given", "forms", "value"),
+    [
+        (["Bogotá"], ["Bogotá"], 1.0),
+        (["the city of Bogotá, Colombia"], ["Bogotá"], 1.0),
+        (["Bogotá"], ["Bogotá, D. C."], 1.0),
+        (["BOGO TÁ"], ["bogotá"], 1.0),
+        (["Bogota"], ["Bogotá"], 0.0),
+        (["Panama", "Bogotá"], ["Bogotá"], 1.0),
+        (["Panama", "Bogotá"], ["Lima", "Bogotá"], 1.0),
+        # One reply: two answers do not stand in a gold answer that holds the second.
+        (["Panama", "Bogotá"], ["Bogotá, D. C."], 0.0),
+        (["Lima"], ["", "Bogotá"], 0.0),
+        ([], ["Bogotá"], 0.0),
+        ([], [], 1.0),
+        (["Bogotá"], [], 0.0),
+    ],
+)
+def test_exact_match_as_the_published_scripts_count_it(given: list[str], forms: list[str], value: float) -> None:
+    assert em_contains(given, forms) == value
+
+
+def test_every_published_figure_has_a_column_of_ours_that_is_made_the_same_way() -> None:
+    columns = {(one.source.partition(",")[0], one.metric): one.column for one in PUBLISHED}
+    assert columns == {
+        ("ToG-2", "EM"): "em_contains",
+        ("ToG-2", "accuracy"): "em_contains",
+        ("FastToG", "hits@1"): "em_contains",
+        ("FiSKE", "partial match"): "partial",
+        ("FiSKE", "complete match"): "complete",
+        ("CogGRAG", "EM"): "em",
+        ("CogGRAG", "ROUGE-L"): "rouge_l",
+        ("Search-on-Graph", "hits@1"): "hits1",
+    }
+    assert set(columns.values()) <= set(ReportRow.__annotations__) | set(score([], []))
 
 
 def test_rouge_l_reads_every_script() -> None:

@@ -8,6 +8,7 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
+from itertools import chain
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,8 +17,8 @@ from langchain_core.rate_limiters import BaseRateLimiter
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.eval.batch import Ask, local_asker
 from thinkgraph.eval.gold import Gold
-from thinkgraph.eval.metrics import evidence_scores, rouge_l, score
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.metrics import em_contains, evidence_scores, rouge_l, score
+from thinkgraph.eval.questions import Question, all_forms
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult, is_result
 from thinkgraph.graphs.build import offline_model
@@ -55,7 +56,15 @@ class BenchPlan:
 def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
     """What a bench runs, as plain JSON. Benches with the same record may share their results."""
     asked = [
-        [q.id, q.question, q.answers, q.aliases, q.gold_path, *([q.topic, q.topic_ids] if gold_entities else [])]
+        [
+            q.id,
+            q.question,
+            q.answers,
+            q.aliases,
+            q.gold_path,
+            *filter(None, [q.compared]),
+            *([q.topic, q.topic_ids] if gold_entities else []),
+        ]
         for q in plan.questions
     ]
     digest = hashlib.sha256(json.dumps(asked).encode()).hexdigest()[:16]
@@ -158,17 +167,15 @@ def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) ->
     entry, golds = find_method(method), plan.golds
     by_role = answer["usage"]["roles"]
     apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
-    try:
-        rouge: float | None = rouge_l(answer["answers"], question.answers, question.aliases)
-    except ImportError:
-        rouge = None
+    forms = question.compared or [*chain.from_iterable(all_forms(question.answers, question.aliases))]
     return BenchResult(
         id=question.id,
         type=question.type,
         method=method,
         gold=list(question.answers),
         scores=score(answer["answers"], question.answers, question.aliases),
-        rouge_l=rouge,
+        em_contains=em_contains(answer["answers"], forms),
+        rouge_l=rouge_l(answer["answers"], question.answers, question.aliases),
         evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
         calls=answer["usage"]["total"]["calls"] - apart_calls,
         apart_calls=apart_calls,

@@ -5,8 +5,6 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from functools import cache
-from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -98,33 +96,52 @@ def _f1(have: Iterable[str], want: Iterable[str]) -> float:
     return round(2 * shared / (sum(given.values()) + sum(gold.values())), 6) if shared else 0.0
 
 
-class _Words:
-    """A tokenizer for rouge-score that reads every script; on plain English it gives the same words as its own."""
+def em_contains(given: Sequence[str], forms: Sequence[str]) -> float:
+    """What the evaluation scripts of ToG and ToG-2 count as exact match.
 
-    def tokenize(self, text: str) -> list[str]:
-        return fold(text).split()
+    The reply is a gold form, holds one, or stands in one; spaces and case do not count. Where nothing is given the scripts
+    count a hit, as nothing stands in everything; here that is right only where there is no gold answer.
+
+    Args:
+        given: the answers given; they are compared as one text, as the scripts compare a whole reply.
+        forms: every gold answer in every form that the script compares.
+
+    Returns:
+        1.0 for a match, else 0.0.
+    """
+    reply, wanted = _run_together(", ".join(given)), [*filter(None, map(_run_together, forms))]
+    if not reply or not wanted:
+        return float(not reply and not wanted)
+    return float(any(form in reply or reply in form for form in wanted))
 
 
-@cache
-def _rouge() -> Any:
-    from rouge_score.rouge_scorer import RougeScorer
-
-    # Its own tokenizer keeps only a-z and digits: "Bogotá" would lose a letter, an answer in Cyrillic everything.
-    return RougeScorer(["rougeL"], tokenizer=_Words())
+def _run_together(text: str) -> str:
+    return text.strip().replace(" ", "").lower()
 
 
 def rouge_l(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> float:
     """ROUGE-L (F-measure) of all answers as one text: the best over the gold answers as one text, each of them, and each of
-    their other forms. CogGRAG section 4.1.
-
-    Raises:
-        ImportError: rouge-score is not installed (the extra `bench`).
+    their other forms. CogGRAG section 4.1. Words are those of every script, without case and accents.
     """
     if not given or not gold:
         return float(not given and not gold)
-    said = ", ".join(given)
+    said = fold(", ".join(given)).split()
     references = [", ".join(gold), *gold, *(form for group in aliases for form in group)]
-    return round(max(float(_rouge().score(reference, said)["rougeL"].fmeasure) for reference in references), 6)
+    return round(max(_rouge_l(said, fold(reference).split()) for reference in references), 6)
+
+
+def _rouge_l(said: Sequence[str], reference: Sequence[str]) -> float:
+    """Twice the longest common subsequence of words, by the words of both."""
+    if not said or not reference:
+        return 0.0
+    row = [0] * (len(reference) + 1)
+    for word in said:
+        before = 0  # of the row before, one place to the left
+        for at, other in enumerate(reference, start=1):
+            above = row[at]
+            row[at] = before + 1 if word == other else max(above, row[at - 1])
+            before = above
+    return 2 * row[-1] / (len(said) + len(reference))
 
 
 def evidence_scores(evidence: Evidence, gold: Gold | None) -> EvidenceScores | None:

@@ -219,3 +219,18 @@ def test_a_perfect_chooser_without_gold_paths_is_refused(cli: Run, tmp_path: Pat
     done = cli("bench", "--data", str(file), "--kb", kb, "--model", "perfect:0.1")
     assert done.code == 2
     assert "no question here has a gold path" in done.err
+
+
+def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp_path: Path, kb: str) -> None:
+    file = tmp_path / "webqsp_test.json"
+    gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City, Panama", "PTY"]}
+    file.write_text(json.dumps([{**gold, "qid_topic_entity": {"Q804": "Panama"}}]), "utf-8")
+    folder = tmp_path / "report"
+    words = ("bench", "--data", f"webqsp:{file}", "--kb", kb, "--set", "ranker=bm25", "--report", str(folder), "--json")
+    (*_, row) = json.loads(cli(*words).out)["rows"]
+    assert (row["em"], row["em_contains"]) == (0.0, 1.0), "the answer stands in the gold one"
+    lines = (folder / "report.md").read_text("utf-8").splitlines()
+    (theirs,) = [line for line in lines if line.startswith("| tog2 | GPT-3.5-turbo | EM |")]
+    assert theirs == "| tog2 | GPT-3.5-turbo | EM | 81.1 % | em_contains | 100.0 % | ToG-2, table 1 |"
+    (other,) = [line for line in lines if line.startswith("| fiske | Llama3-8B, 300 questions | partial match |")]
+    assert "| partial | – |" in other, "not run"

@@ -19,7 +19,7 @@ from thinkgraph.eval.reports.published import published_for
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, shown, table
 from thinkgraph.eval.reports.stats import paired
 
-_ANSWER_COLUMNS = ["method", "n", "hits1", "em", "f1", "rouge_l", "partial", "complete"]
+_ANSWER_COLUMNS = ["method", "n", "hits1", "em", "em_contains", "f1", "rouge_l", "partial", "complete"]
 _OUTCOME_COLUMNS = ["method", "n", "hits1", "missing", "hallucinated", "evidence_precision", "evidence_recall"]
 _COST_COLUMNS = [
     "method",
@@ -36,7 +36,7 @@ _COST_COLUMNS = [
 ]
 _TIME_COLUMNS = ["method", "n", "seconds_mean", "seconds_p50", "seconds_p95", "encoder_texts_mean"]
 _MEANT = """`hits1`: the first answer is a gold one (for statements: label accuracy); `em`: exactly the gold answers;
-`partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their published
+`em_contains`: what the scripts of ToG and ToG-2 call exact match, the reply holds a gold answer or stands in one; `partial`: at least one of them; `complete`: all of them; `f1`, `rouge_l`: words in common. Answers count with their published
 aliases. `missing`: no answer though there is one; `hallucinated`: an answer that is not gold. Ranges are 95 % bootstrap intervals.
 `bound`: the most calls by the method's paper (the largest where it depends on the question); `above`: questions that took more.
 Calls of an LLM ranker, or of one that writes communities as prose, are counted apart."""
@@ -94,14 +94,26 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
     if len(methods) > 1:
         parts += ["## Question by question (hits@1)", _pairs(results, methods, plan["seed"])]
     if known := published_for(str(plan["data"]).partition(":")[0]):
-        lines = [[one.method, one.setting, one.metric, f"{value:.1f} %", one.source] for one, value in known]
+        ours = {row["method"]: row for row in whole}
+        lines = [
+            [
+                one.method,
+                one.setting,
+                one.metric,
+                f"{value:.1f} %",
+                one.column,
+                _ours(ours.get(one.method), one.column),
+                one.source,
+            ]
+            for one, value in known
+        ]
         parts += [
             "## What the papers report",
             (
                 "**Others' settings**: other models, other graphs, other samples of questions. Not comparable with the "
-                "figures above; they only show the order of magnitude."
+                "figures above; they only show the order of magnitude. Beside each stands the figure of this bench that is made the same way."
             ),
-            _lines(["method", "setting", "metric", "value", "source"], lines),
+            _lines(["method", "setting", "metric", "value", "our column", "here", "source"], lines),
         ]
     settings = [
         [name, ", ".join(f"{key}={value}" for key, value in sorted(chosen.items()))]
@@ -109,6 +121,11 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
     ]
     parts += ["## Settings", _lines(["method", "settings"], settings)]
     return "\n\n".join(parts) + "\n"
+
+
+def _ours(row: ReportRow | None, column: str) -> str:
+    value = row[column] if row else None  # type: ignore[literal-required]
+    return "–" if value is None else f"{100 * value:.1f} %"
 
 
 def _with_range(row: ReportRow) -> str:

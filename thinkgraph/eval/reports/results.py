@@ -19,6 +19,7 @@ _COLUMNS = [
     "n",
     "hits1",
     "em",
+    "em_contains",
     "partial",
     "complete",
     "unknown",
@@ -40,8 +41,10 @@ class BenchResult(TypedDict):
     method: str
     gold: list[str]
     scores: Scores
+    em_contains: NotRequired[float]
+    """The metric of the scripts of ToG and ToG-2; answers kept by an older version have none."""
     rouge_l: float | None
-    """None where rouge-score is not installed."""
+    """None in answers kept by an older version that lacked rouge-score."""
     evidence: EvidenceScores | None
     """None where the question has no gold evidence."""
     calls: int
@@ -78,6 +81,8 @@ class ReportRow(Scores):
     apart_calls_mean: float
     """Calls that rank passages or put communities into prose. The methods' bounds leave them out, and so does `calls_mean`."""
     seconds_mean: float
+    em_contains: float | None
+    """Exact match as the scripts of ToG and ToG-2 count it."""
     rouge_l: float | None
     missing: float
     """No answer where there is one (CogGRAG section 4.4). With `hits1` and `hallucinated` it makes 1."""
@@ -142,6 +147,7 @@ def _row(method: str, kind: str, members: Sequence[BenchResult], seed: int) -> R
         "above": sum(calls > most for calls, most in bounded),
         "apart_calls_mean": _mean(member["apart_calls"] for member in members),
         "seconds_mean": _mean(seconds),
+        "em_contains": _mean_known(member.get("em_contains") for member in members),
         "rouge_l": _mean_known(member["rouge_l"] for member in members),
         "missing": _mean(score["unknown"] * (1 - score["hits1"]) for score in scores),
         "hallucinated": _mean((1 - score["unknown"]) * (1 - score["hits1"]) for score in scores),
