@@ -32,7 +32,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     commands = parser.add_subparsers(dest="g2t_command", metavar="COMMAND", required=True)
     train = commands.add_parser("train", help="fine-tune a checkpoint, or train a small model", description=_TRAIN)
     add = train.add_argument
-    files = 'JSON Lines: {"triples": [[s, r, o], …], "texts": [text, …]}; may be repeated'
+    files = 'JSON Lines: {"triples": [[s, r, o], …], "texts": [text, …]}, or WebNLG\'s own XML (file, folder) or JSON; may be repeated'
     add("--data", metavar="FILE", type=Path, action="extend", nargs="+", required=True, help=files)
     add("--out", metavar="DIR", type=Path, required=True, help="the checkpoint's folder; made by training")
     start = train.add_mutually_exclusive_group(required=True)

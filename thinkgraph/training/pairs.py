@@ -1,4 +1,4 @@
-r"""Pairs of triples and texts, from JSON Lines files: WebNLG's and one's own.
+r"""Pairs of triples and texts: one's own as JSON Lines, and WebNLG's XML and JSON (`thinkgraph.training.webnlg`).
 
 One object a line:
 
@@ -20,13 +20,14 @@ from typing import NamedTuple
 
 from thinkgraph.errors import UsageError
 from thinkgraph.ingest.readers.files import literal_of
-from thinkgraph.ingest.readers.lines import read_objects, sample_of
+from thinkgraph.ingest.readers.lines import sample_of
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.linking.names import key_label, relation_label, well_formed
 from thinkgraph.tools.values import value_kind
+from thinkgraph.training.webnlg import files_of, rows_of
 
 
 class TextPair(NamedTuple):
@@ -50,7 +51,7 @@ def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -
     """Every pair of the files, in order; pairs of the same triples are joined, malformed lines go to `rejects`.
 
     Args:
-        files: JSON Lines, plain or gzip.
+        files: JSON Lines, WebNLG's XML or JSON, plain or gzip; folders of XML.
         rejects: collects what could not be used, with its line number.
         texts: whether a line without a text is malformed.
 
@@ -59,9 +60,9 @@ def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -
         UsageError: no line of the files can be used.
     """
     found: dict[str, TextPair] = {}
-    for path in files:
+    for path in files_of(files):
         sample_of(path)
-        for number, row in read_objects(path, rejects):
+        for number, row in rows_of(path, rejects):
             try:
                 triples = _triples(row)
                 wordings = _texts(row) if texts or "text" in row or "texts" in row else []
@@ -72,8 +73,8 @@ def read_pairs(files: Sequence[Path], rejects: Rejects, *, texts: bool = True) -
             known = found[line].texts if line in found else ()
             found[line] = TextPair(line, triples, tuple(dict.fromkeys([*known, *wordings])))
     if not found:
-        first = rejects.kept[0]
-        why = f"{first['file']}, line {first['line']}: {first['reason']}"
+        first = next(iter(rejects.kept), None)
+        why = f"{first['file']}, line {first['line']}: {first['reason']}" if first else "there is no entry in them"
         raise UsageError(f"{', '.join(map(str, files))}: no line can be used ({why})")
     return list(found.values())
 
