@@ -25,6 +25,7 @@ from thinkgraph.ingest.readers.files import (
     read_triples,
 )
 from thinkgraph.ingest.readers.linked import linked_passages
+from thinkgraph.ingest.readers.nodes import is_node_graph, read_nodes
 from thinkgraph.ingest.readers.rdf import rdf_form, read_rdf
 from thinkgraph.ingest.readers.rejects import Reject, Rejects
 from thinkgraph.ingest.readers.wikidata import read_wikidata
@@ -86,7 +87,7 @@ def build_kb(
 
     Args:
         folder: where it will be; it appears whole or not at all.
-        triples: TSV, CSV, JSON Lines, `subject|relation|object` or RDF files; each also packed by gzip or bzip2.
+        triples: TSV, CSV, JSON Lines, `subject|relation|object`, RDF or GRBench's graph.json; also packed (gzip, bzip2).
         wikidata: JSON dumps of Wikidata, whole or in part.
         languages: of names and texts in RDF and Wikidata, the best first. By default English, and values in all; where
             any is given, values of RDF in others are left out.
@@ -286,7 +287,7 @@ class Build:
         path, inputs = place.work / kb_files.GRAPH, self.inputs.paths
         aliases = read_aliases(inputs["aliases"][0], self.rejects) if inputs["aliases"] else {}
         meta = {"name": self.name, "fingerprint": self._digest("graph", roles=_GRAPH_ROLES)}
-        if inputs["wikidata"] or any(map(rdf_form, inputs["triples"])):
+        if inputs["wikidata"] or any(rdf_form(path) or is_node_graph(path) for path in inputs["triples"]):
             # What these files say of entities is kept only until the graph is written: both are one stage.
             with Facts(place.work / "facts.part", Languages(self.languages)) as facts:
                 state = self._triples(path, facts, place.work)
@@ -322,6 +323,8 @@ class Build:
         for number, path in enumerate(self.inputs.paths["triples"]):
             if facts is not None and rdf_form(path):
                 yield in_batches(read_rdf(path, facts, self.rejects, number=number))
+            elif facts is not None and is_node_graph(path):
+                yield in_batches(read_nodes(path, facts, self.rejects))
             else:
                 yield read_triples(path, self.rejects)
         if facts is not None and self.inputs.paths["wikidata"]:

@@ -56,7 +56,8 @@ def _add_build(commands: Any) -> None:
     build.add_argument(
         "--triples",
         **_FILES,
-        help="TSV, CSV, JSON Lines, subject|relation|object lines or RDF (.nt, .ttl, .rdf, .nq …), plain, .gz or .bz2; may be repeated",
+        help="TSV, CSV, JSON Lines, subject|relation|object lines, RDF (.nt, .ttl, .rdf, .nq …) or GRBench's graph.json, plain, .gz or .bz2; "
+        "may be repeated",
     )
     build.add_argument("--wikidata", **_FILES, help="a JSON dump of Wikidata")
     build.add_argument(
