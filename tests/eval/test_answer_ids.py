@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from thinkgraph.eval.datasets.ids import named
+from dataclasses import replace
+
+from thinkgraph.eval.datasets.ids import compared_forms, named
 from thinkgraph.eval.metrics import score
 from thinkgraph.eval.questions import Question
 from thinkgraph.testing.memory import MemoryGraphStore
@@ -27,3 +29,11 @@ def test_an_id_is_what_the_graph_calls_it() -> None:
     assert score(["Q2"], capital.answers, capital.aliases)["hits1"] == 1.0
     assert (when, nothing) == (asked[1], asked[3])
     assert (countries.answers, countries.aliases) == (("Suriname",), (("Q1", "Q3"),))
+
+
+def test_published_scripts_compare_names_and_ids_only_where_there_is_no_name() -> None:
+    iri = "http://www.wikidata.org/entity/Q42"
+    asked = Question(id="1", question="Who?", answers=("Ann", "Q42", "Bo"), aliases=(("Q7", "Annie"), (iri, "Q42"), ()))
+    # "en" stands in every IRI.
+    assert compared_forms(asked) == ["Ann", "Annie", "Q42", "Bo"]
+    assert compared_forms(replace(asked, compared=("Bo",))) == ["Bo"]

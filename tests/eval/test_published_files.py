@@ -116,6 +116,14 @@ def test_every_data_set_of_the_papers_has_a_published_file_here() -> None:
     assert {known["dataset"] for known in ROWS.values()} - {""} == DATASETS.keys() - {"metaqa", "jsonl"}
 
 
+def test_the_docs_list_every_data_set_and_the_file_of_every_row_here() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "datasets.md").read_text("utf-8")
+    assert {name for name in DATASETS if f"`{name}:" not in page} == set()
+    # Names with a date or a split in braces are written as the authors' pages write them.
+    files = {known["file"] for key, known in ROWS.items() if "tog" in key}
+    assert {file for file in files if file not in page} == set()
+
+
 @pytest.mark.parametrize("key", LAST_ROWS)
 def test_a_published_file_that_is_cut_off_is_one_line(tmp_path: Path, key: str) -> None:
     path = _published(tmp_path, key)

@@ -8,7 +8,6 @@ import json
 from collections.abc import Callable, Collection, Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
@@ -16,9 +15,10 @@ from langchain_core.rate_limiters import BaseRateLimiter
 
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.eval.batch import Ask, local_asker
+from thinkgraph.eval.datasets.ids import compared_forms
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.metrics import em_contains, evidence_scores, rouge_l, score
-from thinkgraph.eval.questions import Question, all_forms
+from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult, is_result
 from thinkgraph.graphs.build import offline_model
@@ -167,14 +167,13 @@ def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) ->
     entry, golds = find_method(method), plan.golds
     by_role = answer["usage"]["roles"]
     apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
-    forms = question.compared or [*chain.from_iterable(all_forms(question.answers, question.aliases))]
     return BenchResult(
         id=question.id,
         type=question.type,
         method=method,
         gold=list(question.answers),
         scores=score(answer["answers"], question.answers, question.aliases),
-        em_contains=em_contains(answer["answers"], forms),
+        em_contains=em_contains(answer["answers"], compared_forms(question)),
         rouge_l=rouge_l(answer["answers"], question.answers, question.aliases),
         evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
         calls=answer["usage"]["total"]["calls"] - apart_calls,

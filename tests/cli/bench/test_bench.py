@@ -114,6 +114,7 @@ def test_given_entities_take_the_place_of_linking(cli: Run, tmp_path: Path, data
 
     assert hits() == 0.0
     assert hits("--gold-entities", "yes") == 1.0
+    assert "with model perfect, topics given for 1\n" in cli(*words, "--gold-entities", "yes").err
 
 
 def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(

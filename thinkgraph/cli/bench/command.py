@@ -115,7 +115,8 @@ def run(args: argparse.Namespace) -> int:
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
             again = f", {len(done)} answered before" if done else ""
-            sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{again}\n")
+            topics = f", topics given for {sum(map(bool, (q.topic for q in questions)))}" if gold else ""
+            sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{topics}{again}\n")
             results = bench.run_bench(
                 plan,
                 progress=progress,

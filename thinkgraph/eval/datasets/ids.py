@@ -13,6 +13,14 @@ ENTITY_ID = re.compile(r"Q\d+|[mg]\.\w+|https?://\S+")
 """An id of Wikidata or Freebase, or an IRI: QALD's answers, and those of WebQSP and CWQ that have no name there."""
 
 
+def compared_forms(question: Question) -> list[str]:
+    """What a published script compares a reply with: the names of every gold answer; an id only where there is no name."""
+    if question.compared:
+        return list(question.compared)
+    groups = all_forms(question.answers, question.aliases)
+    return [form for forms in groups for form in [f for f in forms if not ENTITY_ID.fullmatch(f)] or forms[:1]]
+
+
 def named(questions: Sequence[Question], graph: GraphStore) -> list[Question]:
     """The questions with labels of the graph in the place of ids. The ids stay accepted, as other forms of the answer.
 
