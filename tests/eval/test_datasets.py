@@ -114,6 +114,23 @@ def test_metaqa_as_published_has_its_types_in_a_file_beside_it(tmp_path: Path) -
         _read("metaqa", path)
 
 
+# The row that FiSKE's code shows.
+MOOC = "王大亮是否开了病理学这门课？\t[T_王大亮]是否开了[C_course-v1:TsinghuaX+20190222+2019_T1]这门课？\t老师_课程\t是\tNone\tB\n"
+
+
+def test_mooc(tmp_path: Path) -> None:
+    ill = (
+        MOOC.replace("病理学", "病理").replace("[T_王大亮]是", "[T_王大亮] 是").replace("\t是\tNone", "\tNone\t病理学")
+    )
+    found, other = _read("mooc", _file(tmp_path, "multi_hop.txt", MOOC + ill))
+    assert (found.id, found.question, found.type) == ("multi_hop-1", "王大亮是否开了病理学这门课？", "B")
+    assert (found.answers, found.aliases) == (("yes",), (("是",),))
+    assert found.topic == ("王大亮", "病理学")
+    assert found.topic_ids == (("T_王大亮",), ("C_course-v1:TsinghuaX+20190222+2019_T1",))
+    assert (other.answers, other.aliases) == (("病理学",), ())
+    assert other.topic == ("王大亮", "course-v1:TsinghuaX+20190222+2019_T1"), "the two wordings do not fit"
+
+
 def test_webqsp(tmp_path: Path) -> None:
     (found,) = _read("webqsp", _file(tmp_path, "WebQSP.test.json", WEBQSP))
     assert (found.id, found.answers, found.topic) == ("WebQTest-1", ("Atlantean", "1999"), ("Atlantis",))
@@ -213,6 +230,8 @@ def test_what_no_parser_takes_is_one_line(tmp_path: Path, name: str, content: by
     [
         ("metaqa", "no topic here\tx\n", r"line 1: the question names no \[topic\]"),
         ("metaqa", "who is [A]\n", "line 1: must be a question and its answers"),
+        ("mooc", MOOC[:30], r"line 1: must be a question, the same with \[ids\]"),
+        ("mooc", MOOC.replace("\t是", "\t"), "line 1: there is no answer in the fourth or fifth column"),
         ("metaqa", "who is [A]\tx\tactor_to_planet\n", '"actor_to_planet" is no path type'),
         (
             "webqsp",

@@ -9,6 +9,7 @@ from pathlib import Path
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.datasets.forms import Fields, reader_of
 from thinkgraph.eval.datasets.metaqa import metaqa
+from thinkgraph.eval.datasets.mooc import mooc
 from thinkgraph.eval.questions import Question, Read, read_questions
 from thinkgraph.prompts.tasks import Task
 
@@ -48,6 +49,7 @@ DATASETS: dict[str, Dataset] = {
             metaqa,
             "yuyuz/MetaQA on GitHub: {1,2,3}-hop/vanilla/qa_*.txt with {1,2,3}-hop/qa_*_qtype.txt (CC BY 3.0)",
         ),
+        Dataset("mooc", "MOOC Q&A", mooc, "MOOCCube (moocdata.cn/data/MOOCCube): the question files of MOOCQA"),
         _dataset(
             "webqsp",
             "WebQSP",
