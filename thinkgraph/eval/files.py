@@ -171,18 +171,25 @@ def json_lines(path: Path) -> Iterator[FileRow]:
 
 def objects(path: Path) -> Iterator[FileRow]:
     """The objects of a file: JSON Lines, one JSON list, or the list under "questions" of one JSON object."""
-    text = read_text(path).lstrip()
-    try:
-        value = parsed(text) if text[:1] in {"[", "{"} else None
-    except ValueError as error:
-        # What follows a first object is the next line.
-        if text[:1] == "[":
-            raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
-        value = None
-    if isinstance(value, dict):
-        value = next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
-    if value is None:
+    listed = _listed(path)
+    if listed is None:
         yield from json_lines(path)
-        return
-    for number, entry in enumerate(value, start=1):
-        yield FileRow(entry, f"{path}, item {number}")
+    else:
+        yield from (FileRow(entry, f"{path}, item {number}") for number, entry in enumerate(listed, start=1))
+
+
+def _listed(path: Path) -> list[Any] | None:
+    """The list that a file holds as a whole; None where it is JSON Lines."""
+    text = read_text(path).lstrip()
+    if text[:1] not in {"[", "{"}:
+        return None
+    try:
+        value = parsed(text)
+    except ValueError as error:
+        if text[0] == "[":
+            raise UsageError(f"{path}: not whole JSON ({error}); is the file cut off?") from None
+        # What follows a first object is the next line.
+        return None
+    if isinstance(value, dict):
+        return next((value[key] for key in _LISTS if isinstance(value.get(key), list)), None)
+    return list(value)
