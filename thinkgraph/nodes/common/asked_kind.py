@@ -73,6 +73,22 @@ SORTS: Mapping[str, str] = {
     for word in words.split()
 }
 """Words for the sorts of things that questions ask for and graphs have as types; the first of a row names it."""
+_MEASURES: Mapping[str, str] = {
+    stem(word): words.split()[0]
+    for words in (
+        "depth deep",
+        "height high tall elevation altitude",
+        "length long duration",
+        "area large big size",
+        "width wide",
+        "weight heavy mass",
+        "distance far",
+        "age old",
+        "count many population",
+    )
+    for word in words.split()
+}
+"""Words for what numbers measure; the first of a row names it."""
 _NEVER: Mapping[str, frozenset[str]] = {
     "person": frozenset(
         ["currency", "language", "river", "lake", "mountain", "sea", "anthem", "religion", "film", "genre", "book"]
@@ -95,6 +111,8 @@ class AskedKind:
     """Stems: the noun of a thing; of a person the words that say which one."""
     verb: frozenset[str] = frozenset()
     """Stem of what a person did: "wrote"."""
+    measure: str = ""
+    """What a number measures: "depth"; empty where the words do not tell."""
 
     @property
     def sort(self) -> str:
@@ -152,7 +170,7 @@ def asked_for(question: str) -> AskedKind | None:
         verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-2:]]))
         return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
-        return AskedKind("number", "a number")
+        return AskedKind("number", "a number", measure=_MEASURES.get(stem(asks["much"].split()[1].casefold()), ""))
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
 
 
@@ -215,6 +233,12 @@ def noun_of(label: str) -> str:
 def noun_stem(label: str) -> str:
     """The stem of a label's noun."""
     return stem(noun_of(label))
+
+
+def measure_of(relation: str) -> str:
+    """What a relation's label says its numbers measure; empty where it does not."""
+    found = {_MEASURES[word] for word in content_tokens(relation.replace("_", " ")) if word in _MEASURES}
+    return found.pop() if len(found) == 1 else ""
 
 
 def sort_of_objects(relation: str) -> str:

@@ -20,6 +20,7 @@ from thinkgraph.nodes.common.asked_kind import (
     AskedKind,
     asked_for,
     asking_part,
+    measure_of,
     noun_of,
     noun_stem,
     root_of,
@@ -36,6 +37,8 @@ from thinkgraph.tools.linking.lexical import content_tokens
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
+_NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
+"""A word that is written like a name, within a question."""
 
 
 @dataclass
@@ -108,7 +111,8 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
 
 def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool | None]:
     """Whether the question names, for every answer, a relation of the cited statements that leads to it: by a word of its label, or
-    because the encoder finds no other one nearer to the question. An answer that the question itself names is not looked for.
+    because the encoder finds no other one nearer to the question. An answer that the question itself names is not looked for, and
+    statements that share no name with the question lead nowhere from it.
 
     Args: as of `misfit`.
 
@@ -121,7 +125,7 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
     if asked is None or asked.kind == "number" or not stated:
         return None
-    if not walk.compares and any(map(walk.named, stated)):
+    if not walk.is_rooted or (not walk.compares and any(map(walk.named, stated))):
         return False
     left = [
         about.role for about in map(walk.about.__getitem__, stated) if not any(map(walk.says, about.leading(asked)))
@@ -156,6 +160,7 @@ class _Walk:
         self.about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
         self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
+        self._question = question
         self.asked = f" {fold(question)} "
         self.words = set(content_tokens(question))
         self.roots = set(map(root_of, self.words))
@@ -169,6 +174,14 @@ class _Walk:
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
         return f" {fold(label)} " in self.asked
+
+    @property
+    def is_rooted(self) -> bool:
+        """Whether a thing in the statements shares a word with the question's names; True where it has none, and of a cited community,
+        whose chain is not cited as a whole.
+        """
+        names = set(fold(" ".join(_NAME.findall(self._question))).split())
+        return self.communities or not names or any(not names.isdisjoint(label.split()) for label in self.about)
 
     def says(self, relation: str) -> bool:
         """Whether the question has a word of a relation's label, in some form."""
@@ -249,7 +262,8 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
     if asked.kind in {"number", "time"}:
-        return "a name" if thing and not numeric and not set(answer.split()) <= NUMBER_WORDS else ""
+        named = thing and not numeric and not set(answer.split()) <= NUMBER_WORDS
+        return "a name" if named else _other_measure(about, asked, walk)
     if any(map(asked.named_by, about.role)):
         return ""
     if thing and any(map(asked.named_by, about.own)):
@@ -258,6 +272,13 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
         # Of a thing that is a subject too, what one statement calls it is not all.
         return f"a {noun_of(min(about.role))}"
     return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
+
+
+def _other_measure(about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
+    """What a number measures by every statement whose value it is, where something else is asked for; else empty."""
+    labels = about.role if about.literal and asked.measure else set()
+    measures = {asked.measure if walk.says(label) else measure_of(label) for label in labels}
+    return f"its {min(measures)}" if measures and measures.isdisjoint({"", asked.measure}) else ""
 
 
 def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
