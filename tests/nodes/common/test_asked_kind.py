@@ -266,24 +266,26 @@ def test_a_relation_that_leads_to_the_answer_is_named_or_not(
 
 
 @pytest.mark.parametrize(
-    ("question", "relation", "fault"),
+    ("question", "relation", "value", "fault"),
     [
-        ("How deep is the Osk?", "area_sq_km", "its area"),
-        ("How deep is the Osk?", "elevation_m", "its height"),
-        ("How deep is the Osk?", "depth_m", ""),
-        ("How deep is the Osk?", "average", ""),
-        ("How large is the population of the Osk?", "population", ""),
-        ("How many people live at the Osk?", "population", ""),
-        ("How much is the Osk?", "area", ""),
+        ("How long is the Osk?", "basin", "22490 sq km", "an area"),
+        ("How large is the Osk?", "basin", "22490 km²", ""),
+        ("How deep is the Osk?", "area_sq_km", "22490", "its area"),
+        ("How deep is the Osk?", "elevation_m", "22490", "its height"),
+        ("How deep is the Osk?", "depth_m", "22490", ""),
+        ("How deep is the Osk?", "average", "22490", ""),
+        ("How large is the population of the Osk?", "population", "22490", ""),
+        ("How many people live at the Osk?", "population", "22490", ""),
+        ("How much is the Osk?", "area", "22490", ""),
     ],
 )
-def test_a_number_measures_what_is_asked_for(question: str, relation: str, fault: str) -> None:
-    graph = MemoryGraphStore([("Osk", relation, "22490")], literals=[relation])
+def test_a_number_measures_what_is_asked_for(question: str, relation: str, value: str, fault: str) -> None:
+    graph = MemoryGraphStore([("Osk", relation, value)], literals=[relation])
     (found_there,) = graph.neighbourhood(["Osk"], limit=9, seed=0)
     (one,) = found_there["triples"]
     items = [path_item(one["id"], Path(start="Osk", triples=[]), [one["id"]], total=1)]
-    found = str(walked(misfit(question, ["22490"], items, Texts({one["id"]: one}, {})), graph))
-    assert found == (f"the question asks for a number, and 22490 is {fault}" if fault else "")
+    found = str(walked(misfit(question, [value], items, Texts({one["id"]: one}, {})), graph))
+    assert found == (f"the question asks for a number, and {value} is {fault}" if fault else "")
 
 
 @pytest.mark.parametrize(

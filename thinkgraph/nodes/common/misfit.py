@@ -39,6 +39,8 @@ MAX_LOOKED_UP = 20
 ON_THE_WAY = "on the way to it"
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
+_SQUARE = re.compile(r"\b(?:sq|square|km2|m2)\b")
+"""The unit of an area, folded."""
 
 
 @dataclass
@@ -263,7 +265,7 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
         return "a number"
     if asked.kind in {"number", "time"}:
         named = thing and not numeric and not set(answer.split()) <= NUMBER_WORDS
-        return "a name" if named else _other_measure(about, asked, walk)
+        return "a name" if named else _other_measure(answer, about, asked, walk)
     if any(map(asked.named_by, about.role)):
         return ""
     if thing and any(map(asked.named_by, about.own)):
@@ -274,8 +276,10 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
 
 
-def _other_measure(about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
-    """What a number measures by every statement whose value it is, where something else is asked for; else empty."""
+def _other_measure(answer: str, about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
+    """What a number measures by its unit or by every statement whose value it is, where something else is asked for; else empty."""
+    if asked.measure not in {"", "area"} and _SQUARE.search(answer):
+        return "an area"
     labels = about.role if about.literal and asked.measure else set()
     measures = {asked.measure if walk.says(label) else measure_of(label) for label in labels}
     return f"its {min(measures)}" if measures and measures.isdisjoint({"", asked.measure}) else ""
