@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 MAX_SCORE = 10
-"""Scores run from 0 to 10 (ToG-2 section 3.2.1)."""
+"""Scores run from 0 to 10 (ToG-2 appendix E, tables 10 and 11)."""
 
 Order = Literal["verdict first", "evidence first"]
 """Judge: whether `sufficient` stands first in the reply, or evidence and answers do."""

@@ -16,7 +16,7 @@ MAX_EVIDENCE = 96
 
 
 class Path(TypedDict):
-    """A chain of triples from a topic entity: P of ToG-2 section 3.2.1."""
+    """A chain of triples from a topic entity: P of ToG-2 section 3.2."""
 
     start: str
     triples: list[str]

@@ -29,7 +29,7 @@ class Entity(TypedDict):
 
 
 class Relation(TypedDict):
-    """One kind of edge at one entity: Edge(e) of ToG-2 section 3.2, with the number of triples behind it."""
+    """One kind of edge at one entity: Edge(e) of ToG-2 section 3.2.1, equation 1, with the number of triples behind it."""
 
     entity: str
     name: str

@@ -103,7 +103,7 @@ class TextStore(Protocol):
 
 @runtime_checkable
 class Ranker(Protocol):
-    """Scores texts against a query (ToG-2 section 3.2.2, equation 3)."""
+    """Scores texts against a query (ToG-2 section 3.2.2, equation 5)."""
 
     name: str
     """Short name for traces and the run manifest ("dense:all-MiniLM-L6-v2")."""

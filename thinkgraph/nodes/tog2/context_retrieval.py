@@ -1,4 +1,4 @@
-"""Knowledge-guided context retrieval (ToG-2 section 3.2.2, equation 3)."""
+"""Knowledge-guided context retrieval (ToG-2 section 3.2.2, equation 5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Entity discovery (ToG-2 section 3.2.1, equation 2): the tails of the kept relations."""
+"""Entity discovery (ToG-2 section 3.2.1, equation 4): the tails of the kept relations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Context-based entity prune (ToG-2 section 3.2.2, equation 4) and the evidence of the round."""
+"""Context-based entity prune (ToG-2 section 3.2.2, equation 6) and the evidence of the round."""
 
 from __future__ import annotations
 

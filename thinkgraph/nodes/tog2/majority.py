@@ -1,4 +1,4 @@
-"""The end of ToG-2's self-consistency pre-check (sections 4.2 and 4.6): answer from memory where samples agree."""
+"""The end of ToG-2's self-consistency pre-check (section 4.3, appendix B.4): answer from memory where samples agree."""
 
 from __future__ import annotations
 

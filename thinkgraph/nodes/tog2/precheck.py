@@ -1,4 +1,4 @@
-"""ToG-2's self-consistency pre-check (sections 4.2 and 4.6): what the model answers without evidence."""
+"""ToG-2's self-consistency pre-check (section 4.3, appendix B.4): what the model answers without evidence."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Query reform (ToG-2 section 3.3) as a call of its own: split mode."""
+"""Query reform (ToG-2 section 3.3 and table 14) as a call of its own: split mode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reason (ToG-2 section 3.3): is the evidence sufficient? The answer, or clues and in fused mode a new query."""
+"""Reason (ToG-2 section 3.3, equation 7): is the evidence sufficient? The answer, or clues and in fused mode a new query."""
 
 from __future__ import annotations
 

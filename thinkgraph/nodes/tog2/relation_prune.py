@@ -1,4 +1,4 @@
-"""Relation discovery and relation prune (ToG-2 section 3.2.1, equations 1 and 2)."""
+"""Relation discovery and relation prune (ToG-2 section 3.2.1, equations 1 to 3)."""
 
 from __future__ import annotations
 

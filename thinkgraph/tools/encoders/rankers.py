@@ -1,4 +1,4 @@
-"""Rankers: how relevant a text is to a query (ToG-2 section 3.2.2, equation 3; the choices of figure 3a)."""
+"""Rankers: how relevant a text is to a query (ToG-2 section 3.2.2, equation 5; the choices of figure 3a)."""
 
 from __future__ import annotations
 
