@@ -19,7 +19,7 @@ _Ids = dict[str, dict[str, None]]
 class TopicLinker:
     """Links a benchmark's questions to their given topic entities; any other text as the usual linker does.
 
-    Published tables assume given topic entities (FastToG section 4.1, ToG). With this linker every method gets the same ones.
+    Published tables assume given topic entities (FastToG, "Dataset and Evaluation Metric"; ToG). With this linker every method gets the same ones.
     """
 
     def __init__(self, questions: Sequence[Question], graph: GraphStore, other: Linker) -> None:
