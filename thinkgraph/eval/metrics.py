@@ -31,9 +31,9 @@ class Scores(TypedDict):
     f1: float
     """SQuAD's token F1: the words of all answers given against those of all gold answers, each in its form that fits best."""
     unknown: float
-    """No answer was given: "missing" in CogGRAG section 4.4."""
+    """No answer was given: "missing" in CogGRAG section 5.6."""
     wrong: float
-    """Answers were given and none of them is gold: "hallucinated" in CogGRAG section 4.4."""
+    """Answers were given and none of them is gold: "hallucinated" in CogGRAG section 5.6."""
 
 
 class EvidenceScores(TypedDict):
@@ -121,7 +121,7 @@ def _run_together(text: str) -> str:
 
 def rouge_l(given: Sequence[str], gold: Sequence[str], aliases: Sequence[Sequence[str]] = ()) -> float:
     """ROUGE-L (F-measure) of all answers as one text: the best over the gold answers as one text, each of them, and each of
-    their other forms. CogGRAG section 4.1. Words are those of every script, without case and accents.
+    their other forms. CogGRAG section 5.1. Words are those of every script, without case and accents.
     """
     if not given or not gold:
         return float(not given and not gold)

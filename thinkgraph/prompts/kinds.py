@@ -87,7 +87,7 @@ class ExtractedKey(TypedDict):
 
 
 class Verdict(TypedDict):
-    """A verifier's word on an answer (CogGRAG section 3.3)."""
+    """A verifier's word on an answer (CogGRAG section 4.3, table 10)."""
 
     right: bool
 

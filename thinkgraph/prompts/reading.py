@@ -345,7 +345,7 @@ _WORDS: Mapping[str, tuple[frozenset[str], frozenset[str]]] = {
         frozenset(("insufficient", "not sufficient", "not enough")),
     ),
 }
-"""By key, words that say true and words that say false; CogGRAG's own are "Continue" and "End" (section 4.1)."""
+"""By key, words that say true and words that say false; CogGRAG's own are "Continue" and "End" (section 3.2)."""
 
 
 def truth(value: object, key: str) -> bool:

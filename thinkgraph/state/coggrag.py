@@ -96,7 +96,7 @@ class MindNode(TypedDict):
 
 
 class SubQuestion(TypedDict):
-    """One part of a question, as a decomposition gives it (section 3.1)."""
+    """One part of a question, as a decomposition gives it (section 4.1)."""
 
     question: str
     open: bool

@@ -85,7 +85,7 @@ class ReportRow(Scores):
     """Exact match as the scripts of ToG and ToG-2 count it."""
     rouge_l: float | None
     missing: float
-    """No answer where there is one (CogGRAG section 4.4). With `hits1` and `hallucinated` it makes 1."""
+    """No answer where there is one (CogGRAG section 5.6). With `hits1` and `hallucinated` it makes 1."""
     hallucinated: float
     """An answer that is not gold."""
     hits1_low: float
