@@ -219,20 +219,7 @@ def test_text_modes_are_checked(text: str) -> None:
         ask(CAPITAL, {}, community_text=text)
 
 
-def test_the_papers_preset_turns_every_departure_back() -> None:
-    settings = resolve_settings(FastTogSettings, {"preset": "paper"})
-    assert (settings.hops, settings.decay, settings.node_cap, settings.graph_cap, settings.candidates) == (
-        3,
-        0.5,
-        20,
-        100,
-        8,
-    )
-    assert settings.own_knowledge
-    assert settings.prose_candidates
-    assert not settings.partial
-    assert settings.namesakes == 1
-    assert settings.temperature_reason == 0.1
+def test_the_papers_preset_gives_way_to_what_is_set() -> None:
     assert resolve_settings(FastTogSettings, {"preset": "paper", "candidates": 32}).candidates == 32
 
 

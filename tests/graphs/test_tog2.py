@@ -358,15 +358,7 @@ def test_precheck_needs_own_knowledge() -> None:
         resolve_settings(Tog2Settings, {"precheck": True})
 
 
-def test_the_paper_preset_turns_every_departure_back_and_gives_way_to_what_is_set() -> None:
-    paper = resolve_settings(Tog2Settings, {"preset": "paper"})
-    assert (paper.own_knowledge, paper.skip_exact_topic, paper.revisit_topics, paper.avoid_cycles) == (
-        True,
-        False,
-        False,
-        False,
-    )
-    assert paper.backtracks == 0
+def test_the_paper_preset_gives_way_to_what_is_set() -> None:
     assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"backtracks": 1}).backtracks == 1
     assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"own_knowledge": False}).own_knowledge is False
     assert resolve_settings(Tog2Settings, {"own_knowledge": False}, {"preset": "paper"}).own_knowledge is False

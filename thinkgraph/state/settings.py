@@ -22,10 +22,16 @@ class RunSettings(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    paper: ClassVar[Mapping[str, Any]] = {"own_knowledge": True}
-    """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours."""
+    paper: ClassVar[Mapping[str, Any]] = {
+        "own_knowledge": True,
+        "evidence_tokens": 1_000_000,
+        "prompt_profile": "standard",
+    }
+    """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours (docs/presets.md)."""
 
-    preset: Literal["default", "paper"] = Field("default", description="`paper`: every departure of ours turned back.")
+    preset: Literal["default", "paper"] = Field(
+        "default", description="`paper`: what the method's paper sets (docs/presets.md)."
+    )
     task: Literal["question", "fact", "truth"] = Field(
         "question", description="`fact`: verify a claim (SUPPORTS, REFUTES, NOT ENOUGH INFO); `truth`: true or false."
     )

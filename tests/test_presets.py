@@ -1,0 +1,110 @@
+"""docs/presets.md says what the papers set, what we set and what `preset=paper` sets: every row of it holds."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+import yaml
+
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.state.settings import RunSettings, resolve_settings
+
+ROOT = Path(__file__).parents[1]
+PAGE = ROOT / "docs" / "presets.md"
+METHODS = {"All methods": "tog2 fasttog fiske coggrag", "ToG-2": "tog2", "FastToG": "fasttog", "FiSKE": "fiske"}
+METHODS |= {"CogGRAG": "coggrag", "Baselines": "direct"}
+COLUMNS = ["the paper", "where", "setting", "ours", "`preset=paper`", "why, and the test"]
+_SETTING = re.compile(r"`(\w+)`(?: \(`task=(\w+)`\))?")
+_TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
+
+
+class Row(NamedTuple):
+    """One row of a table."""
+
+    methods: tuple[str, ...]
+    paper: str
+    where: str
+    setting: str
+    ours: str
+    preset: str
+    why: str
+
+    @property
+    def named(self) -> tuple[str, dict[str, str]]:
+        """The setting, and the task for which the row holds."""
+        found = _SETTING.fullmatch(self.setting)
+        assert found, f"no setting: {self.setting}"
+        return found[1], {"task": found[2]} if found[2] else {}
+
+
+def rows() -> Iterator[Row]:
+    """All rows of the page."""
+    for section in re.split(r"(?m)^## ", PAGE.read_text("utf-8"))[1:]:
+        title, _, body = section.partition("\n")
+        lines = [line for line in body.splitlines() if line.startswith("|")]
+        table = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines]
+        assert table[0] == COLUMNS, title
+        for cells in table[2:]:
+            assert len(cells) == len(COLUMNS), cells
+            yield Row(tuple(METHODS[title].split()), *cells)
+
+
+ROWS = list(rows())
+SET = [row for row in ROWS if row.setting]
+SHOWN = [row for row in ROWS if not row.setting]
+
+
+def value_of(cell: str) -> Any:
+    """A cell as a setting's value."""
+    return yaml.safe_load(cell)
+
+
+@cache
+def names_of_tests(path: str) -> frozenset[str]:
+    """Names of the tests in a file."""
+    tree = ast.parse((ROOT / path).read_text("utf-8"))
+    return frozenset(node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef))
+
+
+def test_every_table_was_found() -> None:
+    assert {method for row in ROWS for method in row.methods} >= {"tog2", "fasttog", "fiske", "coggrag"}
+
+
+@pytest.mark.parametrize("row", SET, ids=lambda row: f"{row.methods[0]}-{row.setting}")
+def test_a_row_is_what_a_run_gets(row: Row) -> None:
+    name, task = row.named
+    for method in row.methods:
+        schema = find_method(method).settings
+        assert getattr(resolve_settings(schema, task), name) == value_of(row.ours), method
+        assert getattr(resolve_settings(schema, {"preset": "paper", **task}), name) == value_of(row.preset), method
+
+
+@pytest.mark.parametrize("row", SHOWN, ids=lambda row: f"{row.methods[0]}-{row.paper[:30]}")
+def test_a_row_without_a_setting_names_a_test(row: Row) -> None:
+    named = _TEST.findall(row.why)
+    assert named, row.paper
+    for path, name in named:
+        assert name.startswith("test_")
+        assert name in names_of_tests(path)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda row: f"{row.methods[0]}-{row.setting or row.paper[:30]}")
+def test_what_stays_ours_has_a_reason(row: Row) -> None:
+    silent = row.paper == "silent"
+    assert row.where or silent
+    assert row.why or silent or row.preset != row.ours or row.paper.casefold().startswith(row.preset), row.paper
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_every_setting_of_a_method_has_a_row(method: str) -> None:
+    schema = find_method(method).settings
+    told = {row.named[0] for row in SET if method in row.methods}
+    own = schema.model_fields.keys() - RunSettings.model_fields.keys()
+    by_preset = resolve_settings(schema, {"preset": "paper"}).model_fields_set - {"preset"}
+    assert (own | by_preset) - told == set()
