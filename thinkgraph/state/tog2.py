@@ -55,6 +55,11 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "skip_empty_reason": False,
         "avoid_cycles": False,
         "revisit_topics": False,
+        "fused": False,
+        "explain": True,
+        "rank_texts": 2_000,
+        "tails": 5_000,
+        "link_candidates": 100,
         "backtracks": 0,
     }
 
