@@ -311,6 +311,16 @@ def test_context_retrieval_cuts_long_passages_into_chunks_with_offsets() -> None
     assert text[cited["start"] : cited["end"]] == cited["text"]
 
 
+def test_context_retrieval_ranks_sentences_where_the_paper_is_wanted() -> None:
+    text = " ".join(f"Sentence number {n} about nothing." for n in range(40)) + " The voting age is 18 in Panama."
+    passage = Passage(id="long", entities=["Panama"], title="Panama", section="Voting", text=text)
+    knowledge = Knowledge(graph=MemoryGraphStore([("Panama", "capital", "x")]), text=MemoryTextStore([passage]))
+    _, model = ask("voting age in Panama?", {}, knowledge, preset="paper", ranker="bm25", depth=0)
+    shown = [item.passage for prompt in model.asked for item in prompt.lines("evidence")]
+    assert len(shown) == 10
+    assert all(one.count("ntence") + one.count("voting") == 1 for one in shown)
+
+
 def test_the_llm_ranker_is_counted_apart_and_asked_in_batches() -> None:
     rows = [("Hub", "member", f"Member {n:03}") for n in range(60)]
     score_all = {"rank.texts": every_relation}

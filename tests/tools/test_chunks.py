@@ -6,7 +6,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.tools.chunks import chunk_offsets, sentence_offsets
 
 TEXT = st.one_of(
     st.text(max_size=300),
@@ -52,6 +52,26 @@ def test_chunks_end_at_sentences_else_at_words_else_anywhere() -> None:
     assert [words[a:b] for a, b in chunk_offsets(words, 12, 0)] == ["alpha beta ", "gamma delta"]
     assert chunk_offsets("x" * 25, 10, 0) == [(0, 10), (10, 20), (20, 25)]
     assert chunk_offsets("一二三。四五六。七", 6, 0)[0] == (0, 4)
+
+
+@given(TEXT, st.integers(1, 60))
+def test_sentences_cover_the_text_once(text: str, size: int) -> None:
+    spans = sentence_offsets(text, size)
+    assert "".join(text[a:b] for a, b in spans) == text
+    assert all(b - a <= size for a, b in spans)
+
+
+def test_a_sentence_is_a_chunk() -> None:
+    text = 'Dr. Brede built it. He said: "It stands!" It fell in 1902.\nNo one came. 一二三四五。六七八九十。'
+    assert [text[a:b].strip() for a, b in sentence_offsets(text, 100)] == [
+        "Dr. Brede built it.",
+        'He said: "It stands!"',
+        "It fell in 1902.",
+        "No one came.",
+        "一二三四五。",
+        "六七八九十。",
+    ]
+    assert [text[a:b] for a, b in sentence_offsets(text, 12)][:2] == ["Dr. Brede ", "built it. "]
 
 
 @pytest.mark.parametrize("text", ["x" * 200_000, "a " * 100_000, ". " * 100_000, "\n" * 200_000])

@@ -128,6 +128,7 @@ class ChunkSettings(RunSettings):
 
     chunk_size: int = Field(1000, ge=50, le=20_000, description="Longest chunk, in characters.")
     chunk_overlap: int = Field(100, ge=0, le=5_000, description="Characters that neighbouring chunks share.")
+    sentences: bool = Field(False, description="A chunk is one sentence (off: as many as chunk_size holds).")
     ranker: str = Field(
         "dense", pattern=RANKER, description="What scores chunks: dense, cross-encoder[:model or folder], bm25 or llm."
     )

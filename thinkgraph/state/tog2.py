@@ -57,6 +57,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "revisit_topics": False,
         "fused": False,
         "explain": True,
+        "sentences": True,
         "rank_texts": 2_000,
         "tails": 5_000,
         "link_candidates": 100,

@@ -5,6 +5,9 @@ from __future__ import annotations
 import re
 
 _BREAK = re.compile(r"(?:[.!?。！？;:]['\")\]]*\s+|\n+|[。！？])")
+_SENTENCE = re.compile(r"[.!?]['\")\]]*\s+|\n+|[。！？]['\")\]」』]*\s*")
+_ABBREVIATED = 4
+"""Letters and digits that are no sentence of their own ("Dr.", "No. 5")."""
 
 
 def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
@@ -33,4 +36,20 @@ def chunk_offsets(text: str, size: int, overlap: int) -> list[tuple[int, int]]:
         start = max(end - overlap, start + 1)
         space = text.find(" ", start, end)
         start = space + 1 if 0 <= space < end - 1 else start
+    return spans
+
+
+def sentence_offsets(text: str, size: int) -> list[tuple[int, int]]:
+    """Offsets (start, end) in characters of the sentences of a text. One longer than `size` is cut as `chunk_offsets` cuts.
+
+    Args:
+        text: the passage.
+        size: longest chunk.
+    """
+    spans = []
+    start = 0
+    for end in [*(found.end() for found in _SENTENCE.finditer(text)), len(text)]:
+        if end == len(text) or sum(map(str.isalnum, text[start:end])) > _ABBREVIATED:
+            spans += [(start + a, start + b) for a, b in chunk_offsets(text[start:end], size, 0)]
+            start = end
     return spans

@@ -18,7 +18,7 @@ def passage_search(state: RetrievalState, settings: RagSettings) -> Flow[Update]
         hits = (yield from requests.search_passages([question], limit=settings.rank_texts))[0]
     else:
         hits = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
-    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[: settings.rank_texts]
+    chunks = cut(hits, settings)[: settings.rank_texts]
     scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings.ranker, settings, key="0")
     best = sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
     items = [chunk.item(next(iter(chunk.passage["entities"]), ""), score=score) for score, chunk in best]

@@ -12,8 +12,8 @@ from thinkgraph.prompts.lines import numbered, passage_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, chunk_item
 from thinkgraph.state.knowledge import Passage, PassageHit
-from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.chunks import chunk_offsets
+from thinkgraph.state.settings import ChunkSettings, RunSettings
+from thinkgraph.tools.chunks import chunk_offsets, sentence_offsets
 
 LLM_BATCH = 40
 """Texts per call of the LLM ranker."""
@@ -60,13 +60,15 @@ class TextChunk:
         return chunk_item(self.passage["id"], self.start, self.end, entity=entity, score=score, number=number)
 
 
-def cut(hits: Iterable[PassageHit], size: int, overlap: int) -> list[TextChunk]:
-    """The chunks of passages, in order; see `chunk_offsets`."""
-    return [
-        TextChunk(hit["passage"], start, end)
-        for hit in hits
-        for start, end in chunk_offsets(hit["passage"]["text"], size, overlap)
-    ]
+def cut(hits: Iterable[PassageHit], settings: ChunkSettings) -> list[TextChunk]:
+    """The chunks of passages, in order: sentences, or what `chunk_offsets` makes of them."""
+
+    def spans(text: str) -> list[tuple[int, int]]:
+        if settings.sentences:
+            return sentence_offsets(text, settings.chunk_size)
+        return chunk_offsets(text, settings.chunk_size, settings.chunk_overlap)
+
+    return [TextChunk(hit["passage"], start, end) for hit in hits for start, end in spans(hit["passage"]["text"])]
 
 
 def round_query(question: str, query: str) -> str:

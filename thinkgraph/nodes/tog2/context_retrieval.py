@@ -74,7 +74,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         for hit in hits
         for owner in hit["passage"]["entities"]
         for tail in ways.get(owner, [])[:TAILS_PER_CHUNK]
-        for chunk in cut([hit], settings.chunk_size, settings.chunk_overlap)
+        for chunk in cut([hit], settings)
     ]
     drafts = _sentences(ways, looked_for, min(max(room // 2, room - len(texts)), len(tails)))
     drafts += texts[: room - len(drafts)]
@@ -122,7 +122,7 @@ def _topic_chunks(
         topics = sorted(set(topics) - set(reached)) if state["query"] and settings.revisit_topics else []
         limit, most = settings.top_k, min(settings.top_k, settings.rank_texts // 4)
     hits = yield from requests.passages_of(topics, looked_for, limit=limit)
-    chunks = cut(hits, settings.chunk_size, settings.chunk_overlap)[:most]
+    chunks = cut(hits, settings)[:most]
     return [_draft(chunk, next(one for one in chunk.passage["entities"] if one in topics)) for chunk in chunks]
 
 
