@@ -321,6 +321,28 @@ def test_context_retrieval_ranks_sentences_where_the_paper_is_wanted() -> None:
     assert all(one.count("ntence") + one.count("voting") == 1 for one in shown)
 
 
+def test_triples_take_no_place_among_the_chunks_where_the_paper_is_wanted() -> None:
+    rows = [("Panama", "borders", "Colombia"), ("Panama", "borders", "Costa Rica"), ("Panama", "area_km2", "75417")]
+    passages = [
+        Passage(id="c", entities=["Colombia"], title="Colombia", section="", text="Colombia grows much coffee."),
+        Passage(id="o", entities=["Else"], title="Else", section="", text="Another thing."),
+    ]
+    both = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore(passages))
+    bare = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore(passages[1:]))
+
+    def shown(knowledge: Knowledge, **settings: Any) -> list[str]:
+        _, model = ask("What borders Panama?", {}, knowledge, depth=1, **settings)
+        return [item.text for item in model.asked[-1].lines("evidence")]
+
+    ours, paper = shown(both), shown(both, rank_triples=False)
+    assert any("75417" in line for line in ours)
+    # The path that leads to the chunk's entity stands before it, with all that its relation reaches.
+    assert len(paper) == 2
+    assert "Colombia" in paper[0]
+    assert "coffee" in paper[1]
+    assert any("75417" in line for line in shown(bare, rank_triples=False))
+
+
 def test_the_llm_ranker_is_counted_apart_and_asked_in_batches() -> None:
     rows = [("Hub", "member", f"Member {n:03}") for n in range(60)]
     score_all = {"rank.texts": every_relation}

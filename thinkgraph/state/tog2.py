@@ -58,6 +58,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "fused": False,
         "explain": True,
         "sentences": True,
+        "rank_triples": False,
         "rank_texts": 2_000,
         "tails": 5_000,
         "link_candidates": 100,
@@ -67,6 +68,11 @@ class Tog2Settings(BeamSettings, ChunkSettings):
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most texts scored exactly per round, whatever the hub.")
+    rank_triples: bool = Field(
+        True,
+        description="Triples compete with chunks for the K places, each as a sentence (off: only in a round whose candidates have "
+        "no documents).",
+    )
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")

@@ -76,7 +76,9 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         for tail in ways.get(owner, [])[:TAILS_PER_CHUNK]
         for chunk in cut([hit], settings)
     ]
-    drafts = _sentences(ways, looked_for, min(max(room // 2, room - len(texts)), len(tails)))
+    # The paper takes it that every entity has documents. Where none has, the triples are all there is.
+    share = max(room // 2, room - len(texts)) if settings.rank_triples or not texts else 0
+    drafts = _sentences(ways, looked_for, min(share, len(tails)))
     drafts += texts[: room - len(drafts)]
     rankables = [draft.rankable for draft in (*drafts, *own)]
     scores = yield from rank(rankables, state["question"], query, settings.ranker, settings, key=str(number))
