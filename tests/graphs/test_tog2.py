@@ -267,6 +267,9 @@ def test_reason_sees_the_evidence_of_all_rounds_in_the_last() -> None:
 
     ask(BORDERS, {"tog2.reason": reason}, depth=2)
     assert shown[-1] > max(shown[:-1])
+    shown.clear()
+    ask(BORDERS, {"tog2.reason": reason}, depth=2, all_rounds=False)
+    assert shown == [1, 4, 1], "each sees what its own round found"
 
 
 def test_reason_gives_a_best_effort_at_the_end_as_partial() -> None:

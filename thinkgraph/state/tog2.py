@@ -34,6 +34,9 @@ class BeamSettings(DoubtSettings):
     )
     avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
+    all_rounds: bool = Field(
+        True, description="The last Reason sees the evidence of all rounds (off: of its own round, beside the clues)."
+    )
 
     @property
     def hops(self) -> int:
@@ -59,6 +62,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "explain": True,
         "sentences": True,
         "rank_triples": False,
+        "all_rounds": False,
         "rank_texts": 2_000,
         "tails": 5_000,
         "link_candidates": 100,

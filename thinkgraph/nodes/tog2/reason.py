@@ -32,10 +32,11 @@ _NEXT: Mapping[tuple[str, ...], str] = {
 
 
 def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
-    """Judge the round's evidence; where the search ends or may go back, the bounded evidence of all rounds."""
+    """Judge the round's evidence; where the search ends or may go back, the bounded evidence of all rounds (`all_rounds`)."""
     ends = exhausted(state, settings) or bool(state["stopped"])
     final = ends and not can_return(state, settings)
-    items = [item for item in state["evidence"].values() if ends or item["round"] == state["round"]]
+    every = ends and settings.all_rounds
+    items = [item for item in state["evidence"].values() if every or item["round"] == state["round"]]
     if not items and settings.skip_empty_reason and not settings.own_knowledge:
         # Nothing to stand on and memory not allowed: no reply could be an answer.
         return {"draft": nothing_found(state, settings)} if final else {}
