@@ -107,6 +107,27 @@ def test_query_reform_and_clues_are_off_together() -> None:
     assert "tog2.query_reform" not in without.roles
 
 
+def test_clues_of_all_rounds_stay_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    replied = FakeModel._reply
+
+    def reply(model: FakeModel, messages: list[Any]) -> Any:
+        said.append(str(messages[0].content))
+        return replied(model, messages)
+
+    def told(**settings: Any) -> list[str]:
+        said.clear()
+        found = iter(["first", "second", "second", "third"])
+        _, model = ask(BORDERS, {"tog2.reason": lambda _: {**NEVER, "clues": next(found)}}, depth=3, **settings)
+        return [prompt.text("clues so far") for prompt in model.asked if prompt.role == "tog2.reason"]
+
+    monkeypatch.setattr(FakeModel, "_reply", reply)
+    assert told() == ["", "first", "second"]
+    assert not any("clues so far, which are kept" in text for text in said)
+    assert told(clue_history=True) == ["", "first", "first second"]
+    assert any("clues so far, which are kept" in text for text in said)
+
+
 def test_context_retrieval_ranks_by_the_round_query() -> None:
     seen: list[str] = []
 

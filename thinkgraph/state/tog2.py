@@ -48,6 +48,11 @@ class BeamSettings(DoubtSettings):
         """What Reason hands on to the next round: fields of its reply."""
         return ()
 
+    @property
+    def clues_stay(self) -> bool:
+        """Whether the clues of earlier rounds are handed on too."""
+        return False
+
 
 class Tog2Settings(BeamSettings, ChunkSettings):
     """ToG-2's settings; defaults as in the paper where it gives them."""
@@ -58,6 +63,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "skip_empty_reason": False,
         "avoid_cycles": False,
         "revisit_topics": False,
+        "clue_history": True,
         "fused": False,
         "explain": True,
         "sentences": True,
@@ -79,6 +85,9 @@ class Tog2Settings(BeamSettings, ChunkSettings):
     )
     combined: bool = Field(True, description="One relation-prune call for all topic entities (off: one per entity).")
     clues: bool = Field(True, description="Carry clues between rounds and re-form the query (off: neither).")
+    clue_history: bool = Field(
+        False, description="Clues of earlier rounds stay beside the new ones (off: each round's take their place)."
+    )
     fused: bool = Field(True, description="Clues and query in Reason's own reply (off: a call of their own).")
     revisit_topics: bool = Field(
         True, description="A re-formed query also searches the documents of the entities the round starts from."
@@ -94,6 +103,11 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         if not self.clues:
             return ()
         return ("clues", "query") if self.fused else ("clues",)
+
+    @property
+    def clues_stay(self) -> bool:
+        """`clue_history`."""
+        return self.clue_history
 
     @model_validator(mode="after")
     def _precheck_is_memory(self) -> Self:

@@ -24,11 +24,13 @@ _NEXT: Mapping[tuple[str, ...], str] = {
         "that helps. Leave it empty if it is sufficient."
     ),
     ("clues", "query"): (
-        'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light so far '
-        'that helps, and under "query" a search query for what is still missing. Leave both empty if it is sufficient.'
+        'If it is not sufficient, write under "clues" in one or two sentences what the evidence has brought to light {new}, '
+        'and under "query" a search query for what is still missing. Leave both empty if it is sufficient.'
     ),
 }
 """What Reason is told to do where the evidence falls short, by the fields of its reply."""
+_NEW = {False: "so far that helps", True: "that helps and is not among the clues so far, which are kept"}
+"""What new clues are, by `clue_history`."""
 
 
 def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
@@ -46,7 +48,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         "question": safe_block(state["question"]),
         "clues": safe_block(state["clues"]) if settings.carried else "",
         "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": NEXT_FINAL if ends else _NEXT[fields],
+        "next": NEXT_FINAL if ends else _NEXT[fields].format(new=_NEW[settings.clues_stay]),
     }
 
     def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
@@ -61,7 +63,10 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
         return cut_short(state, settings, spent)
-    carried = {"clues": judgement["clues"], "query": judgement["query"]}
+    clues = judgement["clues"]
+    if settings.clues_stay:
+        clues = "\n".join(dict.fromkeys(filter(None, [*state["clues"].splitlines(), clues])))
+    carried = {"clues": clues, "query": judgement["query"]}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"], **carried)
     draft = draft_of(judgement, context)
     if fault:
