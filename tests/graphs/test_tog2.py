@@ -409,6 +409,25 @@ def test_precheck_goes_on_where_samples_differ() -> None:
     assert answer["status"] == "unknown"
 
 
+def test_claims_are_prechecked_step_by_step_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    shapes: list[Any] = []
+    asked = FakeModel._reply
+
+    def reply(model: FakeModel, messages: list[Any]) -> Any:
+        shapes.append(messages)
+        return asked(model, messages)
+
+    monkeypatch.setattr(FakeModel, "_reply", reply)
+    sure = {"why": "Step by step.", "sufficient": True, "answers": ["REFUTES"], "evidence": []}
+    answer, model = ask("Panama borders Chile.", {"tog2.precheck": sure}, preset="paper", task="fact")
+    assert model.roles == ["tog2.precheck"] * 10
+    assert (answer["answers"], answer["status"]) == (["REFUTES"], "memory")
+    assert "Put the steps that lead to it first" in str(shapes[0][0].content)
+    assert sum(message.type == "human" for message in shapes[0]) == 3 + 1, "three examples and the claim"
+    _, question = ask(BORDERS, {}, preset="paper", ranker="bm25", depth=0)
+    assert "tog2.precheck" not in question.roles
+
+
 def test_precheck_needs_own_knowledge() -> None:
     with pytest.raises(SettingsError, match="own_knowledge"):
         resolve_settings(Tog2Settings, {"precheck": True})
@@ -418,6 +437,7 @@ def test_the_paper_preset_gives_way_to_what_is_set() -> None:
     assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"backtracks": 1}).backtracks == 1
     assert resolve_settings(Tog2Settings, {"preset": "paper"}, {"own_knowledge": False}).own_knowledge is False
     assert resolve_settings(Tog2Settings, {"own_knowledge": False}, {"preset": "paper"}).own_knowledge is False
+    assert not resolve_settings(Tog2Settings, {"preset": "paper", "task": "fact", "own_knowledge": False}).precheck
 
 
 def test_context_retrieval_reads_the_topics_passages_again_with_a_new_query() -> None:

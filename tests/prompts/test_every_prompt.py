@@ -20,6 +20,8 @@ from thinkgraph.tools.knowledge import Knowledge
 ROLES = builtin_roles()
 SHOTS = 2
 """The default of the setting `shots`."""
+MOST_SHOTS = 6
+"""Most that ToG-2 shows of claims (section 4.3)."""
 YES_NO = (False, True)
 
 
@@ -62,10 +64,23 @@ def test_every_mode_has_examples_and_every_example_a_mode(role: str) -> None:
     shown: set[str] = set()
     for shape, mode in modes(prompt):
         facts = facts_of(prompt.shaped(shape, mode["profile"]), **mode)
-        fitting = [example for example in prompt.file.examples if example.fits(facts)][:SHOTS]
+        most = MOST_SHOTS if shape.labels == TASK_LABELS["fact"] else SHOTS
+        fitting = [example for example in prompt.file.examples if example.fits(facts)][:most]
         assert fitting, "at least one worked example"
         shown |= {example.text for example in fitting}
     assert shown == {example.text for example in prompt.file.examples}, "an example that is never sent"
+
+
+@pytest.mark.parametrize("role", ["tog2.reason", "tog2.precheck", "recall.cot"])
+def test_claims_have_as_many_examples_as_the_paper_shows(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    for likely, steps in itertools.product(YES_NO, YES_NO):
+        shape = Shape(evidence=3, labels=TASK_LABELS["fact"], likely=likely, steps=steps)
+        replies = [json.loads(reply) for _, reply in prompt.examples(shape)]
+        assert len(replies) >= MOST_SHOTS
+        for shots in (3, MOST_SHOTS):
+            labels = {label for reply in replies[:shots] for label in reply["answers"]}
+            assert {"SUPPORTS", "REFUTES"} <= labels <= set(TASK_LABELS["fact"])
 
 
 @pytest.mark.parametrize("role", ROLES)

@@ -28,6 +28,10 @@ class RunSettings(BaseModel):
         "prompt_profile": "standard",
     }
     """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours (docs/presets.md)."""
+    paper_tasks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+    """What it sets beside that, by task."""
+    of_memory: ClassVar[frozenset[str]] = frozenset()
+    """What of it is left out where `own_knowledge` is off."""
 
     preset: Literal["default", "paper"] = Field(
         "default", description="`paper`: what the method's paper sets (docs/presets.md)."
@@ -107,7 +111,9 @@ class RunSettings(BaseModel):
     @classmethod
     def _apply_preset(cls, data: Any) -> Any:
         if isinstance(data, Mapping) and data.get("preset") == "paper":
-            return {**cls.paper, **data}
+            wanted = {**cls.paper, **cls.paper_tasks.get(str(data.get("task")), {})}
+            left_out = cls.of_memory if data.get("own_knowledge") is False else ()
+            return {**{name: value for name, value in wanted.items() if name not in left_out}, **data}
         return data
 
 

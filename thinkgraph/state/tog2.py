@@ -72,8 +72,14 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "rank_texts": 2_000,
         "tails": 5_000,
         "link_candidates": 100,
+        "precheck_steps": True,
         "backtracks": 0,
     }
+    paper_tasks: ClassVar[Mapping[str, Mapping[str, Any]]] = {
+        "fact": {"precheck": True, "shots": 3},
+        "truth": {"precheck": True},
+    }
+    of_memory: ClassVar[frozenset[str]] = frozenset({"precheck"})
 
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
@@ -93,6 +99,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         True, description="A re-formed query also searches the documents of the entities the round starts from."
     )
     precheck: bool = Field(False, description="Self-consistency pre-check; needs own_knowledge.")
+    precheck_steps: bool = Field(False, description="The pre-check's samples reason step by step.")
     precheck_samples: int = Field(10, ge=2, le=100, description="Samples of the pre-check.")
     precheck_threshold: float = Field(0.8, gt=0, le=1, description="Share of equal answers that ends the run.")
     precheck_temperature: float = Field(0.7, ge=0, le=2, description="Temperature of the pre-check's samples.")

@@ -21,23 +21,32 @@ def recalled(
     role: str,
     settings: RunSettings,
     *,
+    steps: bool = False,
     key: str = "",
     sample: int = 0,
     temperature: float | None = None,
 ) -> Flow[Judgement]:
     """What the model answers from memory, in one call; for the last three arguments see `requests.call`.
 
-    The role's prompt is `recall.direct` (IO), `recall.cot` (chain of thought) or a method's own.
+    The role's prompt is `recall.direct` (IO), `recall.cot` (chain of thought, always in `steps`) or a method's own.
     """
     inputs = {"question": safe_block(question), "task": RECALL_WORDS[settings.task]}
-    return judge(role, inputs, settings, steps=role == COT, key=key, sample=sample, temperature=temperature)
+    return judge(role, inputs, settings, steps=steps or role == COT, key=key, sample=sample, temperature=temperature)
 
 
-def sampled(state: SampleTask, role: str, settings: RunSettings, temperature: float | None) -> Flow[Update]:
+def sampled(
+    state: SampleTask, role: str, settings: RunSettings, temperature: float | None, *, steps: bool = False
+) -> Flow[Update]:
     """One sample, for the channel `samples`. Without a temperature it has that of calls that reason."""
     part = state["part"]
     judgement = yield from recalled(
-        state["question"], role, settings, key=part, sample=state["sample"], temperature=temperature
+        state["question"],
+        role,
+        settings,
+        steps=steps,
+        key=part,
+        sample=state["sample"],
+        temperature=temperature,
     )
     return {"samples": {part: Sample(answers=judgement["answers"] if judgement["sufficient"] else [])}}
 

@@ -10,4 +10,5 @@ from thinkgraph.state.tog2 import Tog2Settings
 
 def precheck(state: SampleTask, settings: Tog2Settings) -> Flow[Update]:
     """One sample of several. The state is the payload of one Send."""
-    return (yield from sampled(state, "tog2.precheck", settings, settings.precheck_temperature))
+    temperature, steps = settings.precheck_temperature, settings.precheck_steps
+    return (yield from sampled(state, "tog2.precheck", settings, temperature, steps=steps))
