@@ -42,6 +42,7 @@ class FiskeSettings(DoubtSettings):
         "link_fallback": False,
         "partial_evidence": False,
         "meant_step": False,
+        "exact_names": False,
         "start_answers": True,
         "backtracks": 0,
     }
