@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from typing import Any
 
 import pytest
-from graphs.fiske_kit import BUYER, ROWS, TRADE, ask, asked, knowledge, row
+from graphs.fiske_kit import BUYER, ROWS, TRADE, ask, asked, knowledge, members, row
 
+from thinkgraph.errors import SettingsError
 from thinkgraph.state.fiske import FiskeSettings
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
@@ -257,6 +258,39 @@ def test_the_multi_answer_rule_can_be_off() -> None:
     assert "fiske.e_mapping" in model.roles
 
 
+def test_nodes_of_the_last_relation_are_asked_about_first_where_the_paper_is_wanted() -> None:
+    some = {"fiske.e_mapping": lambda prompt: {"pairs": [[1, 1]] if prompt.lines("options") else []}}
+    none = {"fiske.e_mapping": {"pairs": []}}
+    ours, unasked = ask(["Kenya", "buyer"], *BUYER, replies=some)
+    asks, model = ask(["Kenya", "buyer"], *BUYER, replies=some, multi_answer_asks=True)
+    every, _ = ask(["Kenya", "buyer"], *BUYER, replies=none, multi_answer_asks=True)
+    assert ours["answers"] == every["answers"] == ["Uganda", "Peru"]
+    assert asks["answers"] == ["Uganda"]
+    assert "fiske.e_mapping" in model.roles
+    assert "fiske.e_mapping" not in unasked.roles
+
+
+def test_branches_are_asked_about_alone_and_not_merged_where_the_paper_is_wanted() -> None:
+    rows = [("A", "r", "X"), ("B", "r", "X"), ("X", "s", "Z")]
+    labels = {"A": "N", "B": "N"}
+    clues, wanted = ["N", "go", "on", "end"], (("go", "r"), ("on", "s"))
+    ours, shared = ask(clues, *wanted, kb=knowledge(rows, labels=labels))
+    paper, alone = ask(clues, *wanted, kb=knowledge(rows, labels=labels), per_branch=True)
+    assert [len(asked(model, "r_mapping")) for model in (shared, alone)] == [3, 6]
+    assert [one["label"] for one in ours["trace"]["data"]["branches"] if one["round"] == 1] == ["X"]
+    assert [one["label"] for one in paper["trace"]["data"]["branches"] if one["round"] == 1] == ["X", "X"]
+    with pytest.raises(SettingsError, match="exclude each other"):
+        ask(clues, per_branch=True, share_all=True)
+
+
+def test_nodes_are_offered_in_small_calls_up_to_a_number_where_the_paper_is_wanted() -> None:
+    clues, wanted = ["League", "there", "end"], ("there", "member of")
+    answer, model = ask(clues, wanted, kb=knowledge(members(90)), preset="paper", node_types=False)
+    offered = [len(prompt.lines("options")) for prompt in asked(model, "e_mapping")]
+    assert offered[:4] == [20, 20, 20, 20]
+    assert "round 1: 10 nodes were not asked about (node_cap)" in answer["reason"]
+
+
 def test_no_new_round_once_a_branch_is_complete_and_all_of_its_round_are_kept() -> None:
     rows = [("A", "r", "X"), ("B", "r", "Y"), ("B", "s", "Z"), ("Z", "t", "W")]
     clues, wanted = ["N", "r"], (("r", "r"), ("r", "s"))
@@ -296,6 +330,8 @@ def test_steps_back_are_no_steps_but_loops_are() -> None:
     rows = [("A", "knows", "B"), ("B", "knows", "A"), ("G", "capital", "G")]
     answer, _ = ask(["A", "knows", "knows", "end"], ("knows", "knows"), kb=knowledge(rows))
     assert [one["label"] for one in answer["trace"]["data"]["branches"] if one["round"]] == ["B"]
+    again, _ = ask(["A", "knows", "knows", "end"], ("knows", "knows"), kb=knowledge(rows), revisits=True)
+    assert {one["label"] for one in again["trace"]["data"]["branches"] if one["round"] == 2} == {"A"}
     answer, _ = ask(["G", "capital"], kb=knowledge(rows))
     assert answer["answers"] == ["G"]
 

@@ -43,6 +43,12 @@ class FiskeSettings(DoubtSettings):
         "partial_evidence": False,
         "meant_step": False,
         "exact_names": False,
+        "per_branch": True,
+        "revisits": True,
+        "chunk": 2_000,
+        "node_chunk": 20,
+        "node_cap": 80,
+        "multi_answer_asks": True,
         "start_answers": True,
         "backtracks": 0,
     }
@@ -53,6 +59,10 @@ class FiskeSettings(DoubtSettings):
     temperature_explore: float = Field(0.0, ge=0, le=2, description="Temperature of the mapping calls.")
     max_clues: int = Field(16, ge=1, le=64, description="Most clues taken from a question.")
     chunk: int = Field(100, ge=1, le=2_000, description="Relations or nodes offered in one mapping call.")
+    node_chunk: int | None = Field(
+        None, ge=1, le=2_000, description="Nodes offered in one mapping call, where they are other than relations."
+    )
+    node_cap: int | None = Field(None, ge=1, le=20_000, description="Most nodes that calls about the same clues offer.")
     candidates: int = Field(
         1000,
         ge=1,
@@ -66,6 +76,9 @@ class FiskeSettings(DoubtSettings):
     multi_answer: bool = Field(
         True, description="A relation that maps the one clue left is what is asked for: all it reaches are answers."
     )
+    multi_answer_asks: bool = Field(
+        False, description="Ask about these nodes first: all are answers only where none of them maps a clue."
+    )
     exact_names: bool = Field(True, description="Take exact name matches without asking the model.")
     meant_step: bool = Field(
         True,
@@ -76,6 +89,12 @@ class FiskeSettings(DoubtSettings):
         False,
         description="One list for all branches, whatever clues they have left (off: one for each set of clues left).",
     )
+    per_branch: bool = Field(
+        False,
+        description="Mapping calls for each branch alone, and no branches merged (off: shared by those that have the same clues "
+        "left).",
+    )
+    revisits: bool = Field(False, description="A path may return to an entity that it has passed.")
     node_types: bool = Field(True, description="Tell a node's type in e-mapping (one more store round trip a round).")
     link_fallback: bool = Field(
         True, description="Where no clue is an entity's name, start from names inside clues, full text and spelling."
@@ -84,6 +103,12 @@ class FiskeSettings(DoubtSettings):
         True, description="Where no branch mapped every clue, answer from what all of them retrieved together."
     )
     io: bool = Field(False, description="Merge the model's own (IO) answer into the method's; needs own_knowledge.")
+
+    @model_validator(mode="after")
+    def _alone_or_shared(self) -> Self:
+        if self.per_branch and self.share_all:
+            raise ValueError("per_branch and share_all exclude each other: set one of them")
+        return self
 
     @model_validator(mode="after")
     def _io_is_memory(self) -> Self:
@@ -133,14 +158,14 @@ class BranchHead(TypedDict):
 class Branch(BranchHead):
     """One end of the exploration: (path, explored clues, remaining clues).
 
-    Branches of one round at the same entity with the same remaining clues are merged, because they would continue alike.
-    The paths of a merged branch are all its routes back to starting points.
+    Branches of one round at the same entity with the same remaining clues are merged, because they would continue alike
+    (but with `per_branch`). The paths of a merged branch are all its routes back to starting points.
     """
 
     arrivals: list[Arrival]
     """Empty for a starting point."""
     on_path: list[str]
-    """Ids of the entities on every path to it, its own included. No path continues through one of them."""
+    """Ids of the entities on every path to it, its own included. Without `revisits` no path continues through one of them."""
     marks: list[Mark]
     walked: list[str]
     """Option ids of the relations walked from it: where the search goes back, they are not offered again."""

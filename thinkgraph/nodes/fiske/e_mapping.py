@@ -7,7 +7,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.fiske.mapping import completes_alone, map_chunk, marked, offered
+from thinkgraph.nodes.fiske.mapping import map_chunk, marked, offered, unasked
 from thinkgraph.state.fiske import CluePair, Expansion, FiskeSettings, FiskeState, Mapped, MappingTask
 from thinkgraph.tools.linking.names import normal_name
 
@@ -89,7 +89,7 @@ def named_nodes(
             mapped = [*expansion["clues"], *meant_here(expansion, node, found, on_path, ())]
             marks = marked(clues, mapped, branch["explored"]).values()
             named.complete |= bool(found) and not set(branch["remaining"]) - set(marks)
-        named.complete |= completes_alone(branch, expansion["clues"], clues, settings)
+        named.complete |= unasked(branch, expansion["clues"], clues, settings)
     return named
 
 
@@ -110,7 +110,7 @@ def unnamed_nodes(
     nodes: dict[str, dict[str, None]] = defaultdict(dict)
     for expansion, taken in zip(expansions, named.nodes, strict=True):
         branch, group = state["branches"][expansion["branch"]], expansion["group"]
-        if completes_alone(branch, expansion["clues"], state["clues"], settings):
+        if unasked(branch, expansion["clues"], state["clues"], settings):
             continue
         rest = set(offered(branch, state, settings)) - named.settled[branch["id"]]
         by_relation = marked(state["clues"], expansion["clues"], branch["explored"]).values()

@@ -64,6 +64,9 @@ def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]
     yield from retrieved(state["round"], best, entities=len(labels), triples=len(walked))
     rest = unnamed_nodes(expansions, named, state, settings)
     notes = [f"round {state['round']}: {left_out} triples were not walked (candidate cap)"] if left_out else []
+    if unasked := sum(len(nodes[settings.node_cap :]) for _, nodes in rest.values() if settings.node_cap):
+        notes.append(f"round {state['round']}: {unasked} nodes were not asked about (node_cap)")
+        rest = {group: (clues, nodes[: settings.node_cap]) for group, (clues, nodes) in rest.items()}
     return {
         "relations": {},
         "expansions": expansions,
@@ -111,7 +114,7 @@ def _expansions(
 ) -> tuple[list[Expansion], int]:
     """What each walk reaches, and how many triples the candidate cap left out.
 
-    No path returns to an entity that it has passed. An answer may be one ("who wrote the films of their director"), but
+    No path returns to an entity that it has passed, unless `revisits` are wanted. An answer may be one ("who wrote the films of their director"), but
     never the starting point.
     """
     expansions: list[Expansion] = []
@@ -123,9 +126,9 @@ def _expansions(
             left_out += walk.relation["count"]
             continue
         branch = walk.branch
-        passed = set(branch["on_path"])
+        passed = set() if settings.revisits else set(branch["on_path"])
         if completes_alone(branch, walk.clues, state["clues"], settings):
-            passed = set() if settings.start_answers else passed & starts
+            passed = set() if settings.start_answers else set(branch["on_path"]) & starts
         ends = [(other_end(triple, branch["entity"]), triple) for triple in near["triples"]]
         # A loop does not return: the capital of Gibraltar is Gibraltar.
         forward = [(end, triple) for end, triple in ends if end not in passed or triple["subject"] == triple["object"]]
@@ -166,7 +169,7 @@ def _calls(
         options = [
             Option(id=node, line=_line(node, labels[node], types.get(node, ""), by_node[group, node])) for node in nodes
         ]
-        calls += chunked(group, clues, options, settings, backtracked)
+        calls += chunked(group, clues, options, settings.node_chunk or settings.chunk, backtracked)
     return calls
 
 

@@ -49,6 +49,11 @@ def completes_alone(branch: Branch, mapped: Iterable[int], clues: Sequence[str],
     return branch["remaining"][0] in marked(clues, mapped, branch["explored"]).values()
 
 
+def unasked(branch: Branch, mapped: Iterable[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
+    """Whether that rule settles every node that the relation reaches without a call."""
+    return not settings.multi_answer_asks and completes_alone(branch, mapped, clues, settings)
+
+
 def live(state: FiskeState) -> list[Branch]:
     """The branches that the open round explores, oldest first."""
     return [branch for branch in state["branches"].values() if branch["status"] == "live"]
@@ -65,20 +70,22 @@ def offered(branch: Branch, state: FiskeState, settings: FiskeSettings) -> list[
 
 
 def group_of(branch: Branch, state: FiskeState, settings: FiskeSettings) -> str:
-    """Branches that are offered the same clues share their mapping calls; with `share_all` all branches do."""
+    """Branches that are offered the same clues share their mapping calls; with `share_all` all do, with `per_branch` none."""
+    if settings.per_branch:
+        return branch["id"]
     return "all" if settings.share_all else ",".join(map(str, offered(branch, state, settings)))
 
 
 def chunked(
-    group: str, clues: Sequence[int], options: Sequence[Option], settings: FiskeSettings, backtracked: int
+    group: str, clues: Sequence[int], options: Sequence[Option], size: int, backtracked: int
 ) -> list[MappingCall]:
-    """A group's options in calls of at most `chunk`; none without clues or options. After going back they stand in another order."""
+    """A group's options in calls of at most `size`; none without clues or options. After going back they stand in another order."""
     if not clues:
         return []
     options = turned(options, backtracked)
     return [
-        MappingCall(group=group, chunk=number, clues=list(clues), options=list(options[at : at + settings.chunk]))
-        for number, at in enumerate(range(0, len(options), settings.chunk))
+        MappingCall(group=group, chunk=number, clues=list(clues), options=list(options[at : at + size]))
+        for number, at in enumerate(range(0, len(options), size))
     ]
 
 

@@ -74,16 +74,20 @@ def _after(branch: Branch, met: set[str], walked: Sequence[str]) -> Branch:
 
 
 def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
-    """The branches that the round's outcomes make. Those at the same entity with the same remaining clues are merged."""
+    """The branches that the round's outcomes make. Those at the same entity with the same remaining clues are merged, but with
+    `per_branch`.
+    """
     clues = state["clues"]
     mapped = clues_by_option(state)
     on_path = clues_on_path(state["expansions"], settings)
     named = state["named"] if settings.meant_step else ()
-    made: dict[tuple[str, tuple[int, ...]], Branch] = {}
+    made: dict[tuple[str, tuple[int, ...], str], Branch] = {}
+    mapping = _mapping_branches(state, settings) if settings.multi_answer_asks else ()
     first = 1 + max(map(int, state["branches"]), default=0)
     for expansion in state["expansions"]:
         parent = state["branches"][expansion["branch"]]
-        every = completes_alone(parent, expansion["clues"], clues, settings)
+        every = parent["id"] not in mapping and completes_alone(parent, expansion["clues"], clues, settings)
+        alone = "|".join((parent["id"], expansion["direction"], expansion["relation"])) if settings.per_branch else ""
         by_node = mapped.get(expansion["group"], {})
         mine = set(offered(parent, state, settings))
         for node, triple in zip(expansion["nodes"], expansion["triples"], strict=True):
@@ -95,7 +99,7 @@ def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
             newly = {mark["clue"] for mark in marks}
             remaining = [number for number in parent["remaining"] if number not in newly]
             branch = made.setdefault(
-                (node, tuple(remaining)),
+                (node, tuple(remaining), alone),
                 Branch(
                     id=str(first + len(made)),
                     entity=node,
@@ -122,6 +126,18 @@ def _successors(state: FiskeState, settings: FiskeSettings) -> list[Branch]:
             branch["on_path"] = [one for one in branch["on_path"] if one == node or one in parent["on_path"]]
             branch["marks"] += [mark for mark in marks if mark not in branch["marks"]]
     return list(made.values())
+
+
+def _mapping_branches(state: FiskeState, settings: FiskeSettings) -> set[str]:
+    """Ids of the branches for which some node maps a clue."""
+    mapped = clues_by_option(state)
+    offers = {branch["id"]: set(offered(branch, state, settings)) for branch in live(state)}
+    return {
+        expansion["branch"]
+        for expansion in state["expansions"]
+        for node in expansion["nodes"]
+        if offers[expansion["branch"]].intersection(mapped[expansion["group"]].get(node, ()))
+    }
 
 
 def _marks(

@@ -44,7 +44,7 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
             for option, offer in relations[group].items()
             if option in open_options
         ]
-        calls += chunked(group, open_clues, options, settings, state["backtracked"])
+        calls += chunked(group, open_clues, options, settings.chunk, state["backtracked"])
     return {
         "round": state["round"] + 1,
         "relations": relations,
