@@ -14,7 +14,7 @@ from thinkgraph.prompts.files import PROFILES, facts_of
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Prompt, PromptLibrary, builtin_roles
 from thinkgraph.prompts.parsed import parse_prompt
-from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.tools.knowledge import Knowledge
 
 ROLES = builtin_roles()
@@ -56,6 +56,18 @@ def test_it_says_all_and_nothing_empty(role: str) -> None:
         assert set(parse_prompt("", messages[-1][1]).sections) <= set(
             parse_prompt("", prompt.file.users[0].text).sections
         )
+
+
+@pytest.mark.parametrize("role", ["tog2.reason", "fiske.conclude", "coggrag.reason", "coggrag.rethink"])
+def test_what_the_model_knows_counts_for_sufficiency_where_it_may_be_used(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    for memory in YES_NO:
+        inputs = dict.fromkeys(prompt.places, "x") | {"task": task_words("question", own=memory)}
+        system = prompt.render(inputs, Shape(evidence=3), memory=memory)[0][1]
+        assert ("You may also use what you know" in system) is memory
+        assert ("together with what you know" in system) is memory
+        strict = re.search(r"needs stands in it|Copy them from the evidence|that it does not say", system)
+        assert bool(strict) is not memory
 
 
 @pytest.mark.parametrize("role", ROLES)
