@@ -174,6 +174,30 @@ def test_conclude_answers_a_failed_exploration_from_memory_only_if_allowed() -> 
     assert "fiske.conclude" not in model.roles, "one closing call"
 
 
+SHORT = {"sufficient": False, "answers": [], "evidence": []}
+
+
+def test_a_closing_call_whose_evidence_falls_short_answers_from_memory() -> None:
+    known = {"sufficient": True, "answers": ["Mombasa"], "evidence": []}
+    answer, model = ask(["Kenya", "capital"], replies={"fiske.conclude": known}, own_knowledge=True)
+    assert (answer["status"], answer["answers"]) == ("memory", ["Mombasa"])
+    assert "recall.direct" not in model.roles, "the closing call gave it"
+    unsure = {**known, "sufficient": False}
+    answer, _ = ask(["Kenya", "capital"], replies={"fiske.conclude": unsure}, own_knowledge=True)
+    assert (answer["status"], answer["answers"]) == ("memory", ["Mombasa"])
+    answer, _ = ask(["Kenya", "capital"], replies={"fiske.conclude": known})
+    assert answer["status"] == "unknown"
+
+
+def test_a_failed_exploration_asks_the_model_whatever_partial_lines_there_are() -> None:
+    clues, replies = ["Kenya", "buyer", "shape"], {"fiske.conclude": SHORT}
+    off, _ = ask(clues, *BUYER, replies=replies)
+    on, model = ask(clues, *BUYER, replies=replies, own_knowledge=True)
+    assert off["status"] == "unknown"
+    assert (on["status"], on["answers"]) == ("memory", ["from memory"])
+    assert model.roles[-2:] == ["fiske.conclude", "recall.direct"]
+
+
 COMPARED = {"fiske.conclude": {"sufficient": True, "answers": ["Kenya"], "evidence": [1, 2]}}
 
 

@@ -40,6 +40,10 @@ Outcome = Literal["complete", "everything", "partial", "failed"]
 no branch mapped every clue, and everything retrieved is read together. `failed`: nothing to answer from."""
 
 _NEXT = "If the evidence is not sufficient, give no answer."
+_NEXT_MEMORY = (
+    "If the evidence falls short, answer from what you know yourself and name no line. If you do not know the answer "
+    "either, give none."
+)
 _NEXT_PARTIAL = (
     "The search did not find everything that the question speaks of. If the evidence is not sufficient but makes some "
     "answer likely, give that answer and name the lines that speak for it; otherwise give none."
@@ -64,7 +68,7 @@ class _Ending:
 
 
 def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
-    """Make one closing call over the paths: answer, or go back. Where no path is left, answer from memory, if that is allowed."""
+    """Make one closing call over the paths: answer, or go back. Where they give no answer, ask memory, if that is allowed."""
     outcome, ends = _outcome(state, settings)
     context, left_out = yield from path_evidence(
         state["branches"], ends, state["round"], tokens=settings.evidence_tokens
@@ -131,7 +135,7 @@ def _with_memory(
 ) -> Flow[tuple[Draft, str]]:
     """The draft with what the model remembers, where that is asked, and why the run stopped early."""
     # Without the ending flag nobody knows that an exploration failed, so nothing is asked from memory.
-    memory = settings.own_knowledge and not context.lines and settings.ending_flag
+    memory = settings.own_knowledge and draft["status"] == "unknown" and settings.ending_flag
     left = remaining(settings, state["calls"], state["work"])["calls"]
     # The last call belongs to the closing call, not to the IO answer.
     io = settings.io and (not context.lines or left is None or left > 1)
@@ -148,7 +152,7 @@ def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, se
     inputs = {
         "question": safe_block(state["question"]),
         "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": _NEXT_PARTIAL if ending.outcome == "partial" else _NEXT,
+        "next": _NEXT_PARTIAL if ending.outcome == "partial" else _NEXT_MEMORY if settings.own_knowledge else _NEXT,
     }
 
     def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
@@ -167,6 +171,8 @@ def _decide(
 ) -> Draft:
     """The draft that the closing call leads to."""
     answers, partial = judged["answers"], ending.outcome == "partial"
+    if answers not in ([], [UNDECIDED]) and settings.own_knowledge and not (judged["sufficient"] or partial):
+        return unsupported(answers, settings, *ending.notes)
     if answers in ([], [UNDECIDED]) or not (judged["sufficient"] or partial):
         return _failed(NOT_SUFFICIENT, ending, state, settings)
     fault = "" if judged["sufficient"] and not ending.stopped else NOT_COMPLETE
