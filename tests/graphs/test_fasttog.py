@@ -80,6 +80,36 @@ def test_community_prune_of_one_candidate_costs_no_call() -> None:
     assert chains(answer) == [[["b"], ["c"], ["d"]]]
 
 
+def test_a_lone_candidate_is_asked_about_where_the_paper_is_wanted() -> None:
+    rows = [("a", "to", "b"), ("b", "to", "c"), ("c", "to", "d")]
+    replies = {"fasttog.extract_subjects": names("a"), "fasttog.reason": answer_with("d")}
+    answer, model = ask("Where does a lead?", replies, graph_of(*rows), hops=1, ask_lone=True)
+    round_ = ["fasttog.community_prune", "fasttog.reason"]
+    assert model.roles == ["fasttog.extract_subjects", "fasttog.header_choice", "fasttog.reason", *round_ * 2]
+    assert chains(answer) == [[["b"], ["c"], ["d"]]]
+    refused, _ = ask(
+        "Where does a lead?", {**replies, "fasttog.header_choice": {"numbers": []}}, graph_of(*rows), ask_lone=True
+    )
+    assert chains(refused) == []
+
+
+def test_the_best_headers_are_asked_for_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    replied = FakeModel._reply
+
+    def reply(model: FakeModel, messages: list[Any]) -> Any:
+        said.append(str(messages[0].content))
+        return replied(model, messages)
+
+    monkeypatch.setattr(FakeModel, "_reply", reply)
+    for settings, wanted in (({}, "only if the question needs several"), ({"top_headers": True}, "fewer only where")):
+        said.clear()
+        ask(CAPITAL, {"fasttog.reason": NEVER}, depth=0, **settings)
+        (system,) = [text for text in said if "from which a search starts" in text]
+        assert wanted in system
+        assert "at most 3, the best first" in system
+
+
 def test_an_isolated_start_and_an_unknown_name_end_without_reason() -> None:
     lonely = graph_of(("a", "is", "a"), ("b", "to", "c"))
     answer, model = ask("Where does a lead?", {"fasttog.extract_subjects": names("a")}, lonely)

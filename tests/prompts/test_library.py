@@ -29,6 +29,7 @@ INPUTS = {
     "task": "(what the task wants)",
     "next": "(what to do if it is not sufficient)",
     "most": "3",
+    "several": "Choose several only if the question needs several or you are not sure.",
     "clues": "The country is Panama.",
     "doubted": numbered(["the question asks for a sea, and Panama is on the way to it"]),
     "tried": numbered(["Panama City"]),

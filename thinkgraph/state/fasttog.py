@@ -40,6 +40,11 @@ class FastTogSettings(DoubtSettings):
         "partial": False,
         "skip_empty_reason": False,
         "wide_cap": None,
+        "slow_graph_cap": None,
+        "option_tokens": 1_000_000,
+        "max_output_tokens": 1_024,
+        "top_headers": True,
+        "ask_lone": True,
         "backtracks": 0,
     }
 
@@ -83,6 +88,10 @@ class FastTogSettings(DoubtSettings):
     )
     subjects: int = Field(6, ge=1, le=20, description="Most entities to start from.")
     namesakes: int = Field(3, ge=1, le=10, description="Most entities of one and the same name to start from.")
+    top_headers: bool = Field(
+        False, description="Ask for the W best headers (off: for as many of them as the question needs)."
+    )
+    ask_lone: bool = Field(False, description="Ask about a candidate that is alone too (off: it is taken unasked).")
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
     )

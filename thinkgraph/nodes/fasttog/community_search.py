@@ -139,7 +139,7 @@ def history_of(state: FastTogState) -> list[str]:
 def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     """Search around every growing chain side by side, or around the subjects where no chain grows.
 
-    A choice of at most one candidate for a chain is made here, without a call.
+    A choice of at most one candidate for a chain is made here, without a call; with `ask_lone` of none.
     """
     chains = growing(state["chains"])
     first = not chains
@@ -160,7 +160,7 @@ def community_search(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
     choices: dict[str, Choice] = {}
     for chain, near in cells.items():
         told = [next(texts) for _ in near]
-        if first or len(near) > 1:
+        if first or len(near) > 1 or (near and settings.ask_lone):
             candidates[chain] = [_candidate(cell, text) for cell, text in zip(near, told, strict=True)]
             continue
         only = community_of(near[0].nodes, (*near[0].joining, *near[0].triples), number, told[0]) if near else None

@@ -11,9 +11,12 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import HEADERS, Chain, Community, FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Triple
 
+_NEEDED = "Choose several only if the question needs several or you are not sure."
+_TOP = "Choose fewer only where fewer have to do with the question."
+
 
 def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Choose up to W header communities, each of which begins a chain. There may be none.
+    """Choose up to W header communities, with `top_headers` W, each of which begins a chain. There may be none.
 
     After going back the candidates stand in another order, and the new chains join those that were left.
     """
@@ -23,7 +26,7 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
     order = turned(range(len(every)), state["backtracked"])
     lines = [every[place] for place in order]
     numbers = [1][: len(lines)]
-    if len(lines) > 1:
+    if len(lines) > 1 or (lines and settings.ask_lone):
         numbers = yield from requests.call(
             PICK,
             "fasttog.header_choice",
@@ -32,6 +35,7 @@ def header_choice(state: FastTogState, settings: FastTogSettings) -> Flow[Update
                 "entities": start_lines(state["subjects"]),
                 "options": numbered(lines),
                 "most": str(settings.width),
+                "several": _TOP if settings.top_headers else _NEEDED,
             },
             shape=Shape(options=len(lines), most=settings.width, explain=settings.explain),
             fallback=lambda: alike(state["question"], lines, settings.width),
