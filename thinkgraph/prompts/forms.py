@@ -172,6 +172,8 @@ LIKELY = (
     "and name the lines that speak for it."
 )
 """How a judge is asked for a likely answer."""
+LIKELIEST = 'If you are not sure, put the likeliest answer under "answers" and leave "sufficient" false.'
+"""The same where there are no lines."""
 
 
 def pick_form(shape: Shape) -> ReplyForm:
@@ -236,7 +238,7 @@ def judge_form(shape: Shape) -> ReplyForm:
     words += '"evidence" lists the numbers of the evidence lines that the answer stands on.' if lines else ""
     words += "" if lines else '"evidence" stays empty, as there are no lines to name.'
     if shape.likely:
-        words += f" {LIKELY}"
+        words += f" {LIKELY if lines else LIKELIEST}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
     properties |= {name: text(LONGEST_WORDS) for name in shape.fields}

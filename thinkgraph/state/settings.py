@@ -24,6 +24,7 @@ class RunSettings(BaseModel):
 
     paper: ClassVar[Mapping[str, Any]] = {
         "own_knowledge": True,
+        "abstain": False,
         "evidence_tokens": 1_000_000,
         "prompt_profile": "standard",
     }
@@ -41,6 +42,10 @@ class RunSettings(BaseModel):
     )
     own_knowledge: bool = Field(
         False, description="May the answer come from the model's memory? Off: `unknown` instead."
+    )
+    abstain: bool = Field(
+        True,
+        description="Where memory is asked alone, may the model say that it does not know? Off: it always answers.",
     )
     min_confidence: float = Field(
         0.0,

@@ -9,7 +9,7 @@ from fakes import FakeModel
 from graphs.cases import CASES
 
 import thinkgraph as tg
-from thinkgraph.prompts.forms import LIKELY
+from thinkgraph.prompts.forms import LIKELIEST, LIKELY
 
 
 @pytest.fixture(params=["rag", "kg_rag"])
@@ -65,3 +65,19 @@ def test_a_claim_that_memory_cannot_settle_is_undecided(name: str, reply: list[s
     )
     answer = graph.invoke({"question": "Baru lies in Colombia."})["answer"]
     assert (answer["answers"], answer["status"]) == (["NOT ENOUGH INFO"], "unknown")
+
+
+@pytest.mark.parametrize("name", ["direct", "cot", "cot_sc"])
+def test_what_is_asked_from_memory_always_answers_where_the_paper_is_wanted(name: str) -> None:
+    case = CASES[name]
+    (role,) = case.replies
+    unsure = {"sufficient": False, "answers": ["12"], "evidence": []}
+    for settings, status, words in (
+        ({}, "unknown", "give no answer"),
+        ({"preset": "paper"}, "memory", "give the likeliest one all the same"),
+    ):
+        model = Reading({role: unsure})
+        graph = tg.build(name, model=model, knowledge=case.knowledge(), settings={**case.settings, **settings})
+        assert graph.invoke({"question": case.question})["answer"]["status"] == status
+        assert words in model.said
+        assert (LIKELIEST in model.said) is (status == "memory")

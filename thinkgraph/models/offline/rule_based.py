@@ -21,7 +21,7 @@ from langchain_core.outputs import ChatGeneration, ChatResult
 from langchain_core.runnables import Runnable
 from langchain_core.utils.function_calling import convert_to_openai_tool
 
-from thinkgraph.prompts.forms import LIKELY
+from thinkgraph.prompts.forms import LIKELIEST, LIKELY
 from thinkgraph.prompts.library import builtin_roles
 from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
@@ -62,7 +62,7 @@ def read_call(system: str, user: str, role: str = "") -> Call:
         prompt=parse_prompt(system, user, role),
         labels=tuple(labels[1].split(", ")) if labels else (),
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
-        likely=LIKELY in form,
+        likely=LIKELY in form or LIKELIEST in form,
         triples="Each key is [subject, relation, object]" in form,
         explain='as "why"' in form,
         text=user,

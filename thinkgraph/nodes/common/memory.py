@@ -31,7 +31,18 @@ def recalled(
     The role's prompt is `recall.direct` (IO), `recall.cot` (chain of thought, always in `steps`) or a method's own.
     """
     inputs = {"question": safe_block(question), "task": RECALL_WORDS[settings.task]}
-    return judge(role, inputs, settings, steps=steps or role == COT, key=key, sample=sample, temperature=temperature)
+    judgement = yield from judge(
+        role,
+        inputs,
+        settings,
+        likely=not settings.abstain,
+        steps=steps or role == COT,
+        key=key,
+        sample=sample,
+        temperature=temperature,
+    )
+    # One that may not abstain has said what it has to say.
+    return {**judgement, "sufficient": judgement["sufficient"] or (bool(judgement["answers"]) and not settings.abstain)}
 
 
 def sampled(
