@@ -162,6 +162,26 @@ def test_community_text_of_candidates_is_one_call_a_search() -> None:
     assert any(item.text.endswith("Baru.") for item in model.asked[2].lines("options"))
 
 
+def test_communities_are_sentences_where_the_paper_is_wanted() -> None:
+    replies = {"fasttog.header_choice": {"numbers": [1]}, "fasttog.reason": NEVER}
+    answer, model = ask(CAPITAL, replies, preset="paper", community_size=4, depth=0)
+    assert "fasttog.community_text" not in model.roles
+    choice = next(prompt for prompt in model.asked if prompt.role == "fasttog.header_choice")
+    reason = next(prompt for prompt in model.asked if prompt.role == "fasttog.reason")
+    told = [
+        line
+        for prompt in (choice, reason)
+        for line in prompt.text("options" if prompt is choice else "evidence").splitlines()
+    ]
+    assert told
+    assert not any("]->" in line or "<-[" in line for line in told)
+    assert any("Panama highest point Baru" in line for line in told)
+    (chain,) = answer["trace"]["data"]["chains"]
+    (header,) = chain["communities"]
+    # A sentence for every triple.
+    assert header["prose"].count(", ") + 1 == len({*header["triples"], *header["joining"]})
+
+
 @pytest.mark.parametrize("reply", ["", "{}", '{"texts": []}', '{"texts": ["one too many", "b", "c", "d", "e", "f"]}'])
 def test_community_text_that_cannot_be_read_falls_back_to_t2t(reply: str) -> None:
     replies = {"fasttog.header_choice": holding("Panama"), "fasttog.community_text": reply}

@@ -14,8 +14,10 @@ from thinkgraph.state.knowledge import Candidate
 from thinkgraph.state.settings import DoubtSettings, RunSettings
 from thinkgraph.state.usage import merge_records
 
-TEXTS = r"^(t2t|llm|g2t:.+)$"
-"""How communities are put into words: by rule, by the model, or by a sequence-to-sequence checkpoint (name or folder)."""
+TEXTS = r"^(t2t|sentences|llm|g2t:.+)$"
+"""How communities are put into words: by rule, in our grammar or the paper's; by the model; or by a sequence-to-sequence checkpoint
+(name or folder).
+"""
 HEADERS = "headers"
 """Key of the header choice's candidates."""
 
@@ -43,6 +45,7 @@ class FastTogSettings(DoubtSettings):
         "slow_graph_cap": None,
         "option_tokens": 1_000_000,
         "max_output_tokens": 1_024,
+        "community_text": "sentences",
         "top_headers": True,
         "ask_lone": True,
         "backtracks": 0,
@@ -81,10 +84,14 @@ class FastTogSettings(DoubtSettings):
         description="Bound on the candidates in one prompt, in tokens: beyond it those of the lowest modularity go.",
     )
     community_text: str = Field(
-        "t2t", pattern=TEXTS, description="Communities as text: t2t (by rule), llm, or g2t:MODEL (name or folder)."
+        "t2t",
+        pattern=TEXTS,
+        description="Communities as text: t2t (by rule, lists put together), sentences (by rule, each triple for itself, as in the "
+        "paper), llm, or g2t:MODEL (name or folder).",
     )
     prose_candidates: bool = Field(
-        False, description="With llm or g2t, the candidates of a fine prune in prose too (off: only what chains hold)."
+        False,
+        description="With other texts than t2t, the candidates of a fine prune in them too (off: only what chains hold).",
     )
     subjects: int = Field(6, ge=1, le=20, description="Most entities to start from.")
     namesakes: int = Field(3, ge=1, le=10, description="Most entities of one and the same name to start from.")

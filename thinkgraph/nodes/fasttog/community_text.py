@@ -1,6 +1,7 @@
-"""Communities in prose (FastToG, section "Community-to-Text"): by a graph-to-text checkpoint, or by the model in one call.
+"""Communities in prose (FastToG, section "Community-to-Text"): by a graph-to-text checkpoint, or by the model in one call; or as the
+paper's Triple2Text, a sentence for each triple.
 
-Every text is checked against its triples; one that fails is not used, and the community is shown as T2T instead.
+Every text of a model is checked against its triples; one that fails is not used, and the community is shown as T2T instead.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import TEXTS, Shape
-from thinkgraph.prompts.lines import numbered, one_line
+from thinkgraph.prompts.lines import numbered, one_line, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.state.knowledge import Triple
@@ -20,6 +21,7 @@ from thinkgraph.tools.communities.g2t_check import check
 ROLE = "fasttog.community_text"
 """Its calls are no part of the method's bound: T2T needs none."""
 BY_RULE = "t2t"
+SENTENCES = "sentences"
 _G2T = "g2t:"
 
 
@@ -37,6 +39,8 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
     """One text for each community, in one pass; empty where T2T has to stand in."""
     if not communities or settings.community_text == BY_RULE:
         return [""] * len(communities)
+    if settings.community_text == SENTENCES:
+        return [", ".join(dict.fromkeys(map(triple_sentence, triples))) for triples in communities]
     if settings.community_text.startswith(_G2T):
         written = yield from requests.prose(settings.community_text.removeprefix(_G2T), communities)
         return [one_line(prose["text"]) if prose["ok"] else "" for prose in written]
@@ -62,7 +66,7 @@ def in_prose(communities: Sequence[Sequence[Triple]], settings: FastTogSettings)
 
 def tally(before: Mapping[str, int], texts: Sequence[str], settings: FastTogSettings) -> dict[str, int]:
     """How many communities were put into prose so far, and how many of them fell back to T2T."""
-    if settings.community_text == BY_RULE or not texts:
+    if settings.community_text in {BY_RULE, SENTENCES} or not texts:
         return dict(before)
     return {
         "asked": before.get("asked", 0) + len(texts),
