@@ -177,6 +177,26 @@ def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> Non
     assert answer["evidence"]["triples"] == []
 
 
+def test_prompts_say_nothing_of_memory_where_the_paper_is_wanted_but_its_answers_are_kept(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    said: list[str] = []
+    replied = FakeModel._reply
+
+    def reply(model: FakeModel, messages: list[Any]) -> Any:
+        said.append(str(messages[0].content))
+        return replied(model, messages)
+
+    monkeypatch.setattr(FakeModel, "_reply", reply)
+    memory = {"sufficient": True, "answers": ["Balboa"], "evidence": []}
+    replies = script({}, [{"key": ["Panama", "currency", "?1"], "of": [1]}], {}, reason=memory)
+    for settings, told in (({"own_knowledge": True}, True), ({"preset": "paper"}, False)):
+        said.clear()
+        answer, _ = ask("Currency of Panama?", replies, **settings)
+        assert (answer["answers"], answer["status"]) == (["Balboa"], "memory")
+        assert any("what you know" in text for text in said) is told
+
+
 def test_reason_with_nothing_to_stand_on_costs_no_call() -> None:
     answer, model = ask("Who is the mayor of Atlantis?", script({}, [], {}))
     assert model.roles == ["coggrag.decompose", "coggrag.extract_keys_local"]

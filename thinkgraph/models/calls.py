@@ -114,7 +114,7 @@ def rendered(
         shape,
         shots=settings.shots if shots is None else shots,
         profile=prompt_profile(prompt, models, settings),
-        memory=settings.own_knowledge,
+        memory=settings.offers_memory,
     )
 
 

@@ -33,6 +33,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "skip_settled": False,
         "anchored_keys": False,
         "unanswered": True,
+        "offer_memory": False,
         "encode_texts": 5_000,
         "lines": 80,
         "backtracks": 0,
@@ -41,6 +42,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
     verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
+    offer_memory: bool = Field(
+        True,
+        description="With own_knowledge, prompts say that what the model knows counts too (off: they ask for the evidence alone; what "
+        "is answered from memory all the same is kept).",
+    )
     depth: int = Field(3, ge=1, le=10, description="Levels of the mind map below the question.")
     questions: int = Field(16, ge=1, le=64, description="Most questions in the mind map, the question itself included.")
     rethinks: int = Field(1, ge=1, le=5, description="k: how often a rejected answer is thought over again.")
@@ -72,6 +78,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "has no answer or that has nothing to stand on, the verification of 'I don't know', of what no line holds and, with "
         "backtracks, of an answer whose relation the question names.",
     )
+
+    @property
+    def offers_memory(self) -> bool:
+        """`offer_memory`, where own knowledge counts."""
+        return self.own_knowledge and self.offer_memory
 
     @property
     def needs_evidence(self) -> bool:

@@ -112,6 +112,11 @@ class RunSettings(BaseModel):
         "replace", description="What a new question does on a thread whose run is not finished."
     )
 
+    @property
+    def offers_memory(self) -> bool:
+        """Whether prompts with evidence say that what the model knows counts too."""
+        return self.own_knowledge
+
     @model_validator(mode="before")
     @classmethod
     def _apply_preset(cls, data: Any) -> Any:

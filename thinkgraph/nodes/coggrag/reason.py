@@ -44,7 +44,7 @@ def think(
     inputs = {
         "question": safe_block(state["asked"]),
         "evidence": numbered(context.lines),
-        "task": task_words(own.task, own=own.own_knowledge),
+        "task": task_words(own.task, own=own.offers_memory),
         "doubted": state["solved"][state["id"]]["doubt"] if before else "",
     }
     judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank=context.rank)
