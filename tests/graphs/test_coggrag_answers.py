@@ -197,6 +197,27 @@ def test_prompts_say_nothing_of_memory_where_the_paper_is_wanted_but_its_answers
         assert any("what you know" in text for text in said) is told
 
 
+def test_verify_asks_for_consistency_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: list[str] = []
+    replied = FakeModel._reply
+
+    def reply(model: FakeModel, messages: list[Any]) -> Any:
+        said.append(str(messages[0].content))
+        return replied(model, messages)
+
+    monkeypatch.setattr(FakeModel, "_reply", reply)
+    for settings, wanted in (
+        ({}, "it follows from the evidence"),
+        ({"consistency": True}, "is consistent with the evidence"),
+        ({"own_knowledge": True}, "is consistent with the evidence"),
+    ):
+        said.clear()
+        ask(TWO_HOPS, script(), **settings)
+        checks = [text for text in said if text.startswith("Check ")]
+        assert checks
+        assert all(wanted in text for text in checks)
+
+
 def test_reason_with_nothing_to_stand_on_costs_no_call() -> None:
     answer, model = ask("Who is the mayor of Atlantis?", script({}, [], {}))
     assert model.roles == ["coggrag.decompose", "coggrag.extract_keys_local"]

@@ -5,7 +5,8 @@ from __future__ import annotations
 import itertools
 import json
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -23,6 +24,8 @@ SHOTS = 2
 MOST_SHOTS = 6
 """Most that ToG-2 shows of claims (section 4.3)."""
 YES_NO = (False, True)
+_OWN: Mapping[str, Any] = {"verdict": {"consistent": True}}
+"""By kind, what some calls ask for beside that."""
 
 
 def shapes(prompt: Prompt) -> Iterator[Shape]:
@@ -34,9 +37,12 @@ def shapes(prompt: Prompt) -> Iterator[Shape]:
         TASK_LABELS.values() if judges else [()], fields, YES_NO if judges else [False], YES_NO
     ):
         if not (likely and asked):  # what is carried on is asked for before the last round
-            yield Shape(
+            shape = Shape(
                 options=3, evidence=3, clues=4, questions=4, labels=labels, fields=asked, likely=likely, explain=explain
             )
+            yield shape
+            if own := _OWN.get(prompt.kind.name):
+                yield replace(shape, **own)
 
 
 def modes(prompt: Prompt) -> Iterator[tuple[Shape, dict[str, Any]]]:

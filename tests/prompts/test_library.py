@@ -232,7 +232,7 @@ def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> Non
         (GOOD.replace("=== user", "=== user [small]"), "one '=== system' and one '=== user' without conditions"),
         (
             GOOD + "=== example user [task=facts]\nx\n=== example reply\n{}\n",
-            "a condition that is none of: clues, explain",
+            "a condition that is none of: clues, ",
         ),
         (GOOD + "=== example user [not]\nx\n=== example reply\n{}\n", "a condition that is none of"),
         (GOOD + "=== example user [small\nx\n=== example reply\n{}\n", "in one pair of brackets"),

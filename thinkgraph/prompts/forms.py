@@ -42,6 +42,8 @@ class Shape:
     """How many numbered questions there are (keys)."""
     triples: bool = False
     """Keys: only whole triples are asked for."""
+    consistent: bool = False
+    """Verdict: ask whether an answer is consistent with the evidence, not whether it follows from it."""
     most: int = 0
     """Most entries that are wanted (pick, score, subquestions); 0: as many as there are."""
     order: Order = "verdict first"

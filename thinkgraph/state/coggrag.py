@@ -34,6 +34,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "anchored_keys": False,
         "unanswered": True,
         "offer_memory": False,
+        "consistency": True,
         "encode_texts": 5_000,
         "lines": 80,
         "backtracks": 0,
@@ -42,6 +43,10 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
     verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
+    consistency: bool = Field(
+        False,
+        description="The verifier is asked whether an answer is consistent with the evidence (off: follows from it).",
+    )
     offer_memory: bool = Field(
         True,
         description="With own_knowledge, prompts say that what the model knows counts too (off: they ask for the evidence alone; what "

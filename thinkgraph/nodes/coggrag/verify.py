@@ -30,7 +30,8 @@ def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
                 "answer": safe_block("; ".join(last["answers"]) or DO_NOT_KNOW),
                 "evidence": numbered(context.lines),
             },
-            shape=Shape(explain=settings.explain),
+            # What is answered from memory follows from no line.
+            shape=Shape(explain=settings.explain, consistent=settings.consistency or settings.offers_memory),
             fallback=Verdict(right=False),
             rank={"evidence": context.rank},
         )
