@@ -24,7 +24,7 @@ SHOTS = 2
 MOST_SHOTS = 6
 """Most that ToG-2 shows of claims (section 4.3)."""
 YES_NO = (False, True)
-_OWN: Mapping[str, Any] = {"verdict": {"consistent": True}}
+_OWN: Mapping[str, Any] = {"verdict": {"consistent": True}, "subquestions": {"compares": True}}
 """By kind, what some calls ask for beside that."""
 
 

@@ -164,6 +164,11 @@ def test_an_object_with_the_right_key_beats_a_later_one_without(kind: str, said:
             '{"questions": [{"question": "a?", "state": "Continue"}, {"question": "b?", "state": "End"}, 7]}',
             [SubQuestion(question=q, open=more, refers=[]) for q, more in (("a?", True), ("b?", False))],
         ),
+        (
+            "subquestions",
+            '[{"Sub-question": "a?", "State": "Continue."}, {"Sub-question": "b of #1?", "State": "End."}]',
+            [SubQuestion(question=q, open=more, refers=[]) for q, more in (("a?", True), ("b of #1?", False))],
+        ),
         ("keys", '{"key": ["a", "r", "b"], "of": [1]}', [{"key": ["a", "r", "b"], "of": [1]}]),
         ("keys", '{"keys": [["a"], []]}', [{"key": ["a"], "of": []}]),
         ("triples", '{"statements": [["a", "r", "b"]]}', Statements(triples=[["a", "r", "b"]], types={})),

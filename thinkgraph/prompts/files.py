@@ -50,11 +50,11 @@ Profile = Literal["small", "standard"]
 PROFILES: tuple[Profile, ...] = get_args(Profile)
 CONDITIONS = frozenset(
     {*PROFILES, *(f"task={task}" for task in TASK_LABELS), "clues", "query", "types", "triples"}
-    | {"likely", "memory", "explain", "steps", "consistent"}
+    | {"likely", "memory", "explain", "steps", "compares", "consistent"}
 )
 """What a part's conditions can ask: the profile; the task; whether the reply has clues, a query, types; whether it is to hold
 whole triples only; whether a likely answer is wanted (the last round), the model's own knowledge counts, the reply explains
-itself, or is led up to step by step; whether a verifier asks for consistency alone.
+itself, or is led up to step by step; whether comparisons are sub-questions; whether a verifier asks for consistency alone.
 """
 
 _PARTS = re.compile(r"^=== *(.+?) *$", re.MULTILINE)
@@ -124,7 +124,9 @@ def facts_of(shape: Shape, profile: Profile, *, memory: bool) -> frozenset[str]:
         memory: whether the model's own knowledge counts.
     """
     task = next((task for task, labels in TASK_LABELS.items() if labels == shape.labels), "question")
-    asked = {name for name in ("likely", "explain", "steps", "triples", "consistent") if getattr(shape, name)}
+    asked = {
+        name for name in ("likely", "explain", "steps", "triples", "compares", "consistent") if getattr(shape, name)
+    }
     return frozenset({profile, f"task={task}", *shape.fields, *asked} | ({"memory"} if memory else set()))
 
 

@@ -42,6 +42,8 @@ class Shape:
     """How many numbered questions there are (keys)."""
     triples: bool = False
     """Keys: only whole triples are asked for."""
+    compares: bool = False
+    """Subquestions: what follows from other answers (a comparison, a count) is a sub-question too."""
     consistent: bool = False
     """Verdict: ask whether an answer is consistent with the evidence, not whether it follows from it."""
     most: int = 0

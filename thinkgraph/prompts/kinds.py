@@ -241,6 +241,9 @@ def _parse_subquestions(text: str, _shape: Shape) -> list[SubQuestion]:
 
     def read(entry: Any) -> SubQuestion:
         node = {"question": entry} if isinstance(entry, str) else entry
+        if isinstance(node, dict) and "sub-question" in node:
+            # As in CogGRAG's table 6, with "State" beside it.
+            node = {**node, "question": node["sub-question"]}
         if not isinstance(node, dict) or not as_text(node.get("question")):
             raise BadReplyError('every entry of "questions" must be an object with a "question"')
         more = truth(node.get("open", node.get("state", False)), "open")

@@ -35,6 +35,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "unanswered": True,
         "offer_memory": False,
         "consistency": True,
+        "comparisons": True,
         "encode_texts": 5_000,
         "lines": 80,
         "backtracks": 0,
@@ -43,6 +44,9 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
     verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
+    comparisons: bool = Field(
+        False, description="What follows from other answers (a comparison, a count) is a sub-question of its own."
+    )
     consistency: bool = Field(
         False,
         description="The verifier is asked whether an answer is consistent with the evidence (off: follows from it).",

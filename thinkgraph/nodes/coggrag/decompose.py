@@ -22,7 +22,7 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
                 "tried": numbered(map(safe_label, state["tried"])),
                 "most": str(state["most"]),
             },
-            shape=Shape(most=state["most"], explain=settings.explain),
+            shape=Shape(most=state["most"], explain=settings.explain, compares=settings.comparisons),
             fallback=[],
             key=state["id"],
         )
