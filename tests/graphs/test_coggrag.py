@@ -12,6 +12,7 @@ from graphs.cases import ROWS, small_knowledge
 from graphs.coggrag_kit import ANSWERS, BIGGER, KEYS, STEPS, TWO_HOPS, ask, asked, events_of, outline, script, spied
 
 import thinkgraph as tg
+from thinkgraph.nodes.coggrag.retrieve import in_words
 from thinkgraph.state.knowledge import Passage
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
@@ -240,6 +241,42 @@ def test_only_what_is_near_a_key_is_shown() -> None:
     assert len(shown(epsilon=-1, least=0)) == len({row[1] for row in ROWS if row[0] == "Panama"})
     assert shown(epsilon=1, least=0) == set()
     assert len(shown(epsilon=1, least=2)) == 2
+
+
+def test_placeholders_stay_in_the_keys_where_the_paper_is_wanted() -> None:
+    assert in_words(["Panama", "capital", "?0.1"]) == "Panama capital"
+    assert in_words(["?school", "founded in", "?0.1"], {"0.1": "In which year?"}) == "school founded in In which year?"
+    encoded: list[str] = []
+
+    class Encoder(HashEmbedder):
+        def _encode(self, model: Any, texts: list[str]) -> Any:
+            encoded.extend(texts)
+            return super()._encode(model, texts)
+
+    for wanted, key in ((False, "Panama capital"), (True, "Panama capital Capital of Panama?")):
+        encoded.clear()
+        knowledge = Knowledge(graph=MemoryGraphStore(ROWS), embedder=Encoder(), name="keys")
+        keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}]
+        ask("Capital of Panama?", script({}, keys, {}), knowledge, placeholders=wanted, whole_lists=False)
+        assert key in encoded
+
+
+def test_the_papers_map_has_no_small_caps() -> None:
+    rows = [*ROWS, *(("Panama", "borders", f"Land {n:03}") for n in range(250))]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
+    question = "Who borders Panama?"
+    splits = {question: [(f"Part {n}?", ()) for n in range(30)]}
+    keys = [{"key": ["Panama", "borders", "?1"], "of": [1]}]
+
+    def lines(**settings: Any) -> tuple[int, int]:
+        answer, model = ask(question, script(splits, keys, {}), knowledge, epsilon=-1, **settings)
+        shown = next(prompt for prompt in model.asked if prompt.role == "coggrag.reason").lines("evidence")
+        return len(answer["trace"]["data"]["nodes"]), sum(len(item.triples) for item in shown)
+
+    assert lines() == (16, 203)
+    nodes, triples = lines(preset="paper")
+    assert nodes == 31
+    assert triples > 250
 
 
 def test_tuples_prune_as_open_triples_unless_told_not_to() -> None:

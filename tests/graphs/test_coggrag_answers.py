@@ -366,13 +366,12 @@ def test_the_same_statement_is_not_shown_from_both_its_ends() -> None:
 
 
 def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thinkgraph.nodes.coggrag.retrieve.MOST_NAMES", 1)
     monkeypatch.setattr("thinkgraph.nodes.coggrag.triple_lists.MOST_RELATIONS", 1)
     rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(60))]
     knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
     keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}, {"key": ["Colombia"], "of": [1]}]
     question = "Capital of Panama?"
-    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, hub=20)
+    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, hub=20, names=1)
     said = next(event["reason"] for event in events if event["type"] == "pruned")
     assert "1 of 2 names were not linked" in said
     assert "relations of a hub were not read" in said

@@ -37,7 +37,15 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "consistency": True,
         "comparisons": True,
         "encode_texts": 5_000,
-        "lines": 80,
+        "lines": 5_000,
+        "questions": 500,
+        "names": 1_000,
+        "entities": 1_000,
+        "link_candidates": 20,
+        "hub": 10_000,
+        "tails": 5_000,
+        "max_calls": 1_000,
+        "placeholders": True,
         "backtracks": 0,
     }
 
@@ -57,7 +65,9 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "is answered from memory all the same is kept).",
     )
     depth: int = Field(3, ge=1, le=10, description="Levels of the mind map below the question.")
-    questions: int = Field(16, ge=1, le=64, description="Most questions in the mind map, the question itself included.")
+    questions: int = Field(
+        16, ge=1, le=500, description="Most questions in the mind map, the question itself included."
+    )
     rethinks: int = Field(1, ge=1, le=5, description="k: how often a rejected answer is thought over again.")
     epsilon: float = Field(
         0.7, ge=-1, le=1, description="Triples are kept whose cosine with a key is above this (the paper's value)."
@@ -68,11 +78,17 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     )
     least: int = Field(3, ge=0, le=50, description="Lists (or triples) kept for every key even if none is near enough.")
     open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
+    names: int = Field(48, ge=1, le=1_000, description="Most names linked at a time.")
+    entities: int = Field(64, ge=1, le=1_000, description="Most entities expanded at a time.")
     link_candidates: int = Field(3, ge=1, le=20, description="Most entities that one name stands for.")
     hub: int = Field(300, ge=1, le=10_000, description="An entity with more triples is read relation by relation.")
     tails: int = Field(200, ge=1, le=5_000, description="Most triples of one entity, relation and direction.")
     encode_texts: int = Field(256, ge=8, le=5_000, description="Most sentences compared with the keys at a time.")
-    lines: int = Field(64, ge=1, le=80, description="Most lines of knowledge kept.")
+    lines: int = Field(64, ge=1, le=5_000, description="Most lines of knowledge kept.")
+    placeholders: bool = Field(
+        False,
+        description="What stands for something unknown stays in the keys that triples are compared with (off: it is left out).",
+    )
     anchored_keys: bool = Field(
         True, description="A key between two unknowns, near to everything, waits until an answer is put in for one."
     )

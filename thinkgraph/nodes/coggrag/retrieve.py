@@ -26,15 +26,16 @@ from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
 from thinkgraph.state.knowledge import Link
 from thinkgraph.tools.linking.names import normal_name
 
-MOST_NAMES = 48
-"""Most names linked at a time."""
-MOST_ENTITIES = 64
-"""Most entities expanded at a time."""
 
+def in_words(parts: Sequence[str], unknown: Mapping[str, str] | None = None) -> str:
+    """A key as a sentence; what is unknown is left out ("Panama capital" for Panama, capital, ?).
 
-def in_words(parts: Sequence[str]) -> str:
-    """A key as a sentence; what is unknown is left out ("Panama capital" for Panama, capital, ?)."""
-    return one_line(" ".join(part for part in parts if not is_open(part)))
+    Args:
+        parts: of the key.
+        unknown: questions by id: what is unknown stays, in the words of the question that asks for it, or its own ("?school").
+    """
+    kept = parts if unknown is not None else [part for part in parts if not is_open(part)]
+    return one_line(" ".join((unknown or {}).get(part[1:], part[1:]) if is_open(part) else part for part in kept))
 
 
 def ends_of(key: MapKey) -> list[str]:
@@ -62,9 +63,9 @@ def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
     if search.names:
         update["linked"] = yield from _link(search, settings)
     ids = list(dict.fromkeys([*search.entities, *(one for group in update["linked"].values() for one in group)]))
-    if len(ids) > MOST_ENTITIES:
-        search.notes.append(left_out(len(ids), MOST_ENTITIES, "entities were not expanded"))
-        ids = ids[:MOST_ENTITIES]
+    if len(ids) > settings.entities:
+        search.notes.append(left_out(len(ids), settings.entities, "entities were not expanded (entities)"))
+        ids = ids[: settings.entities]
     if not ids or not search.sentences:
         if first:
             yield from _report(state, Pruning(), search, 0, 0)
@@ -113,7 +114,8 @@ def search_by_keys(state: CogGragState, settings: CogGragSettings) -> Search:
     comparable = [key for key in keys if prunes(key, settings)]
     # A key between two unknowns is near to every triple of its relation. It waits until an answer is put in.
     anchored = [key for key in comparable if ends_of(key) or not settings.anchored_keys]
-    search.sentences = _once(in_words(key["parts"]) for key in anchored or comparable)
+    unknown = dict(zip(ids, questions, strict=True)) if settings.placeholders else None
+    search.sentences = _once(in_words(key["parts"], unknown) for key in anchored or comparable)
     if not search.sentences and settings.least and search.names:
         # Entities alone prune nothing: the questions do.
         search.sentences = _once(questions)
@@ -175,9 +177,9 @@ def meant(name: str, links: Sequence[Link]) -> list[str]:
 
 
 def _link(search: Search, settings: CogGragSettings) -> Flow[dict[str, list[str]]]:
-    names = search.names[:MOST_NAMES]
+    names = search.names[: settings.names]
     if len(names) < len(search.names):
-        search.notes.append(left_out(len(search.names), MOST_NAMES, "names were not linked"))
+        search.notes.append(left_out(len(search.names), settings.names, "names were not linked (names)"))
     every = yield from requests.link(names, limit=settings.link_candidates)
     yield from linked(link for links in every for link in links[:1])
     return {normal_name(name): meant(name, links) for name, links in zip(names, every, strict=True)}
