@@ -18,7 +18,7 @@ from thinkgraph.state.settings import RunSettings, resolve_settings
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "presets.md"
 METHODS = {"All methods": "tog2 fasttog fiske coggrag", "ToG-2": "tog2", "FastToG": "fasttog", "FiSKE": "fiske"}
-METHODS |= {"CogGRAG": "coggrag", "Baselines": "direct"}
+METHODS |= {"CogGRAG": "coggrag"}
 COLUMNS = ["the paper", "where", "setting", "ours", "`preset=paper`", "why, and the test"]
 _SETTING = re.compile(r"`(\w+)`(?: \(`task=(\w+)`\))?")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")

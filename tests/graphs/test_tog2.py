@@ -148,6 +148,30 @@ def test_context_retrieval_ranks_by_the_round_query() -> None:
     assert seen == [BORDERS, f"{BORDERS} what else"]
 
 
+def test_a_chunk_is_ranked_behind_the_triples_that_led_to_it_and_counts_once() -> None:
+    rows = [("Topic", f"relation {n}", "End") for n in range(5)]
+    passage = Passage(id="p", entities=["End"], title="End", section="", text="Words of the end.")
+    seen: list[str] = []
+
+    class Ranker:
+        name = "spy"
+
+        def score(self, _query: str, texts: list[str]) -> list[float]:
+            seen.extend(texts)
+            return [1.0] * len(texts)
+
+    model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": NEVER})
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore([passage]))
+    settings = {"depth": 1, "backtracks": 0, "rank_triples": False, "relations": 5}
+    tg.build("tog2", knowledge=knowledge, model=model, ranker=Ranker(), settings=settings).invoke(
+        {"question": "Topic?"}
+    )
+    # Of five ways to it three count.
+    assert seen == [f"Topic relation {n} End: Words of the end." for n in range(3)]
+    texts = [item.text for item in model.asked[-1].lines("evidence") if "Words" in item.text]
+    assert len(texts) == 1
+
+
 def test_topic_prune_is_skipped_for_one_exact_name_unless_the_paper_is_wanted() -> None:
     _, ours = ask(BORDERS, {}, depth=0)
     _, paper = ask(BORDERS, {}, depth=0, preset="paper")
