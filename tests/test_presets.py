@@ -11,8 +11,11 @@ from typing import Any, NamedTuple
 
 import pytest
 import yaml
+from graphs.cases import CASES
 
+import thinkgraph as tg
 from thinkgraph.graphs.registry import find_method
+from thinkgraph.models.roles import OFFLINE
 from thinkgraph.state.settings import RunSettings, resolve_settings
 
 ROOT = Path(__file__).parents[1]
@@ -108,3 +111,16 @@ def test_every_setting_of_a_method_has_a_row(method: str) -> None:
     own = schema.model_fields.keys() - RunSettings.model_fields.keys()
     by_preset = resolve_settings(schema, {"preset": "paper"}).model_fields_set - {"preset"}
     assert (own | by_preset) - told == set()
+
+
+@pytest.mark.parametrize("task", ["question", "fact", "truth"])
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_a_run_ends_within_the_methods_bound(method: str, task: str) -> None:
+    case, found = CASES[method], find_method(method)
+    settings = {**case.settings, "preset": "paper", "task": task}
+    graph = tg.build(method, knowledge=case.knowledge(), model=OFFLINE, settings=settings)
+    answer = graph.invoke({"question": case.question})["answer"]
+    assert answer["status"] in {"grounded", "partial", "memory", "unknown"}
+    bound = found.bound(resolve_settings(found.settings, settings), answer)
+    assert bound is not None
+    assert 0 < answer["usage"]["total"]["calls"] <= bound
