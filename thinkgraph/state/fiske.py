@@ -45,8 +45,7 @@ class FiskeSettings(DoubtSettings):
         "exact_names": False,
         "per_branch": True,
         "revisits": True,
-        "chunk": 2_000,
-        "node_chunk": 20,
+        "chunk": 20,
         "node_cap": 80,
         "multi_answer_asks": True,
         "start_answers": True,
@@ -59,9 +58,6 @@ class FiskeSettings(DoubtSettings):
     temperature_explore: float = Field(0.0, ge=0, le=2, description="Temperature of the mapping calls.")
     max_clues: int = Field(16, ge=1, le=64, description="Most clues taken from a question.")
     chunk: int = Field(100, ge=1, le=2_000, description="Relations or nodes offered in one mapping call.")
-    node_chunk: int | None = Field(
-        None, ge=1, le=2_000, description="Nodes offered in one mapping call, where they are other than relations."
-    )
     node_cap: int | None = Field(None, ge=1, le=20_000, description="Most nodes that calls about the same clues offer.")
     candidates: int = Field(
         1000,

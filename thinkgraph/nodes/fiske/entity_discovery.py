@@ -169,7 +169,7 @@ def _calls(
         options = [
             Option(id=node, line=_line(node, labels[node], types.get(node, ""), by_node[group, node])) for node in nodes
         ]
-        calls += chunked(group, clues, options, settings.node_chunk or settings.chunk, backtracked)
+        calls += chunked(group, clues, options, settings.chunk, backtracked)
     return calls
 
 
