@@ -15,6 +15,7 @@ from typing import Any
 from langgraph_sdk.runtime import ServerRuntime
 
 from thinkgraph.config import load_config
+from thinkgraph.errors import SettingsError
 from thinkgraph.graphs.build import Graph, build, outline
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.prices import load_prices
@@ -40,6 +41,7 @@ def _served(method: str, context: object) -> Graph:
         # The server would drop a name that it does not know, and the run would go on without it.
         given = {name: value for name, value in context.items() if name not in _NOT_OURS and not name.startswith("_")}
         resolve_settings(find_method(method).settings, given)
+        _names_no_model(method, given)
     # Runs that come at the same time share one opened knowledge base; a failed opening is tried again.
     with _lock:
         if method not in _built:
@@ -55,6 +57,15 @@ def _served(method: str, context: object) -> Graph:
                 profiles=config.get("models"),
             )
         return _built[method]
+
+
+def _names_no_model(method: str, given: Mapping[str, Any]) -> None:
+    """A client's settings load no model and probe no folder; the server's own may."""
+    for name, value in given.items():
+        if isinstance(value, str) and value.startswith(("cross-encoder:", "g2t:")):
+            if value == load_config().settings(method).get(name):
+                continue
+            raise SettingsError(f"setting '{name}': a model or folder is the server's to name, in its thinkgraph.toml")
 
 
 def _factory(method: str) -> Callable[[ServerRuntime[Any]], Awaitable[Graph]]:
