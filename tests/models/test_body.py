@@ -12,6 +12,7 @@ from http.server import BaseHTTPRequestHandler
 from typing import Any
 
 import pytest
+from langchain_openai import ChatOpenAI
 from local_http import InThread
 from test_client import ASKED, BARE
 
@@ -65,10 +66,10 @@ class Endless(InThread):
 def failed(monkeypatch: pytest.MonkeyPatch) -> Any:
     """Asks a server; the message of the failure, and whether it can pass."""
 
-    def ask(server: Endless, mode: str, options: Any = SHORT) -> tuple[str, bool]:
+    def ask(server: Endless, mode: str, options: Any = SHORT, *, named: bool = True) -> tuple[str, bool]:
         with server:
             monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.port}/v1")
-            client = client_for("openai:m")
+            client = client_for("openai:m" if named else ChatOpenAI(model="m", max_retries=0))
             try:
                 reply = (
                     asyncio.run(client.ainvoke(ASKED, options, {}))
@@ -162,4 +163,29 @@ def test_what_is_no_completion_fails_in_a_line_and_is_asked_for_again(failed: An
 def test_a_body_that_is_not_compressed_as_it_says_is_asked_for_again(failed: Any, mode: str) -> None:
     said, passing = failed(Endless(chunk("a"), again=False, encoding="gzip"), mode, BARE)
     assert "DecodingError" in said
+    assert passing
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize(
+    ("piece", "encoding"),
+    [
+        (b"", ""),
+        (b'{"id": "x", "cho', ""),
+        (b"<html>busy</html>", ""),
+        (b'data: {"choi', ""),
+        (b'data: {"choi\n\n', ""),
+        (b"data: [DONE]\n\n", ""),
+        (b"\xff\xfe{\x00", ""),
+        (b"no gzip", "gzip"),
+        (gzip.compress(chunk("a"))[:-20], "gzip"),
+    ],
+    ids=["empty", "cut", "page", "cut-line", "cut-event", "done", "bytes", "no-gzip", "cut-gzip"],
+)
+def test_a_chat_model_of_ones_own_is_asked_again_too(
+    failed: Any, piece: bytes, encoding: str, mode: str, monkeypatch: Any
+) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "none")
+    said, passing = failed(Endless(piece, again=False, encoding=encoding), mode, BARE, named=False)
+    assert said
     assert passing

@@ -77,7 +77,8 @@ def test_a_status_that_cannot_pass(status: int, refused: bool) -> None:  # noqa:
         (urllib.error.URLError("no route"), True, False),
         (FileNotFoundError("cacert.pem"), False, False),
         (PermissionError("cacert.pem"), False, False),
-        (json.JSONDecodeError("no", "<html>", 0), False, False),
+        (json.JSONDecodeError("no", "<html>", 0), True, False),
+        (UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"), True, False),
     ],
     ids=lambda value: type(value).__name__ if isinstance(value, Exception) else "",
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import email.utils
+import json
 import os
 import re
 import time
@@ -18,11 +19,13 @@ _PASSING_WORDS = ("overloaded", "rate_limit", "rate limit", "server_error", "api
 _FILTERS = ("content_filter", "content_policy", "responsibleaipolicy", "content management policy", "usage policy")
 """How providers name a prompt that their filters refuse."""
 _PROVIDERS = frozenset(
-    ("openai", "httpx", "httpx2", "httpcore", "anthropic", "google", "ollama", "mistralai", "groq", "cohere", "json")
+    ("openai", "httpx", "httpx2", "httpcore", "anthropic", "google", "ollama", "mistralai", "groq", "cohere")
 ) | frozenset(
     ("langchain_openai", "langchain_anthropic", "langchain_google_genai", "langchain_ollama", "langchain_mistralai")
 )
 """Packages whose exceptions come from the request."""
+_READERS = {"_create_chat_result", "generate_from_stream", "agenerate_from_stream"}
+"""Functions of LangChain that put a reply together of what came."""
 _LOCAL = (FileNotFoundError, PermissionError, IsADirectoryError, NotADirectoryError)
 """Faults of this machine (a certificate that is not there): trying again cannot help."""
 _SECRET = ("_KEY", "_TOKEN", "_SECRET", "_PASSWORD")
@@ -108,9 +111,11 @@ def _innermost(error: BaseException) -> str:
 
 
 def _of_response(error: BaseException) -> bool:
-    """Whether LangChain's OpenAI-like models failed over what the server had sent with status 200."""
-    # They say so by errors of every kind (ValueError, TypeError, KeyError …), which are bugs anywhere else.
-    return any(frame.f_code.co_name == "_create_chat_result" for frame, _ in traceback.walk_tb(error.__traceback__))
+    """Whether a client failed over what the server had sent with status 200: cut off, empty, or of another form."""
+    if isinstance(error, UnreadableResponseError | json.JSONDecodeError | UnicodeDecodeError):
+        return True
+    # LangChain's models say so by errors of every kind (ValueError, TypeError, KeyError …), which are bugs anywhere else.
+    return any(frame.f_code.co_name in _READERS for frame, _ in traceback.walk_tb(error.__traceback__))
 
 
 def _unreadable(error: Exception, text: str) -> Failure:
@@ -142,7 +147,7 @@ def classify(error: Exception) -> Failure | None:
         detail = f"{text} ({inner})" if inner not in text else text
         at = f" [{where}]" if where else ""
         return Failure(f"{type(error).__name__}: {detail}{at}", passing=not isinstance(error, _LOCAL))
-    if isinstance(error, UnreadableResponseError) or _of_response(error):
+    if _of_response(error):
         return _unreadable(error, text)
     module = type(error).__module__.partition(".")[0]
     if module not in _PROVIDERS:
