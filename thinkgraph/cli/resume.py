@@ -71,11 +71,16 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
 
 def _kept(runs: RunStore, thread: str) -> Answer:
     """The answer of a finished run, which needs neither model nor knowledge."""
+    from thinkgraph.runtime.state_errors import fault
+    from thinkgraph.state.base import RunState
+
     with runs.using():
         last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
     answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
     if answer is None:
         raise RunError(f"the answer of run {thread} is gone from {runs.folder}: ask the question again")
+    if said := fault({"answer": answer}, RunState):
+        raise RunError(f"the answer of run {thread} is damaged ({said}): ask the question again")
     return answer
 
 

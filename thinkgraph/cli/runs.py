@@ -119,8 +119,10 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """Turn an SQLite error in one of the store's files into a RunError that says what to do."""
         try:
             yield
-        except (sqlite3.Error, OSError) as error:
-            if isinstance(error, sqlite3.DatabaseError) and not isinstance(error, sqlite3.OperationalError):
+        except (sqlite3.Error, OSError, UnicodeDecodeError) as error:
+            # Python cannot read the words of SQLite where they quote damaged bytes.
+            of_file = isinstance(error, sqlite3.DatabaseError | UnicodeDecodeError)
+            if of_file and not isinstance(error, sqlite3.OperationalError):
                 advice = "it is damaged: move it away, or set THINKGRAPH_HOME to another folder"
             else:
                 advice = "check free space and permissions, or set THINKGRAPH_HOME to a folder that can be written"

@@ -263,6 +263,7 @@ class Build:
             "literal_relations": counts["literal_relations"],
             "inputs": [] if self.documents else self.inputs.files,
             "files": {file: (work / file).stat().st_size for file in files},
+            "hashes": {file: kb_files.content_hash(work / file) for file in files},
         }
         if self.documents:
             manifest["documents"] = self.documents

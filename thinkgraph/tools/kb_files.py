@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import json
 from pathlib import Path
 from typing import Annotated, Any
@@ -25,6 +26,7 @@ ENTITIES = "entities.sqlite"
 DOCUMENTS = "documents.sqlite"
 REPORT = "build_report.jsonl"
 
+_ADVICE = "copy the folder again or build it again with `thinkgraph kb build --replace`"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -122,6 +124,8 @@ class KbManifest(_Manifest, total=False):
 
     documents: DocumentCounts
     """Only where it was built from documents."""
+    hashes: dict[_FileName, Fingerprint]
+    """Of each file of `files`; knowledge bases of earlier releases lack them."""
 
 
 def is_knowledge_base(folder: Path) -> bool:
@@ -192,15 +196,35 @@ def read_manifest(folder: Path) -> KbManifest:
     return found
 
 
+def content_hash(path: Path) -> str:
+    """A hash over the bytes of a file."""
+    with path.open("rb") as stream:
+        return hashlib.file_digest(stream, functools.partial(hashlib.blake2b, digest_size=16)).hexdigest()
+
+
+def check_content(folder: Path, manifest: KbManifest) -> None:
+    """Read every file of a knowledge base, about a second per gigabyte.
+
+    Raises:
+        KnowledgeError: a file is not as it was built.
+    """
+    for name, known in manifest.get("hashes", {}).items():
+        try:
+            found = content_hash(folder / name)
+        except OSError as error:
+            raise KnowledgeError(f"{folder / name} cannot be read ({error.strerror}); {_ADVICE}") from None
+        if found != known:
+            raise KnowledgeError(f"{folder / name} is damaged: its bytes are not those that were built; {_ADVICE}")
+
+
 def _check(path: Path, size: int) -> None:
-    advice = "copy the folder again or build it again with `thinkgraph kb build --replace`"
     try:
         real = path.stat().st_size
         with path.open("rb") as stream:
             head = stream.read(len(_SQLITE_MAGIC))
     except OSError as error:
-        raise KnowledgeError(f"{path} cannot be read ({error.strerror}); {advice}") from None
+        raise KnowledgeError(f"{path} cannot be read ({error.strerror}); {_ADVICE}") from None
     if real != size:
-        raise KnowledgeError(f"{path} has {real:,} bytes where {size:,} are expected; {advice}")
+        raise KnowledgeError(f"{path} has {real:,} bytes where {size:,} are expected; {_ADVICE}")
     if head != _SQLITE_MAGIC:
-        raise KnowledgeError(f"{path} is damaged; {advice}")
+        raise KnowledgeError(f"{path} is damaged; {_ADVICE}")

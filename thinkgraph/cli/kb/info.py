@@ -120,6 +120,7 @@ def _folder(folder: Path) -> tuple[dict[str, Any], list[str]]:
     from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
     manifest = kb_files.read_manifest(folder)
+    kb_files.check_content(folder, manifest)
     with SqliteGraphStore(folder / kb_files.GRAPH) as graph:
         relations = graph.relation_counts()
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())

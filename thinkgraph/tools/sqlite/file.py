@@ -63,11 +63,16 @@ class ReadOnlyFile:
         """A connection for the caller alone while the block runs. SQLite's errors become `StoreError`."""
         try:
             db = self._take()
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
             raise self._failure(error) from error
         try:
             yield db
-        except sqlite3.Error as error:
+        except (sqlite3.Error, UnicodeDecodeError) as error:
+            raise self._failure(error) from error
+        except (ValueError, TypeError, LookupError, AttributeError) as error:
+            # A flipped byte may make a number a text: ours to find only where the file itself is whole.
+            if self._whole(db):
+                raise
             raise self._failure(error) from error
         finally:
             if self._closed:
@@ -107,7 +112,14 @@ class ReadOnlyFile:
             raise
         return db
 
-    def _failure(self, error: sqlite3.Error) -> StoreError:
+    @staticmethod
+    def _whole(db: sqlite3.Connection) -> bool:
+        try:
+            return bool(db.execute("PRAGMA quick_check(1)").fetchone() == ("ok",))
+        except (sqlite3.Error, UnicodeDecodeError):
+            return False
+
+    def _failure(self, error: Exception) -> StoreError:
         return StoreError(f"{self.path} cannot be read ({error}); build or copy the knowledge base again")
 
 

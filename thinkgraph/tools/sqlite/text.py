@@ -65,24 +65,28 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
         elif "fingerprint" not in meta:
             problem = "is unfinished: run `thinkgraph kb build` again"
-        elif meta["embedder"] != embedder.name:
+        elif meta.get("embedder") != embedder.name:
             problem = (
-                f"was built with the embedder {meta['embedder']!r}, not {embedder.name!r}: "
+                f"was built with the embedder {meta.get('embedder')!r}, not {embedder.name!r}: "
                 "open it with that one or build it again"
             )
         if problem:
             self.close()
             raise KnowledgeError(f"the text store {self.path} {problem}")
-        self._info: TextInfo = {
-            "name": meta["name"],
-            "fingerprint": meta["fingerprint"],
-            "passages": int(meta["passages"]),
-            "entities": int(meta["entities"]),
-        }
-        self.dimensions = int(meta["dimensions"])
-        """Length of the stored vectors."""
-        self.vector_count = int(meta["vectors"])
-        """How many vectors are stored, all windows of all passages."""
+        try:
+            self._info: TextInfo = {
+                "name": meta["name"],
+                "fingerprint": meta["fingerprint"],
+                "passages": int(meta["passages"]),
+                "entities": int(meta["entities"]),
+            }
+            self.dimensions = int(meta["dimensions"])
+            """Length of the stored vectors."""
+            self.vector_count = int(meta["vectors"])
+            """How many vectors are stored, all windows of all passages."""
+        except (KeyError, ValueError) as error:
+            self.close()
+            raise KnowledgeError(f"the text store {self.path} is damaged ({error}): build it again") from None
         self._index = TextIndex(self._info, self.vector_count, self.vectors)
 
     def __exit__(self, *_error: object) -> None:
@@ -121,6 +125,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         """
         if not entities or limit < 1 or not self._info["passages"]:
             return []
+        wanted = {clean(id_) for id_ in entities}
         vector = embed_array(self._embedder, [query])[0]
         top = Top(limit)
         with self._pool.connection() as connection:
@@ -128,11 +133,14 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
                 "SELECT v.passage, v.vector FROM (SELECT DISTINCT l.passage FROM json_each(?) j"
                 " CROSS JOIN entities e ON e.id = j.value CROSS JOIN links l ON l.entity = e.no ORDER BY l.passage) p"
                 " CROSS JOIN vectors v ON v.passage = p.passage",
-                (json.dumps(sorted({clean(id_) for id_ in entities})),),
+                (json.dumps(sorted(wanted)),),
             )
             for numbers, windows, firsts in self._chunks(rows):
                 top.add(numbers, np.maximum.reduceat(windows @ vector, firsts))
-            return self._hits(connection, top.numbers(), vector, limit)
+            hits = self._hits(connection, top.numbers(), vector, limit)
+        if any(wanted.isdisjoint(hit["passage"]["entities"]) for hit in hits):
+            raise self._damaged("passages about others")
+        return hits
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query, best first, by the index or, where there is none, by reading all."""
@@ -201,6 +209,9 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         ]
         return sorted(hits, key=lambda hit: (-hit["score"], hit["passage"]["id"]))[:limit]
 
+    def _damaged(self, what: str) -> StoreError:
+        return StoreError(f"{self.path} is damaged ({what}); build or copy the knowledge base again")
+
     def _chunks(
         self, rows: sqlite3.Cursor
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]:
@@ -208,6 +219,8 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         size = self.dimensions * np.dtype(VECTOR_TYPE).itemsize
         while chunk := rows.fetchmany(_CHUNK):
             windows = np.frombuffer(b"".join([blob for _, blob in chunk]), VECTOR_TYPE).reshape(-1, self.dimensions)
+            if not np.isfinite(windows).all():
+                raise self._damaged("vectors")
             counts = np.fromiter((len(blob) // size for _, blob in chunk), np.int64, len(chunk))
             numbers = np.fromiter((number for number, _ in chunk), np.int64, len(chunk))
             yield numbers, windows.astype(np.float32), np.cumsum(counts) - counts
