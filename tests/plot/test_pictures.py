@@ -339,11 +339,30 @@ def test_a_folder_that_takes_no_file() -> None:
         check_target("/proc/a.svg")
 
 
+def test_an_answer_that_cites_nothing_shows_what_was_looked_at_and_where_it_stopped() -> None:
+    notes: list[Any] = [
+        {"round": 1, "what": "relations", "kept": 2, "dropped": 5, "examples": ["near", "part of"]},
+        {"round": 1, "what": "entities", "kept": 0, "dropped": 3, "examples": []},
+    ]
+    lines: list[Any] = [{"level": level, "text": text} for level, text in ((0, "first"), (1, "below"), (0, "second"))]
+    answer = answer_of([], status="unknown")
+    answer.update(pruned=notes, reason="the evidence holds no answer")
+    answer["trace"]["lines"] = lines
+    nodes = picture_of(answer)
+    first, second, a, below, b, end = nodes
+    assert [node.text for node in nodes] == [
+        *("round 1 · relations: 2 of 7 kept", "round 1 · entities: 0 of 3 kept", "first", "below", "second"),
+        "unknown: the evidence holds no answer",
+    ]
+    assert [node.parent for node in nodes] == [None, first, second, a, second, second]
+    assert first.tip == "near\npart of"
+    assert (b.kind, end.kind) == ("community", "folded")
+    assert below.text in svg_of(answer, nodes)
+
+
 def test_an_older_picture_is_replaced_whole_or_not_at_all(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     file = tmp_path / "a.SVG"
     file.write_text("old")
-    with pytest.raises(UsageError, match=r"nothing to draw: the answer \(unknown\) cites no triple and no passage"):
-        plot_answer(answer_of([], status="unknown"), file)
 
     def full(*_: Any) -> None:
         raise OSError(28, "No space left on device")

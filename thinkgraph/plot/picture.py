@@ -58,13 +58,17 @@ class Node:
 def picture_of(answer: Answer) -> list[Node]:
     """The triples and passages that an answer cites, the chains of communities that led to it, and the answer itself.
 
+    Of an answer that cites nothing: what was looked at, and where it stopped.
+
     Returns:
-        The nodes without places, parents before their children; none if there is nothing to draw.
+        The nodes without places, parents before their children.
     """
     drawing = _Drawing(answer)
     drawing.chains()
     drawing.paths()
     drawing.passages()
+    if not drawing.nodes or not answer["answers"]:
+        drawing.explored()
     drawing.fold_ends()
     return drawing.nodes
 
@@ -154,6 +158,24 @@ class _Drawing:
             held = f" {fold(passage['title'] + ' ' + passage['text'])} "
             found = [Node(text, "entity", note, answer=True) for text in left if f" {fold(text)} " in held]
             self.nodes += [note, *found]
+
+    def explored(self) -> None:
+        """What was kept and dropped step by step, the method's own outline, and the reason why it ended there."""
+        last: Node | None = None
+        for note in self.answer["pruned"]:
+            kept, seen = note["kept"], note["kept"] + note["dropped"]
+            text = f"round {note['round']} · {note['what']}: {kept} of {seen} kept"
+            last = Node(text, "community", last, "\n".join(note["examples"]))
+            self.nodes.append(last)
+        above = [last]
+        for line in self.answer["trace"]["lines"]:
+            del above[line["level"] + 1 :]
+            made = Node(line["text"], "community", above[-1], line["text"])
+            above.append(made)
+            self.nodes.append(made)
+        self.nodes.append(
+            Node(f"{self.answer['status']}: {self.answer['reason']}", "folded", last, self.answer["reason"])
+        )
 
     def fold_ends(self) -> None:
         """Long lists of ends become a few and "… and N more"."""

@@ -51,17 +51,13 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
         The file.
 
     Raises:
-        UsageError: the file cannot be written (see `check_target`), or the answer stands on nothing that could be drawn.
+        UsageError: the file cannot be written (see `check_target`).
     """
     from thinkgraph.plot.picture import picture_of
     from thinkgraph.plot.svg import page_of, svg_of
 
     file = check_target(path)
     nodes = picture_of(answer)
-    if not nodes:
-        raise UsageError(
-            f"there is nothing to draw: the answer ({answer['status']}) cites no triple and no passage; {file} was not written"
-        )
     draw = svg_of if file.suffix.lower() == ".svg" else page_of
     part = file.with_name(f".{secrets.token_hex(6)}.part")
     try:
