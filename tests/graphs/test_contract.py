@@ -461,6 +461,11 @@ def test_what_is_no_question_does_not_ask_the_last_one_again(case: Case, how: st
     for message in (("assistant", "Hello."), ("system", "Be brief.")):
         with pytest.raises(UsageError, match="the question is empty"):
             graph.invoke({"messages": [message]}, thread())
+    for wrong in ({"q": case.other_question}, {}, {"messages": []}):
+        with pytest.raises(UsageError, match=r"^the question is empty: ask by 'question' or 'messages'"):
+            graph.invoke(wrong, thread())
+        with pytest.raises(UsageError, match=r"^the question is empty"):
+            asyncio.run(graph.ainvoke(wrong, thread()))
     assert len(model.asked) == before
     assert graph.invoke({"question": case.other_question}, thread())["answer"]["question"] == case.other_question
     assert graph.invoke({"messages": [("user", case.question)]}, thread())["answer"]["answers"] == case.answers

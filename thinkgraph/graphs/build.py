@@ -13,12 +13,14 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.store.base import BaseStore
 from langgraph.types import Checkpointer
 
+from thinkgraph.errors import UsageError
 from thinkgraph.graphs.checkpoints import strict
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import OFFLINE, Models, ModelSpec
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.settings import RunSettings, resolve_settings
@@ -38,11 +40,26 @@ class MethodGraph(Graph):
 
     def stream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel."""
+        _must_ask(input)
         return super().stream(input, _unbounded(config), **kwargs)
 
     def astream(self, input: Any, config: RunnableConfig | None = None, **kwargs: Any) -> Any:  # noqa: A002
         """See Pregel."""
+        _must_ask(input)
         return super().astream(input, _unbounded(config), **kwargs)
+
+
+def _must_ask(given: object) -> None:
+    """A thread keeps its last question: an input without one would ask that again, and pass for an answer to what was meant.
+
+    Raises:
+        UsageError: neither a question nor a message.
+    """
+    if isinstance(given, Mapping) and "question" not in given and not given.get("messages"):
+        names = ", ".join(repr(one_line(str(name))[:40]) for name in list(given)[:5])
+        raise UsageError(
+            "the question is empty: ask by 'question' or 'messages'" + (f", not by {names}" if names else "")
+        )
 
 
 def _unbounded(config: RunnableConfig | None) -> RunnableConfig | None:

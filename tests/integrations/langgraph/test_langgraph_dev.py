@@ -104,7 +104,10 @@ def test_wrong_settings(dev: Dev, context: dict[str, Any], words: str) -> None:
 
 @pytest.mark.parametrize("start", [{"question": ""}, {"question": " \n"}, {"question": 5}, {}, {"questoin": "x"}])
 def test_no_question(dev: Dev, start: dict[str, Any]) -> None:
-    with pytest.raises(Exception, match=r"^UsageError: the question is empty: ask something$"):
+    with pytest.raises(
+        Exception,
+        match=r"^UsageError: the question is empty: ask (something|by 'question' or 'messages'(, not by '\w+')?)$",
+    ):
         dev.client.runs.wait(None, "tog2", input=start, context=BM25)
 
 
