@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment
 from model_server import ModelServer, ServedCall
-from replies import Fault
+from replies import Fault, Hang
 
 from thinkgraph.errors import ModelError
 from thinkgraph.eval.record import RecordFile
@@ -120,6 +120,42 @@ def test_a_killed_batch_goes_on(tmp_path: Path, kb: str) -> None:
     assert sorted(int(record["id"]) for record in _lines(out)) == list(range(12))
 
 
+@pytest.mark.parametrize("more", [(), ("--workers", "2")], ids=["here", "workers"])
+def test_a_kill_pays_for_no_reply_twice(tmp_path: Path, kb: str, more: tuple[str, ...]) -> None:
+    file = _file(tmp_path, {"id": "a", "question": QUESTION}, {"id": "b", "question": QUESTION})
+    out = tmp_path / "out.jsonl"
+    replies = tmp_path / "out.jsonl.replies.sqlite"
+    model = OfflineChatModel()
+    hanging = True
+
+    def answer(call: ServedCall) -> Any:
+        # The first reply of each question arrives, the second never does.
+        if hanging and call.text != server.calls[0].text:
+            return Hang()
+        return str(model.invoke([("system", call.messages[0]["content"]), ("user", call.messages[-1]["content"])]).text)
+
+    with ModelServer(answer) as server:
+        env = environment({"OPENAI_BASE_URL": server.base_url})
+        words = [*PROGRAM, *_words(file, out, kb, *more)]
+        process = subprocess.Popen(words, env=env, stderr=subprocess.DEVNULL)
+        end = time.monotonic() + 60
+        while len(server.calls) < 4 and time.monotonic() < end:
+            time.sleep(0.01)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        hanging = False
+        before = len(server.calls)
+        assert (before, out.read_bytes()) == (4, b"")
+        done = subprocess.run(words, env=env, check=True, capture_output=True)
+        paid = server.calls[0].text
+        assert [call.text for call in server.calls[:before]].count(paid) == 2
+        assert not [call for call in server.calls[before:] if call.text == paid]
+    assert b"2 answered" in done.stderr
+    assert {record["answer"]["text"] for record in _lines(out)} == {ANSWER}
+    assert {record["answer"]["usage"]["total"]["calls"] for record in _lines(out)} == {2}
+    assert not replies.exists(), "what nobody needs any more is gone"
+
+
 def test_an_error_that_may_pass_is_asked_again(
     cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -224,7 +260,7 @@ def test_compare_with_a_dead_server(cli: Run, kb: str, monkeypatch: pytest.Monke
 def test_a_server_that_reconnects_is_no_noise(
     cli: Run, tmp_path: Path, kb: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    async def ask(question: str) -> Any:
+    async def ask(question: str, _thread: str) -> Any:
         warnings.warn("Request failed, attempting reconnect to Location: /x", UserWarning, stacklevel=1)
         raise ModelError(f"gone before {question}")
 

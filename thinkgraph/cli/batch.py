@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
+from contextlib import AbstractContextManager, asynccontextmanager
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -81,16 +81,22 @@ def run(args: argparse.Namespace) -> int:
     }
     began = time.monotonic()
     kept = f"interrupted; what was answered is in {out}: the same command goes on from there"
-    with RecordFile(out, plan) as file, leaving_at_once(kept), LineProgress(sys.stderr) as progress:
+    with (
+        RecordFile(out, plan) as file,
+        _Replies(None if args.url else out) as replies,
+        leaving_at_once(kept),
+        LineProgress(sys.stderr) as progress,
+    ):
         done = finished(file)
 
         async def work() -> tuple[int, int]:
-            async with _asker(args, settings) as ask:
+            async with _asker(args, settings, replies) as ask:
                 return await run_batch(
                     read_items(source),
                     ask,
                     file.keep,
                     done=done,
+                    forget=replies.forget,
                     concurrency=max(args.concurrency, args.workers),
                     progress=no_progress if args.quiet else progress,
                 )
@@ -101,8 +107,31 @@ def run(args: argparse.Namespace) -> int:
     return 1 if failed else 0
 
 
+class _Replies(AbstractContextManager["_Replies"]):
+    """The replies to questions whose answers are not on disk yet, in a file beside the results: a kill pays for none twice."""
+
+    def __init__(self, out: Path | None) -> None:
+        """Open the journal; none where a server asks the model."""
+        from thinkgraph.models.journal import SqliteJournal
+
+        self.path = out and out.with_name(f"{out.name}.replies.sqlite")
+        self.journal = SqliteJournal(self.path) if self.path else None
+
+    def forget(self, thread: str) -> None:
+        """Drop the replies of a question that is not asked again."""
+        if self.journal:
+            self.journal.forget(thread)
+
+    def __exit__(self, *_error: object) -> None:
+        if self.journal and self.path:
+            empty = self.journal.is_empty()
+            self.journal.close()
+            if empty:
+                self.path.unlink(missing_ok=True)
+
+
 @asynccontextmanager
-async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIterator[Asker]:
+async def _asker(args: argparse.Namespace, settings: dict[str, Any], replies: _Replies) -> AsyncIterator[Asker]:
     """What answers a question: a server, several processes, or a graph in this one."""
     from thinkgraph.eval.batch import local_asker, server_asker
     from thinkgraph.eval.workers import Work, workers
@@ -121,6 +150,7 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
             prices=prices_of(args.prices),
             profiles=profiles(),
             prompts=args.prompts,
+            journal=str(replies.path),
             rate=args.rate,
         )
         async with workers(work, args.workers) as ask:
@@ -128,5 +158,7 @@ async def _asker(args: argparse.Namespace, settings: dict[str, Any]) -> AsyncIte
     else:
         with open_knowledge(args) as knowledge:
             models = open_models(args, knowledge, args.rate)
-            async with local_asker(models, knowledge, {args.method: settings}, prompts=args.prompts) as ask:
+            methods = {args.method: settings}
+            asker = local_asker(models, knowledge, methods, prompts=args.prompts, journal=replies.journal)
+            async with asker as ask:
                 yield partial(ask, args.method)

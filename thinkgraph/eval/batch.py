@@ -8,21 +8,31 @@ from contextlib import asynccontextmanager
 from dataclasses import dataclass
 from hashlib import blake2b
 from pathlib import Path
-from typing import Any, cast
+from typing import Any, Protocol, cast
+
+from langchain_core.runnables import RunnableConfig
 
 from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.graphs.build import build
+from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import Models
 from thinkgraph.state.answer import Answer
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 
-Asker = Callable[[str], Awaitable[Answer]]
-"""Answers one question."""
-Ask = Callable[[str, str], Awaitable[Answer]]
-"""Has a method, by its name, answer one question."""
+Asker = Callable[[str, str], Awaitable[Answer]]
+"""Answers one question, whose replies a journal keeps under the second name."""
+
+
+class Ask(Protocol):
+    """Has a method, by its name, answer one question."""
+
+    def __call__(self, method: str, question: str, thread: str = "") -> Awaitable[Answer]:
+        """Answer it; the journal, if there is one, keeps its replies under `thread`."""
+        ...
+
 
 GIVE_UP = 20
 """Passing errors in a row after which the batch stops: the model or the store is gone, and the rest would fail too."""
@@ -109,6 +119,7 @@ async def run_batch(
     keep: Callable[[Mapping[str, Any]], None],
     *,
     done: set[bytes],
+    forget: Callable[[str], None] = lambda _thread: None,
     concurrency: int = 8,
     progress: Progress = no_progress,
 ) -> tuple[int, int]:
@@ -120,6 +131,7 @@ async def run_batch(
         keep: given each line of the output as it comes: `id`, `line`, `question`, and `answer` or `error` with `passing`
             (whether the same command asks it again).
         done: what to leave out (`finished`).
+        forget: told under which name the replies lie of a question that is not asked again.
         concurrency: questions at a time.
         progress: told after every question.
 
@@ -138,9 +150,10 @@ async def run_batch(
         for item in source:
             if broken:
                 return
-            if _key(item.id, item.question) in done:
+            key = _key(item.id, item.question)
+            if key in done:
                 continue
-            record, error = await _asked(item, ask)
+            record, error = await _asked(item, ask, key.hex())
             if error is None:
                 answered += 1
                 in_a_row = 0
@@ -150,6 +163,9 @@ async def run_batch(
                 if in_a_row >= GIVE_UP:
                     broken.append(error)
             keep(record)
+            # Only now: a kill before the answer is on disk must find them.
+            if not record.get("passing"):
+                forget(key.hex())
             progress("questions", len(done) + answered + failed, None)
 
     await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
@@ -158,13 +174,13 @@ async def run_batch(
     return answered, failed
 
 
-async def _asked(item: BatchItem, ask: Asker) -> tuple[dict[str, Any], ThinkGraphError | None]:
+async def _asked(item: BatchItem, ask: Asker, thread: str) -> tuple[dict[str, Any], ThinkGraphError | None]:
     """A line of the output, and the error in it, if there is one."""
     record: dict[str, Any] = {"id": item.id, "line": item.line, "question": item.question}
     try:
         if item.fault:
             raise UsageError(f"line {item.line}: {item.fault}")
-        record["answer"] = await ask(item.question)
+        record["answer"] = await ask(item.question, thread)
     except ThinkGraphError as error:
         # A RunError passes as well: a worker process was killed, a journal is on a full disk.
         passing = isinstance(error, ModelError | StoreError | RunError)
@@ -175,7 +191,12 @@ async def _asked(item: BatchItem, ask: Asker) -> tuple[dict[str, Any], ThinkGrap
 
 @asynccontextmanager
 async def local_asker(
-    models: Models, knowledge: Knowledge, methods: Mapping[str, Mapping[str, Any]], *, prompts: str | None = None
+    models: Models,
+    knowledge: Knowledge,
+    methods: Mapping[str, Mapping[str, Any]],
+    *,
+    prompts: str | None = None,
+    journal: Journal | None = None,
 ) -> AsyncIterator[Ask]:
     """Asks graphs of this process, and closes the models in the end.
 
@@ -184,18 +205,20 @@ async def local_asker(
         knowledge: what they look up.
         methods: settings by method.
         prompts: folder with prompts of one's own.
+        journal: keeps the replies of questions that have a thread.
 
     Raises:
         ThinkGraphError: as `build`.
     """
     try:
         graphs = {
-            name: build(name, knowledge=knowledge, model=models, settings=settings, prompts=prompts)
+            name: build(name, knowledge=knowledge, model=models, settings=settings, prompts=prompts, journal=journal)
             for name, settings in methods.items()
         }
 
-        async def ask(method: str, question: str) -> Answer:
-            return cast("Answer", (await graphs[method].ainvoke({"question": question}))["answer"])
+        async def ask(method: str, question: str, thread: str = "") -> Answer:
+            config: RunnableConfig = {"configurable": {"thread_id": thread}} if thread else {}
+            return cast("Answer", (await graphs[method].ainvoke({"question": question}, config))["answer"])
 
         yield ask
     finally:
@@ -216,7 +239,7 @@ def server_asker(url: str, assistant: str, settings: Mapping[str, Any], *, api_k
 
     client = get_client(url=url, api_key=api_key) if api_key else get_client(url=url)
 
-    async def ask(question: str) -> Answer:
+    async def ask(question: str, _thread: str) -> Answer:
         try:
             found = await client.runs.wait(
                 None, assistant, input={"question": question}, context=cast("Any", dict(settings))

@@ -27,6 +27,7 @@ from thinkgraph.eval.bench_setup import bench_model, gold_knowledge
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.models.client import rate_limiter
+from thinkgraph.models.journal import SqliteJournal
 from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import Models
 from thinkgraph.state.answer import Answer
@@ -51,6 +52,8 @@ class Work:
     prices: Prices | None = None
     profiles: Mapping[str, Mapping[str, Any]] | None = None
     prompts: str | None = None
+    journal: str | None = None
+    """A SQLite file that keeps the replies of questions that have a thread."""
     rate: float | None = None
     """Requests to models a second, over all workers."""
     seed: int = 0
@@ -69,11 +72,11 @@ async def workers(work: Work, count: int) -> AsyncIterator[Ask]:
     setup = _pickled(replace(work, rate=work.rate / count if work.rate else None))
     every: list[_Worker] = []
 
-    async def ask(method: str, question: str) -> Answer:
+    async def ask(method: str, question: str, thread: str = "") -> Answer:
         alive = [worker for worker in every if worker.process.returncode is None]
         if not alive:
             raise RunError("all worker processes have ended: start the same command again")
-        return await min(alive, key=lambda worker: len(worker.waiting)).ask(method, question)
+        return await min(alive, key=lambda worker: len(worker.waiting)).ask(method, question, thread)
 
     kill = True
     try:
@@ -113,11 +116,11 @@ class _Worker:
             raise _unpickled(error)
         self._reader = asyncio.create_task(self._read())
 
-    async def ask(self, method: str, question: str) -> Answer:
+    async def ask(self, method: str, question: str, thread: str) -> Answer:
         number = next(self._numbers)
         future: asyncio.Future[Answer] = asyncio.get_running_loop().create_future()
         self.waiting[number] = future
-        line = json.dumps({"number": number, "method": method, "question": question})
+        line = json.dumps({"number": number, "method": method, "question": question, "thread": thread})
         try:
             self._stdin.write(f"{line}\n".encode())
             await self._stdin.drain()
@@ -188,7 +191,8 @@ async def _serve() -> None:
             profiles=work.profiles,
             rate_limiter=rate_limiter(work.rate),
         )
-        async with local_asker(models, knowledge, work.methods, prompts=work.prompts) as ask:
+        journal = SqliteJournal(work.journal) if work.journal else None
+        async with local_asker(models, knowledge, work.methods, prompts=work.prompts, journal=journal) as ask:
             _say({"ready": True})
             running: set[asyncio.Task[None]] = set()
             while (line := await lines.readline()) != _END:
@@ -204,7 +208,7 @@ async def _serve() -> None:
 async def _answer(ask: Ask, asked: Mapping[str, Any]) -> None:
     try:
         try:
-            said: Mapping[str, Any] = {"answer": await ask(asked["method"], asked["question"])}
+            said: Mapping[str, Any] = {"answer": await ask(asked["method"], asked["question"], asked["thread"])}
         except ThinkGraphError as error:
             said = {"error": _pickled(error)}
         _say({"number": asked["number"], **said})

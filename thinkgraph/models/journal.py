@@ -169,6 +169,11 @@ class SqliteJournal:
         with self._using() as db:
             db.execute("DELETE FROM reply WHERE thread = ?", (thread,))
 
+    def is_empty(self) -> bool:
+        """Whether it holds no reply at all."""
+        with self._using() as db:
+            return db.execute("SELECT 1 FROM reply LIMIT 1").fetchone() is None
+
     def close(self) -> None:
         """Close the file."""
         with self._lock:
