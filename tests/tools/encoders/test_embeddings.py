@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import threading
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
 
@@ -155,3 +156,25 @@ def test_windows_cover_a_long_text(bundled: Embedder) -> None:
     assert bundled.windows("", "") == [""]
     assert all(len(window) <= 3000 for window in split_words("漢" * 9000))
     assert "".join(split_words("漢" * 1000)) == "漢" * 1000
+
+
+def test_all_threads_that_ask_have_one_encode(monkeypatch):
+    """Each thread that runs PyTorch would keep memory and helpers of its own."""
+    seen: list[threading.Thread] = []
+
+    class Model:
+        def encode(self, texts):
+            seen.append(threading.current_thread())
+            if "broken" in texts:
+                raise ValueError("no such text")
+            return np.ones((len(texts), 3), np.float32)
+
+    monkeypatch.setattr(embeddings.BundledEmbedder, "_load", lambda _self: Model())
+    embedder = embeddings.BundledEmbedder()
+    with ThreadPoolExecutor(8) as pool:
+        found = list(pool.map(lambda number: embedder.embed([f"text {number}"]), range(16)))
+    assert len(found) == len(seen) == 16
+    assert {thread.name for thread in seen} == {"thinkgraph-encoder_0"}
+    assert len(set(seen)) == 1
+    with pytest.raises(ValueError, match="no such text"):
+        embedder.embed(["broken"])

@@ -20,6 +20,7 @@ from cachetools import LRUCache
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM, bundled_folder
+from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
 from thinkgraph.tools.protocols import Embedder
@@ -155,7 +156,7 @@ class BundledEmbedder(CachingEmbedder):
         return MiniLM(bundled_folder())
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
-        vectors: NDArray[np.float32] = model.encode(texts)
+        vectors: NDArray[np.float32] = in_encoder_thread(lambda: model.encode(texts))
         return vectors
 
     def windows(self, text: str, prefix: str = "") -> list[str]:
@@ -197,7 +198,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         with quiet_libraries():
             # sentence-transformers sorts by length itself.
-            vectors = model.encode(texts, show_progress_bar=False, convert_to_numpy=True)
+            vectors = in_encoder_thread(lambda: model.encode(texts, show_progress_bar=False, convert_to_numpy=True))
         return np.asarray(vectors, np.float32)
 
     def windows(self, text: str, prefix: str = "") -> list[str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import math
 from collections import Counter
 from threading import Lock
@@ -11,6 +12,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, SettingsError
 from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries
+from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
@@ -74,13 +76,15 @@ class CrossEncoderRanker:
             with quiet_libraries():
                 import torch
 
-                logits = self._model.predict(
+                predict = functools.partial(
+                    self._model.predict,
                     [(well_formed(query), well_formed(text)) for text in distinct],
                     batch_size=self._batch_size,
                     show_progress_bar=False,
                     activation_fn=torch.nn.Identity(),
                     convert_to_numpy=True,
                 )
+                logits = in_encoder_thread(predict)
         count_encoded(len(distinct))
         values = np.asarray(logits, np.float64).reshape(len(distinct), -1)
         if values.shape[1] != 1:
