@@ -13,8 +13,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from thinkgraph.ingest.documents import pieces as pieces_module
+from thinkgraph.ingest.documents import readers
 from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError, cut
-from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_text
+from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 
 
 def passages(reading: Reading, size: int = 1000) -> list[tuple[str, str]]:
@@ -238,3 +239,40 @@ def test_passages_never_cross_sections() -> None:
     found = list(cut(reading, 100))
     assert {one.section for one in found} == {"a", "c"}
     assert all(len(one.text) <= 100 for one in found)
+
+
+@pytest.mark.parametrize("read", [read_text, read_markdown, read_pdf, read_html])
+def test_a_file_that_no_document_is_as_large_as_is_refused(write, read, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(readers, "MOST_BYTES", 1 << 20)
+    monkeypatch.setattr(readers, "MOST_HTML", 1 << 20)
+    large = write("large", b"word " * (1 << 18))
+    with pytest.raises(UnreadableError, match="is larger than 1 MiB: no document is; part it"):
+        passages(read(large, None))
+
+
+@pytest.mark.parametrize("unit", ["<p>", "&amp;", "<a href=x>x</a> "])
+def test_a_page_of_nothing_but_tags_is_refused_before_it_is_parsed(write, unit: str) -> None:
+    page = write("page.html", unit * (readers.MOST_MARKS + 1))
+    with pytest.raises(UnreadableError, match="has more than 1,000,000 tags and entities"):
+        read_html(page, None)
+
+
+def test_a_document_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pieces_module, "MOST_SECONDS", 0.2)
+    used = 0
+
+    def slow(text: str) -> str:
+        nonlocal used
+        used += 1
+        return str(sum(range(2_000_000))) + text
+
+    reading = Reading(pieces=(Piece("", "word", at) for at in range(100_000)), clean=slow)
+    with pytest.raises(UnreadableError, match="to read: is it a document"):
+        passages(reading)
+    assert used < 1_000
+    silent = Reading(pieces=(Piece("", slow("") and "", at) for at in range(100_000)))
+    with pytest.raises(UnreadableError, match="to read: is it a document"):
+        passages(silent)
+    # What the reader of the passages does in between is no time of the document's.
+    quick = cut(Reading(pieces=(Piece("", "word", at) for at in range(30))), 100)
+    assert len([slow(one.text) for one in quick]) == 30

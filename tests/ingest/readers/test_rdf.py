@@ -276,3 +276,8 @@ def test_xml_entities_that_unfold_without_end_are_refused(tmp_path, monkeypatch)
     monkeypatch.setattr("thinkgraph.ingest.readers.rdf._LONGEST_HEAD", 60)
     with pytest.raises(KnowledgeError, match="declares XML entities without end"):
         read(tmp_path, ontology(short), "long.owl")
+
+
+def test_a_literal_without_end_is_a_fault_of_the_file(tmp_path):
+    with pytest.raises(KnowledgeError, match=r"^x\.ttl: a literal or name has no end"):
+        read(tmp_path, b'<http://a> <http://b> "' + b"x" * (20 << 20), "x.ttl")

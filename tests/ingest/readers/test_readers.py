@@ -12,7 +12,7 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.ingest.readers import lines
+from thinkgraph.ingest.readers import files, lines
 from thinkgraph.ingest.readers.files import read_aliases, read_entities, read_passages, read_triples
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
@@ -277,3 +277,14 @@ def test_a_line_longer_than_any_is_refused_before_it_is_in_memory(tmp_path, monk
     few = tmp_path / "few.tsv"
     few.write_bytes((b"a\tb\t" + b"c" * 400_000 + b"\n") * 20)
     assert len(lines.sample_of(few)) == 2, "a sample is bounded in bytes, too"
+
+
+def test_aliases_without_end_are_refused_before_they_are_in_memory(tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LINE_LIMIT", 1 << 20)
+    path = tmp_path / "aliases.json.gz"
+    with gzip.open(path, "wb") as out:
+        out.write(b'{"a": ["')
+        for _ in range(40):
+            out.write(b"x" * (1 << 20))
+    with pytest.raises(KnowledgeError, match=r"aliases\.json\.gz is longer than 1 MiB"):
+        read_aliases(path, Rejects())

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
@@ -11,6 +12,9 @@ from thinkgraph.tools.chunks import chunk_offsets
 
 LONGEST_PIECE = 1 << 16
 """Characters of a piece of a text file at most, so that a long file is never in memory as a whole."""
+
+MOST_SECONDS = 120.0
+"""Of the processor's time, to read one document."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -87,7 +91,22 @@ def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
     """A document's passages: at most `size` characters, within one section, cut at sentence ends where there are any.
 
     White space at the ends is removed. A passage without letter or digit is left out.
+
+    Raises:
+        UnreadableError: it took more than MOST_SECONDS, or a piece of it cannot be read.
     """
+    spent, began = 0.0, time.thread_time()
+    for passage in _cut(reading, size):
+        spent += time.thread_time() - began
+        if spent > MOST_SECONDS:
+            raise UnreadableError(f"takes more than {MOST_SECONDS:.0f} s to read: is it a document?")
+        if passage:
+            yield passage
+        began = time.thread_time()
+
+
+def _cut(reading: Reading, size: int) -> Iterator[CutPassage | None]:
+    """The passages; None after every piece, so that pieces without passages count."""
     for piece in reading.pieces:
         for start, end in chunk_offsets(piece.text, size, 0):
             raw = piece.text[start:end]
@@ -96,6 +115,7 @@ def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
                 first = start + len(raw) - len(raw.lstrip())
                 last = piece.place(first + len(text) - 1) + 1
                 yield CutPassage(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
+        yield None
 
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:

@@ -18,8 +18,12 @@ from thinkgraph.ingest.documents.words import listed
 if TYPE_CHECKING:
     from pypdf import PdfReader
 
-MOST_HTML = 64 * 1024 * 1024
-"""Bytes of an HTML file at most; larger files are data, not pages."""
+MOST_BYTES = 256 << 20
+"""Of a text, Markdown or PDF file; larger ones are data, not documents."""
+MOST_HTML = 16 << 20
+"""Bytes of an HTML file at most: it is in memory as a whole."""
+MOST_MARKS = 1_000_000
+"""Tags and entities of an HTML file at most: each takes some hundred bytes of memory."""
 
 _BLOCK = 1 << 20
 _LONGEST_LINE = 1 << 20
@@ -57,6 +61,7 @@ def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
         UnreadableError: the file cannot be read, is no text, or is written in another encoding.
     """
     try:
+        _check_size(path, MOST_BYTES)
         with path.open(encoding=_encoding_of(path, encoding), newline="\n") as stream:
             while line := stream.readline(_LONGEST_LINE):
                 if "\0" in line:
@@ -67,6 +72,11 @@ def lines_of(path: Path, encoding: str | None) -> Iterator[str]:
         raise UnreadableError(f"is not {error.encoding.upper()} text ({error.reason}); {advice}") from None
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
+
+
+def _check_size(path: Path, most: int) -> None:
+    if path.stat().st_size > most:
+        raise UnreadableError(f"is larger than {most >> 20} MiB: no document is; part it")
 
 
 def _encoding_of(path: Path, encoding: str | None) -> str:
@@ -205,11 +215,12 @@ def read_html(path: Path, encoding: str | None) -> Reading:
     except ImportError:
         raise UnreadableError("HTML files need lxml: pip install 'thinkgraph[documents]'") from None
     try:
-        if path.stat().st_size > MOST_HTML:
-            raise UnreadableError(f"is larger than {MOST_HTML >> 20} MiB: no page is")
+        _check_size(path, MOST_HTML)
         text = re.sub("[\\s\x00-\x1f]", " ", _decoded(path.read_bytes(), encoding))
     except OSError as error:
         raise UnreadableError(f"cannot be read: {error.strerror or error}") from None
+    if text.count("<") + text.count(";") > MOST_MARKS:
+        raise UnreadableError(f"has more than {MOST_MARKS:,} tags and entities: no page has; part it")
     # Every stretch of text begins with its offset: what comes before it is a tag, an entity or nothing.
     marked = re.sub("(?:^|[>;])(?= *[^< ])", lambda found: f"{found[0]}\x01{found.end()}\x02", text)
     parser = html.HTMLParser(encoding="utf-8", remove_comments=True, remove_pis=True, huge_tree=True)
@@ -360,6 +371,7 @@ def read_pdf(path: Path, _encoding: str | None) -> Reading:
         raise UnreadableError("PDF files need pypdf: pip install 'thinkgraph[documents]'") from None
     logging.getLogger("pypdf").setLevel(logging.CRITICAL)
     try:
+        _check_size(path, MOST_BYTES)
         reader = pypdf.PdfReader(path)
         if reader.is_encrypted and not reader.decrypt(""):
             raise UnreadableError("is encrypted; take the password off first")

@@ -11,6 +11,7 @@ from typing import NamedTuple, TypeAlias
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.lines import (
+    LINE_LIMIT,
     SIGNS,
     Format,
     cells_of,
@@ -353,7 +354,11 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
         KnowledgeError: the file cannot be read or is not such an object.
     """
     with open_binary(path) as stream:
-        raw = stream.read()
+        raw = stream.read(LINE_LIMIT + 1)
+    if len(raw) > LINE_LIMIT:
+        raise KnowledgeError(
+            f"{path} is longer than {LINE_LIMIT >> 20} MiB: keep so many aliases as triples of the graph"
+        )
     try:
         table = json.loads(raw.decode("utf-8-sig"))
     except UnicodeDecodeError:

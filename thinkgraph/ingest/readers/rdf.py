@@ -149,6 +149,14 @@ def _unescaped(text: str) -> str:
     return _ESCAPE.sub(one, text)
 
 
+def _fault(error: SyntaxError | MemoryError) -> str:
+    """Where the parser stopped, and why."""
+    if isinstance(error, MemoryError):
+        # Its own bound, 16 MiB for what stands between two marks.
+        return ": a literal or name has no end; mend it, or cut the file there"
+    return f"{f', line {error.lineno}' if error.lineno else ''}: {' '.join(str(error.msg).split())[:200]}"
+
+
 def _check_entities(path: Path, form: str) -> None:
     """Refuse XML entities that stand for other entities: a few lines of them unfold to more than any memory holds.
 
@@ -206,6 +214,5 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
                 else:
                     language = end.language or ""
                     yield 0, Statement(text(subject), quad.predicate.value, end.value, end.datatype.value, language)
-        except SyntaxError as error:
-            where = f", line {error.lineno}" if error.lineno else ""
-            raise KnowledgeError(f"{path.name}{where}: {' '.join(str(error.msg).split())[:200]}") from None
+        except (SyntaxError, MemoryError) as error:
+            raise KnowledgeError(f"{path.name}{_fault(error)}") from None
