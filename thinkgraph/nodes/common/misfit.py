@@ -195,9 +195,17 @@ class _Walk:
         return _names_doer(relation) and not roots.isdisjoint(map(root_of, content_tokens(relation.replace("_", " "))))
 
     def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
-        """Whether an answer is a thing that the question names, and no statement calls it what is asked for."""
-        about = self.about[answer]
-        return bool(about.ids) and self.named(answer) and not any(map(asked.named_by, about.role))
+        """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named."""
+        return (
+            bool(self.about[answer].ids)
+            and self.named(answer)
+            and not any(
+                asked.named_by(triple["relation_label"]) and self.named(other)
+                for triple in self.triples
+                for (_, label, is_object), (_, other, _) in itertools.permutations(_ends(triple), 2)
+                if fold(label) == answer and _names_object(triple["relation_label"]) == is_object
+            )
+        )
 
     def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
         """Where the cited lines end; a community's every entity."""
