@@ -197,6 +197,7 @@ async def local_asker(
     *,
     prompts: str | None = None,
     journal: Journal | None = None,
+    watched: Callable[[str, str], RunnableConfig | None] = lambda _method, _question: None,
 ) -> AsyncIterator[Ask]:
     """Asks graphs of this process, and closes the models in the end.
 
@@ -206,6 +207,7 @@ async def local_asker(
         methods: settings by method.
         prompts: folder with prompts of one's own.
         journal: keeps the replies of questions that have a thread.
+        watched: LangChain's config of the run of a method over a question.
 
     Raises:
         ThinkGraphError: as `build`.
@@ -217,7 +219,9 @@ async def local_asker(
         }
 
         async def ask(method: str, question: str, thread: str = "") -> Answer:
-            config: RunnableConfig = {"configurable": {"thread_id": thread}} if thread else {}
+            config: RunnableConfig = watched(method, question) or {}
+            if thread:
+                config["configurable"] = {"thread_id": thread}
             return cast("Answer", (await graphs[method].ainvoke({"question": question}, config))["answer"])
 
         yield ask

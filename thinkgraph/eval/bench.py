@@ -12,15 +12,18 @@ from typing import Any, cast
 
 from langchain_core.language_models import BaseChatModel
 from langchain_core.rate_limiters import BaseRateLimiter
+from langchain_core.runnables import RunnableConfig
+from typing_extensions import TypedDict
 
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.eval.batch import Ask, local_asker
 from thinkgraph.eval.datasets.ids import compared_forms
 from thinkgraph.eval.gold import Gold
-from thinkgraph.eval.metrics import em_contains, evidence_scores, rouge_l, score
+from thinkgraph.eval.metrics import Scores, em_contains, evidence_scores, rouge_l, score
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult, is_result
+from thinkgraph.eval.steps import StepClock
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.prices import Prices
@@ -51,6 +54,8 @@ class BenchPlan:
     """Questions asked at a time."""
     rate_limiter: BaseRateLimiter | None = None
     """Holds all requests to models, whatever the method and question, to one rate."""
+    clocks: dict[tuple[str, str], StepClock] | None = None
+    """Filled with the clocks of the runs, by method and question text; None: steps are not timed."""
 
 
 def plan_record(plan: BenchPlan, *, model: str, seed: int, gold_entities: bool, data: str) -> dict[str, Any]:
@@ -151,8 +156,15 @@ def run_bench(
 
 def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
     """Answers questions in this process."""
+
+    def watched(method: str, question: str) -> RunnableConfig | None:
+        if plan.clocks is None:
+            return None
+        clock = plan.clocks[method, question] = StepClock()
+        return {"callbacks": [clock]}
+
     if isinstance(plan.model, Models):
-        return local_asker(plan.model, plan.knowledge, plan.methods)
+        return local_asker(plan.model, plan.knowledge, plan.methods, watched=watched)
     models = Models(
         plan.model,
         offline=offline_model(plan.knowledge),
@@ -160,24 +172,55 @@ def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
         profiles=plan.profiles,
         rate_limiter=plan.rate_limiter,
     )
-    return local_asker(models, plan.knowledge, plan.methods)
+    return local_asker(models, plan.knowledge, plan.methods, watched=watched)
 
 
 def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) -> BenchResult:
     entry, golds = find_method(method), plan.golds
     by_role = answer["usage"]["roles"]
     apart_calls = sum(by_role[role]["calls"] for role in (RANK_ROLE, DESCRIBE_ROLE) if role in by_role)
-    return BenchResult(
+    scored = _scored(question, answer["answers"])
+    result = BenchResult(
         id=question.id,
         type=question.type,
         method=method,
         gold=list(question.answers),
-        scores=score(answer["answers"], question.answers, question.aliases),
-        em_contains=em_contains(answer["answers"], compared_forms(question)),
-        rouge_l=rouge_l(answer["answers"], question.answers, question.aliases),
+        scores=scored["scores"],
+        em_contains=scored["em_contains"],
+        rouge_l=scored["rouge_l"],
         evidence=evidence_scores(answer["evidence"], golds.get(question.id)) if golds else None,
         calls=answer["usage"]["total"]["calls"] - apart_calls,
         apart_calls=apart_calls,
         bound=entry.bound(resolve_settings(entry.settings, plan.methods[method]), answer),
         answer=answer,
     )
+    # Of a question that is asked twice at a time, one has no clock.
+    if plan.clocks and (clock := plan.clocks.pop((method, question.question), None)):
+        result["steps"] = clock.times()
+    return result
+
+
+class _Scored(TypedDict):
+    scores: Scores
+    em_contains: float
+    rouge_l: float
+
+
+def _scored(question: Question, answers: Sequence[str]) -> _Scored:
+    return _Scored(
+        scores=score(answers, question.answers, question.aliases),
+        em_contains=em_contains(answers, compared_forms(question)),
+        rouge_l=rouge_l(answers, question.answers, question.aliases),
+    )
+
+
+def rescored(result: BenchResult, question: Question, answers: Sequence[str]) -> BenchResult:
+    """A result as if these had been the answers.
+
+    Args:
+        result: of the question.
+        question: with the gold answers.
+        answers: in the place of those given.
+    """
+    scored = _scored(question, answers)
+    return {**result, **scored, "answer": {**result["answer"], "answers": list(answers)}}

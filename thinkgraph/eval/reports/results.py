@@ -11,6 +11,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.eval.metrics import EvidenceScores, Scores
 from thinkgraph.eval.reports.stats import interval
+from thinkgraph.eval.steps import StepTime
 from thinkgraph.state.answer import Answer
 
 _COLUMNS = [
@@ -52,6 +53,8 @@ class BenchResult(TypedDict):
     bound: NotRequired[int | None]
     """Most calls by the method's paper (`Method.bound`); answers kept by an older version have none."""
     answer: Answer
+    steps: NotRequired[dict[str, StepTime]]
+    """Time by node, where steps were timed."""
 
 
 _RESULT = TypeAdapter(BenchResult)
