@@ -232,6 +232,8 @@ def test_a_papers_figure_stands_beside_the_metric_it_was_made_with(cli: Run, tmp
     assert (row["em"], row["em_contains"]) == (0.0, 1.0), "the answer stands in the gold one"
     lines = (folder / "report.md").read_text("utf-8").splitlines()
     (theirs,) = [line for line in lines if line.startswith("| tog2 | GPT-3.5-turbo | EM |")]
-    assert theirs == "| tog2 | GPT-3.5-turbo | EM | 81.1 % | em_contains | 100.0 % | ToG-2, table 1 |"
-    (other,) = [line for line in lines if line.startswith("| fiske | Llama3-8B, 300 questions | partial match |")]
+    assert theirs == "| tog2 | GPT-3.5-turbo | EM | 81.1 % | em_contains | 100.0 % | ToG-2, Table 1, section 4.4 |"
+    (other,) = [
+        line for line in lines if line.startswith("| fiske | Llama3-8B-Instruct, 300 questions | partial match |")
+    ]
     assert "| partial | – |" in other, "not run"

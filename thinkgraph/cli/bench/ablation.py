@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import nullcontext
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -24,10 +24,15 @@ from thinkgraph.errors import KnowledgeError, StoreError, UsageError
 from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
-    from thinkgraph.eval.ablations import AblationCell
+    from thinkgraph.eval.ablations.cells import AblationCell, CellRun
+    from thinkgraph.eval.ablations.figures import Figures
+    from thinkgraph.eval.ablations.shown import RunNote
+    from thinkgraph.eval.bench import BenchPlan
     from thinkgraph.eval.questions import Question
-    from thinkgraph.eval.reports.results import ReportRow
+    from thinkgraph.eval.reports.results import BenchResult
     from thinkgraph.tools.knowledge import Knowledge
+
+_PRESETS = {"paper": "paper", "ours": "default"}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -37,9 +42,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--data", default="world", metavar="DATA", help="as for bench (default world)")
     add_flags(parser, "model", help=MEASURED_MODEL)
     add_flags(parser, *MEASURING)
-    add_flags(
-        parser, "set", help="a setting of all cells that have it and do not set it (preset=paper); may be repeated"
+    parser.add_argument(
+        "--preset", choices=[*_PRESETS], default="paper", help="whose settings the table does not name (default paper)"
     )
+    add_flags(parser, "set", help="a setting of all cells that have it and do not set it; may be repeated")
     parser.add_argument(
         "--g2t", metavar="MODEL", help="graph-to-text model for the cells that need one, name or folder"
     )
@@ -55,45 +61,70 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Run one ablation."""
     from thinkgraph.eval import ablations, bench_setup
+    from thinkgraph.eval.ablations import shown, table
+    from thinkgraph.eval.ablations.cells import cells
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.files import make_folder
+    from thinkgraph.eval.reports.published import paper_tables
 
     if args.list:
         names = ablations.ABLATIONS.items()
-        write_line("\n".join(f"{name:16} {table.source:20} {table.title}" for name, table in names))
+        sources = {name: one.source.partition(", section")[0] for name, one in paper_tables().items()}
+        write_line("\n".join(f"{name:16} {sources[name]:29} {one.title}" for name, one in names))
         return 0
     if not args.name:
         raise UsageError("which ablation? 'thinkgraph ablation --list' names them")
     configured(args)
-    table = ablations.ablation(args.name)
+    chosen = ablations.ablation(args.name)
     check_numbers(args)
     dataset, questions = read_dataset(args.data)
     questions = bench_setup.spread(questions, args.limit)
-    settings = {**({"task": dataset.style} if dataset.style != "question" else {}), **parse_settings(args.set)}
+    settings = {"preset": _PRESETS[args.preset], "task": dataset.style, **parse_settings(args.set)}
     if args.seed:
         settings.setdefault("seed", args.seed)
-    cells = ablations.cells(table, extra=settings, g2t=args.g2t, leave_out=args.leave_out)
-    if any(one.get("community_text") == ablations.G2T for one in table.rows.values()) and not args.g2t:
+    made = cells(chosen, extra=settings, g2t=args.g2t, leave_out=args.leave_out)
+    if any(one.get("community_text") == table.G2T for one in chosen.rows.values()) and not args.g2t:
         sys.stderr.write("the cells with graph-to-text are left out: they need --g2t MODEL\n")
     folder = Path(args.out).expanduser() if args.out else None
     if folder:
         make_folder(folder)
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     with open_knowledge(args) as knowledge, leaving_at_once(f"interrupted{kept}"):
-        rows, blank = _measured(args, cells, named(questions, knowledge.graph), knowledge, folder)
+        rows, blank = _measured(args, made, named(questions, knowledge.graph), knowledge, folder)
     if blank and not rows:
         raise KnowledgeError(next(iter(blank.values())))
-    if args.json:
-        found = [{"row": cell.row, "column": cell.column, "figures": rows.get(cell.key)} for cell in cells]
-        write_json({"ablation": args.name, "source": table.source, "cells": found})
-    else:
-        write_line(ablations.render(args.name, cells, rows, dataset=args.data.partition(":")[0]))
-        title = f"{len(questions)} questions of {bench_setup.data_name(args.data)}"
-        write_line(f"\n{title}, {knowledge.name}, model {model_name(args.model)}")
+    note = shown.RunNote(
+        data=args.data.partition(":")[0].casefold(),
+        file=bench_setup.data_name(args.data),
+        questions=len(questions),
+        knowledge=knowledge.name,
+        model=model_name(args.model),
+        seed=args.seed,
+        preset=str(settings["preset"]),
+        gold_entities=args.gold_entities == "yes",
+    )
+    write_json(_as_json(args.name, made, rows, note)) if args.json else write_line(
+        shown.render(args.name, made, rows, note)
+    )
     for where, why in blank.items():
         sys.stderr.write(f"thinkgraph: error: no figure for {where}: {why}\n")
     return KnowledgeError.exit_code if blank else 0
+
+
+def _as_json(name: str, made: Sequence[AblationCell], rows: dict[str, Figures], note: RunNote) -> dict[str, object]:
+    from thinkgraph.eval.ablations import shown
+    from thinkgraph.eval.reports.published import paper_tables
+
+    paper = paper_tables()[name]
+    return {
+        "ablation": name,
+        "source": paper.source,
+        "cells": [{"row": cell.row, "column": cell.column, "figures": rows.get(cell.key)} for cell in made],
+        "paper": [figure._asdict() for figure in paper.figures],
+        "faults": paper.faults,
+        "differs": shown.differs(name, note),
+    }
 
 
 def _measured(
@@ -102,47 +133,83 @@ def _measured(
     questions: Sequence[Question],
     opened: Knowledge,
     folder: Path | None,
-) -> tuple[dict[str, ReportRow], dict[str, str]]:
+) -> tuple[dict[str, Figures], dict[str, str]]:
     """The cells' figures by key; and by place, why there are none where an encoder cannot be loaded."""
-    from thinkgraph.eval import bench, bench_setup
-    from thinkgraph.eval.record import RecordFile
-    from thinkgraph.eval.reports.results import table
-    from thinkgraph.models.client import rate_limiter
+    from thinkgraph.eval.ablations.cells import runs
+    from thinkgraph.eval.ablations.figures import cell_figures, merged
 
-    given = args.gold_entities == "yes"
-    knowledge = bench_setup.gold_knowledge(opened, questions) if given else opened
+    plan_of = _plans(args, questions, opened)
     name = model_name(args.model)
-    model = bench_setup.bench_model(name, questions, opened, seed=args.seed)
-    rows: dict[str, ReportRow] = {}
+    rows: dict[str, Figures] = {}
+    kept: dict[str, list[BenchResult]] = {}
     blank: dict[str, str] = {}
     missing: set[str] = set()
-    runs = {cell.key: cell for cell in cells}
-    for number, (key, cell) in enumerate(runs.items(), start=1):
-        where = " ".join(part for part in (cell.row, cell.column) if part)
-        sys.stderr.write(f"{number} of {len(runs)}: {where}, {len(questions)} questions with model {name}\n")
-        ranker = str(cell.settings.get("ranker"))
+    both = [cell for cell in cells if cell.plus]
+    wanted = {run.key for cell in both for run in (cell.run, cell.plus) if run}
+    todo = runs(cells)
+    for number, (key, (run, where)) in enumerate(todo.items(), start=1):
+        sys.stderr.write(f"{number} of {len(todo)}: {where}, {len(questions)} questions with model {name}\n")
+        ranker = str(run.settings.get("ranker"))
         if ranker in missing:
             continue
-        plan = bench.BenchPlan(
+        try:
+            results = _results(args, plan_of(run), key, folder)
+        except StoreError:
+            raise
+        except KnowledgeError as error:
+            # What the other cells cost must not be lost for it.
+            blank[where] = str(error)
+            missing.add(ranker)
+            continue
+        rows[key] = cell_figures(results, seed=args.seed)
+        if key in wanted:
+            kept[key] = results
+    for cell in both:
+        if cell.plus and cell.run.key in kept and cell.plus.key in kept:
+            results = merged(kept[cell.run.key], kept[cell.plus.key], questions)
+            rows[cell.key] = cell_figures(results, seed=args.seed)
+    return rows, blank
+
+
+def _plans(
+    args: argparse.Namespace, questions: Sequence[Question], opened: Knowledge
+) -> Callable[[CellRun], BenchPlan]:
+    """What makes the bench of a method with settings, over the same questions, knowledge and model."""
+    from thinkgraph.eval import bench, bench_setup
+    from thinkgraph.eval.ablations import ablation
+    from thinkgraph.eval.ablations.figures import SECONDS
+    from thinkgraph.models.client import rate_limiter
+
+    knowledge = bench_setup.gold_knowledge(opened, questions) if args.gold_entities == "yes" else opened
+    model = bench_setup.bench_model(model_name(args.model), questions, opened, seed=args.seed)
+    timed = any(measure.column in SECONDS for measure in ablation(args.name).measures)
+
+    def plan(run: CellRun) -> BenchPlan:
+        return bench.BenchPlan(
             questions=questions,
             knowledge=knowledge,
-            methods={cell.method: cell.settings},
+            methods={run.method: run.settings},
             model=model,
             concurrency=args.concurrency,
             rate_limiter=rate_limiter(args.rate),
+            clocks={} if timed else None,
         )
-        data = bench_setup.data_name(args.data)
-        record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=given, data=data)
-        with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
-            done = bench.kept_results(file) if file else []
-            try:
-                results = bench.run_bench(plan, progress=no_progress, keep=file.keep if file else None, done=done)
-            except StoreError:
-                raise
-            except KnowledgeError as error:
-                # What the other cells cost must not be lost for it.
-                blank[where] = str(error)
-                missing.add(ranker)
-                continue
-        rows[key] = next(row for row in table(results, seed=args.seed) if row["type"] == "all")
-    return rows, blank
+
+    return plan
+
+
+def _results(args: argparse.Namespace, plan: BenchPlan, key: str, folder: Path | None) -> list[BenchResult]:
+    """The results of one bench, kept in the folder if there is one."""
+    from thinkgraph.eval import bench, bench_setup
+    from thinkgraph.eval.record import RecordFile
+
+    record = bench.plan_record(
+        plan,
+        model=model_name(args.model),
+        seed=args.seed,
+        gold_entities=args.gold_entities == "yes",
+        data=bench_setup.data_name(args.data),
+    )
+    with RecordFile(folder / f"{key}.jsonl", record) if folder else nullcontext() as file:
+        done = bench.kept_results(file) if file else []
+        return bench.run_bench(plan, progress=no_progress, keep=file.keep if file else None, done=done)

@@ -100,12 +100,12 @@ def _markdown(results: Sequence[BenchResult], rows: Sequence[ReportRow], plan: M
                 one.method,
                 one.setting,
                 one.metric,
-                f"{value:.1f} %",
+                f"{one.printed} %",
                 one.column,
                 _ours(ours.get(one.method), one.column),
                 one.source,
             ]
-            for one, value in known
+            for one in known
         ]
         parts += [
             "## What the papers report",

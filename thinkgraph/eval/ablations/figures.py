@@ -1,0 +1,123 @@
+"""The figures of a cell: those of a bench, and those that only an ablation shows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from statistics import fmean
+from typing import Any
+
+from thinkgraph.eval.bench import rescored
+from thinkgraph.eval.questions import Question
+from thinkgraph.eval.reports.results import BenchResult, table
+from thinkgraph.state.answer import Answer
+from thinkgraph.tools.grounding import fold
+
+Figures = Mapping[str, Any]
+"""By name: the columns of a `ReportRow`, and those of `_OWN`. None: there is none."""
+
+SECONDS = {
+    "seconds_relation_prune": ("relation_prune",),
+    "seconds_entity_prune": ("context_retrieval", "entity_prune"),
+    "seconds_reason": ("reason",),
+}
+"""What a step of ToG-2's Table 7 is made of: nodes of the graph, of which the last gives the number of steps."""
+
+
+_YES = frozenset({"yes", "true", "supports"})
+
+
+def cell_figures(results: Sequence[BenchResult], *, seed: int) -> Figures:
+    """The figures of a cell.
+
+    Args:
+        results: of its method over all questions, one at least.
+        seed: of the intervals.
+    """
+    whole = next(row for row in table(results, seed=seed) if row["type"] == "all")
+    return {**whole, **{name: figure(results) for name, figure in _OWN.items()}}
+
+
+def merged(
+    first: Sequence[BenchResult], second: Sequence[BenchResult], questions: Sequence[Question]
+) -> list[BenchResult]:
+    """FiSKE's "+ IO" (its Table 2): the answers of two methods together, question by question, and the calls of both.
+
+    Args:
+        first: results of the method.
+        second: results of what is merged in, over the same questions.
+        questions: these, in the same order.
+    """
+    found = []
+    for one, other, question in zip(first, second, questions, strict=True):
+        answers = list(dict.fromkeys([*one["answer"]["answers"], *other["answer"]["answers"]]))
+        both = rescored(one, question, answers)
+        both["calls"], both["apart_calls"] = one["calls"] + other["calls"], one["apart_calls"] + other["apart_calls"]
+        # Of both methods together no paper gives a bound.
+        both["bound"] = None
+        found.append(both)
+    return found
+
+
+def _share(hits: Sequence[bool]) -> float | None:
+    return round(fmean(hits), 4) if hits else None
+
+
+def _supported(results: Sequence[BenchResult]) -> float | None:
+    """Right, and a cited path supports it (FiSKE section 4.1: a guess between true and false is right half the time)."""
+    return _share([bool(one["scores"]["hits1"]) and _has_path(one["answer"]) for one in results])
+
+
+def _has_path(answer: Answer) -> bool:
+    """Whether the answer is `grounded` on triples about what the question names: a yes on both ends of what it claims, all else on one."""
+    if answer["status"] != "grounded":
+        return False
+    asked = fold(answer["question"])
+    triples = answer["evidence"]["triples"]
+    ends = {fold(label) for triple in triples for label in (triple["subject_label"], triple["object_label"])}
+    named = [end for end in ends if end and end in asked]
+    return len(named) > (fold(answer["answers"][0]) in _YES)
+
+
+def _origin(triples: bool, passages: bool) -> Callable[[Sequence[BenchResult]], float | None]:  # noqa: FBT001 (a pair)
+    """Share of the right answers that cite triples, passages, both or none."""
+
+    def share(results: Sequence[BenchResult]) -> float | None:
+        cited = [result["answer"]["evidence"] for result in results if result.get("em_contains") and result["gold"]]
+        return _share([(bool(one["triples"]), bool(one["passages"])) == (triples, passages) for one in cited])
+
+    return share
+
+
+def _seconds(nodes: Sequence[str]) -> Callable[[Sequence[BenchResult]], float | None]:
+    """Mean seconds of a step over all runs; None where no run had it, or steps were not timed."""
+
+    def mean(results: Sequence[BenchResult]) -> float | None:
+        timed = [result.get("steps", {}) for result in results]
+        turns = sum(steps[nodes[-1]]["turns"] for steps in timed if nodes[-1] in steps)
+        spent = sum(steps[node]["seconds"] for steps in timed for node in nodes if node in steps)
+        return round(spent / turns, 6) if turns else None
+
+    return mean
+
+
+def _texts(results: Sequence[BenchResult]) -> tuple[int, int]:
+    """How many communities were put into prose, and of how many the check refused the text."""
+    told = [result["answer"]["trace"]["data"].get("texts", {}) for result in results]
+    return sum(one.get("asked", 0) for one in told), sum(one.get("fell_back", 0) for one in told)
+
+
+def _refused(results: Sequence[BenchResult]) -> float | None:
+    asked, refused = _texts(results)
+    return round(refused / asked, 4) if asked else None
+
+
+_OWN: Mapping[str, Callable[[Sequence[BenchResult]], float | None]] = {
+    "supported": _supported,
+    "from_nothing": _origin(triples=False, passages=False),
+    "from_triples": _origin(triples=True, passages=False),
+    "from_documents": _origin(triples=False, passages=True),
+    "from_both": _origin(triples=True, passages=True),
+    **{name: _seconds(nodes) for name, nodes in SECONDS.items()},
+    "refused_texts": _refused,
+    "texts_mean": lambda results: round(_texts(results)[0] / len(results), 4),
+}
