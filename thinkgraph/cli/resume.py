@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from thinkgraph.cli.ask import announce, open_graph, report, speaker, waiting, work
 from thinkgraph.cli.options import OUTPUT, add_flags
-from thinkgraph.cli.runs import RunOptions, RunRow, RunStore
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, whole_checkpoints
 from thinkgraph.config import absolute, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
@@ -74,9 +74,9 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     from thinkgraph.runtime.state_errors import fault
     from thinkgraph.state.base import RunState
 
-    with runs.using():
+    with runs.using(), whole_checkpoints(thread):
         last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
-    answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
+        answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
     if answer is None:
         raise RunError(f"the answer of run {thread} is gone from {runs.folder}: ask the question again")
     if said := fault({"answer": answer}, RunState):

@@ -305,26 +305,36 @@ def _prune(runs: RunStore, days: float, *, unfinished: bool) -> None:
     write_line(f"removed {len(old) - busy} runs" + (f", not {busy} that are being worked on" if busy else ""))
 
 
+@contextlib.contextmanager
+def whole_checkpoints(thread: str) -> Iterator[None]:
+    """Turn what Python raises over checkpoints of another shape than LangGraph's into a RunError."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError) as error:
+        raise RunError(f"a checkpoint of run {thread} is damaged ({error!r:.80}): ask the question again") from error
+
+
 def _export(runs: RunStore, thread: str, out: str | None) -> None:
     row = runs.known(thread)
     saver = runs.checkpointer()
-    with runs.using():
+    with runs.using(), whole_checkpoints(thread):
         steps = list(saver.list({"configurable": {"thread_id": thread}}))
-    history = [
-        {
-            "id": found.checkpoint["id"],
-            "at": found.checkpoint["ts"],
-            "step": dict(found.metadata or {}).get("step"),
-            "state": {
-                key: value
-                for key, value in found.checkpoint["channel_values"].items()
-                if not key.startswith(("__", "branch:"))
-            },
-        }
-        for found in steps
-    ]
-    body = {"run": row, "history": history}
+        history = [
+            {
+                "id": found.checkpoint["id"],
+                "at": found.checkpoint["ts"],
+                "step": dict(found.metadata or {}).get("step"),
+                "state": {
+                    key: value
+                    for key, value in found.checkpoint["channel_values"].items()
+                    if not key.startswith(("__", "branch:"))
+                },
+            }
+            for found in steps
+        ]
+        body = {"run": row, "history": history}
+        text = json.dumps(body, ensure_ascii=False, indent=1, default=str)
     if out:
-        Path(out).write_text(json.dumps(body, ensure_ascii=False, indent=1, default=str) + "\n", "utf-8")
+        Path(out).write_text(f"{text}\n", "utf-8")
     else:
         write_json(body, indent=1)
