@@ -7,6 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from thinkgraph.version import VERSION
+
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").glob("*.md"))]
 _CODE = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -16,6 +18,10 @@ BLOCKS = [
     for page in (ROOT / "README.md", ROOT / "docs" / "integrations.md")
     for number, code in enumerate(_CODE.findall(page.read_text("utf-8")), start=1)
 ]
+
+
+def test_the_citation_is_of_this_release() -> None:
+    assert f"\nversion: {VERSION}\n" in (ROOT / "CITATION.cff").read_text("utf-8")
 
 
 def test_there_is_python_to_run() -> None:
