@@ -36,7 +36,7 @@ QUICK = (
 )
 LARGEST = 5_000_000
 """Bytes of the wheel: more would be something that nobody needs to answer a question."""
-_KINDS = {".md", ".py", ".prompt", ".typed", ".yaml", ".tsv", ".json", ".jsonl", ".npz"}
+_KINDS = {".md", ".py", ".prompt", ".typed", ".yaml", ".toml", ".tsv", ".json", ".jsonl", ".npz"}
 _FIRST = re.compile(r'^    \./tg ask (?:--\S+ )*"([^"]+)"$', re.MULTILINE)
 _ANSWER = re.compile(r"^    (\d+)\n\n    status    grounded", re.MULTILINE)
 
