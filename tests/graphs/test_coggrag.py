@@ -77,20 +77,12 @@ def test_decompose_breaks_open_questions_down_again_side_by_side() -> None:
 
 
 def test_comparisons_are_sub_questions_and_one_is_open_in_an_example_where_the_paper_is_wanted(
-    monkeypatch: pytest.MonkeyPatch,
+    sent: list[list[Any]],
 ) -> None:
-    said: list[str] = []
-    replied = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        said.append("\n".join(str(message.content) for message in messages))
-        return replied(model, messages)
-
-    monkeypatch.setattr(FakeModel, "_reply", reply)
     for settings, wanted in (({}, False), ({"comparisons": True}, True)):
-        said.clear()
+        sent.clear()
         ask(TWO_HOPS, script(), **settings)
-        prompt = said[0]
+        prompt = "\n".join(str(message.content) for message in sent[0])
         assert ("let the last sub-question ask for that" in prompt) is wanted
         assert ("Write no sub-question for what follows" in prompt) is not wanted
         assert ('"open": true' in prompt) is wanted

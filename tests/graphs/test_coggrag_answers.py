@@ -178,42 +178,26 @@ def test_own_knowledge_is_said_to_be_memory_even_through_a_sub_question() -> Non
 
 
 def test_prompts_say_nothing_of_memory_where_the_paper_is_wanted_but_its_answers_are_kept(
-    monkeypatch: pytest.MonkeyPatch,
+    sent: list[list[Any]],
 ) -> None:
-    said: list[str] = []
-    replied = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        said.append(str(messages[0].content))
-        return replied(model, messages)
-
-    monkeypatch.setattr(FakeModel, "_reply", reply)
     memory = {"sufficient": True, "answers": ["Balboa"], "evidence": []}
     replies = script({}, [{"key": ["Panama", "currency", "?1"], "of": [1]}], {}, reason=memory)
     for settings, told in (({"own_knowledge": True}, True), ({"preset": "paper"}, False)):
-        said.clear()
+        sent.clear()
         answer, _ = ask("Currency of Panama?", replies, **settings)
         assert (answer["answers"], answer["status"]) == (["Balboa"], "memory")
-        assert any("what you know" in text for text in said) is told
+        assert any("what you know" in system.content for system, *_ in sent) is told
 
 
-def test_verify_asks_for_consistency_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    replied = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        said.append(str(messages[0].content))
-        return replied(model, messages)
-
-    monkeypatch.setattr(FakeModel, "_reply", reply)
+def test_verify_asks_for_consistency_where_the_paper_is_wanted(sent: list[list[Any]]) -> None:
     for settings, wanted in (
         ({}, "it follows from the evidence"),
         ({"consistency": True}, "is consistent with the evidence"),
         ({"own_knowledge": True}, "is consistent with the evidence"),
     ):
-        said.clear()
+        sent.clear()
         ask(TWO_HOPS, script(), **settings)
-        checks = [text for text in said if text.startswith("Check ")]
+        checks = [system.content for system, *_ in sent if system.content.startswith("Check ")]
         assert checks
         assert all(wanted in text for text in checks)
 

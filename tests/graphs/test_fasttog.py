@@ -93,19 +93,11 @@ def test_a_lone_candidate_is_asked_about_where_the_paper_is_wanted() -> None:
     assert chains(refused) == []
 
 
-def test_the_best_headers_are_asked_for_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    replied = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        said.append(str(messages[0].content))
-        return replied(model, messages)
-
-    monkeypatch.setattr(FakeModel, "_reply", reply)
+def test_the_best_headers_are_asked_for_where_the_paper_is_wanted(sent: list[list[Any]]) -> None:
     for settings, wanted in (({}, "only if the question needs several"), ({"top_headers": True}, "fewer only where")):
-        said.clear()
+        sent.clear()
         ask(CAPITAL, {"fasttog.reason": NEVER}, depth=0, **settings)
-        (system,) = [text for text in said if "from which a search starts" in text]
+        (system,) = [one.content for one, *_ in sent if "from which a search starts" in one.content]
         assert wanted in system
         assert "at most 3, the best first" in system
 

@@ -107,25 +107,17 @@ def test_query_reform_and_clues_are_off_together() -> None:
     assert "tog2.query_reform" not in without.roles
 
 
-def test_clues_of_all_rounds_stay_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    said: list[str] = []
-    replied = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        said.append(str(messages[0].content))
-        return replied(model, messages)
-
+def test_clues_of_all_rounds_stay_where_the_paper_is_wanted(sent: list[list[Any]]) -> None:
     def told(**settings: Any) -> list[str]:
-        said.clear()
+        sent.clear()
         found = iter(["first", "second", "second", "third"])
         _, model = ask(BORDERS, {"tog2.reason": lambda _: {**NEVER, "clues": next(found)}}, depth=3, **settings)
         return [prompt.text("clues so far") for prompt in model.asked if prompt.role == "tog2.reason"]
 
-    monkeypatch.setattr(FakeModel, "_reply", reply)
     assert told() == ["", "first", "second"]
-    assert not any("clues so far, which are kept" in text for text in said)
+    assert not any("clues so far, which are kept" in system.content for system, *_ in sent)
     assert told(clue_history=True) == ["", "first", "first second"]
-    assert any("clues so far, which are kept" in text for text in said)
+    assert any("clues so far, which are kept" in system.content for system, *_ in sent)
 
 
 def test_context_retrieval_ranks_by_the_round_query() -> None:
@@ -433,21 +425,13 @@ def test_precheck_goes_on_where_samples_differ() -> None:
     assert answer["status"] == "unknown"
 
 
-def test_claims_are_prechecked_step_by_step_where_the_paper_is_wanted(monkeypatch: pytest.MonkeyPatch) -> None:
-    shapes: list[Any] = []
-    asked = FakeModel._reply
-
-    def reply(model: FakeModel, messages: list[Any]) -> Any:
-        shapes.append(messages)
-        return asked(model, messages)
-
-    monkeypatch.setattr(FakeModel, "_reply", reply)
+def test_claims_are_prechecked_step_by_step_where_the_paper_is_wanted(sent: list[list[Any]]) -> None:
     sure = {"why": "Step by step.", "sufficient": True, "answers": ["REFUTES"], "evidence": []}
     answer, model = ask("Panama borders Chile.", {"tog2.precheck": sure}, preset="paper", task="fact")
     assert model.roles == ["tog2.precheck"] * 10
     assert (answer["answers"], answer["status"]) == (["REFUTES"], "memory")
-    assert "Put the steps that lead to it first" in str(shapes[0][0].content)
-    assert sum(message.type == "human" for message in shapes[0]) == 3 + 1, "three examples and the claim"
+    assert "Put the steps that lead to it first" in sent[0][0].content
+    assert sum(message.type == "human" for message in sent[0]) == 3 + 1, "three examples and the claim"
     _, question = ask(BORDERS, {}, preset="paper", ranker="bm25", depth=0)
     assert "tog2.precheck" not in question.roles
 
