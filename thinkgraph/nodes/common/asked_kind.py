@@ -51,43 +51,42 @@ _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
 _DIGITS = "zero none one two three four five six seven eight nine"
 NUMBER_WORDS = frozenset(f"{_DIGITS} ten eleven twelve dozen hundred thousand million billion".split())
-SORTS: Mapping[str, str] = {
-    stem(word): words.split()[0]
-    for words in (
-        "country state nation land kingdom republic territory",
-        "city town village municipality",
-        "currency money",
-        "language tongue",
-        "person human man woman actor actress director writer screenwriter author politician president minister composer",
-        "river stream",
-        "lake",
-        "mountain peak summit volcano",
-        "sea ocean",
-        "anthem",
-        "religion",
-        "film movie movies",
-        "genre",
-        "book novel",
-        "organization organisation company",
-    )
-    for word in words.split()
-}
+
+
+def _by_word(*rows: str) -> Mapping[str, str]:
+    """The first word of each row, by the stems of all its words."""
+    return {stem(word): row.split()[0] for row in rows for word in row.split()}
+
+
+SORTS = _by_word(
+    "country state nation land kingdom republic territory",
+    "city town village municipality",
+    "currency money",
+    "language tongue",
+    "person human man woman actor actress director writer screenwriter author politician president minister composer",
+    "river stream",
+    "lake",
+    "mountain peak summit volcano",
+    "sea ocean",
+    "anthem",
+    "religion",
+    "film movie movies",
+    "genre",
+    "book novel",
+    "organization organisation company",
+)
 """Words for the sorts of things that questions ask for and graphs have as types; the first of a row names it."""
-_MEASURES: Mapping[str, str] = {
-    stem(word): words.split()[0]
-    for words in (
-        "depth deep",
-        "height high tall elevation altitude",
-        "length long duration",
-        "area large big size",
-        "width wide",
-        "weight heavy mass",
-        "distance far",
-        "age old",
-        "count many population",
-    )
-    for word in words.split()
-}
+_MEASURES = _by_word(
+    "depth deep",
+    "height high tall elevation altitude",
+    "length long duration",
+    "area large big size",
+    "width wide",
+    "weight heavy mass",
+    "distance far",
+    "age old",
+    "count many population",
+)
 """Words for what numbers measure; the first of a row names it."""
 _NEVER: Mapping[str, frozenset[str]] = {
     "person": frozenset(
@@ -130,14 +129,14 @@ class AskedKind:
     def named_by(self, relation: str) -> bool:
         """Whether a relation's label names what is asked for: by its noun, or for a person by one of its words."""
         if self.kind == "person":
-            return not self.words.isdisjoint(content_tokens(relation.replace("_", " ")))
+            return not self.words.isdisjoint(words_of(relation))
         return noun_stem(relation) in self.words
 
     def called(self, relation: str, words: AbstractSet[str]) -> bool:
         """Whether a relation is called as what is asked for: by what a person did, or each word of its label is one of the question's,
         and one names that.
         """
-        label = set(content_tokens(relation.replace("_", " ")))
+        label = set(words_of(relation))
         if self.kind == "person" and not set(map(root_of, label)).isdisjoint(map(root_of, self.words | self.verb)):
             return True
         return label <= words and not label.isdisjoint(self.words)
@@ -235,9 +234,14 @@ def noun_stem(label: str) -> str:
     return stem(noun_of(label))
 
 
+def words_of(relation: str) -> list[str]:
+    """The stems of a relation's label."""
+    return content_tokens(relation.replace("_", " "))
+
+
 def measure_of(relation: str) -> str:
     """What a relation's label says its numbers measure; empty where it does not."""
-    found = {_MEASURES[word] for word in content_tokens(relation.replace("_", " ")) if word in _MEASURES}
+    found = {_MEASURES[word] for word in words_of(relation) if word in _MEASURES}
     return found.pop() if len(found) == 1 else ""
 
 

@@ -86,13 +86,11 @@ def judged(
     for key in ("", "again", _LAST):
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
         draft = draft_of(judgement, context)
-        fault = against = yield from _misfit(draft, context, state, settings)
-        if (
-            draft is not None
-            and not fault
-            and key != _LAST
-            and (yield from _named(draft, context, state, settings)) is False
-        ):
+        if draft is None:
+            return Judged(judgement, "", doubted)
+        held = (state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
+        fault = against = yield from unfit(*held)
+        if not fault and key != _LAST and (yield from named(*held)) is False:
             against = f"{'; '.join(map(one_line, draft['answers']))} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
@@ -107,20 +105,6 @@ def judged(
 
 def _agree(draft: Draft, second: Draft | None) -> bool:
     return second is not None and not {*map(fold, draft["answers"])}.isdisjoint(map(fold, second["answers"]))
-
-
-def _misfit(draft: Draft | None, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[str]:
-    if draft is None:
-        return ""
-    return (
-        yield from unfit(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
-    )
-
-
-def _named(draft: Draft, context: PromptContext, state: BacktrackState, settings: DoubtSettings) -> Flow[bool | None]:
-    return (
-        yield from named(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
-    )
 
 
 def unfit(

@@ -25,6 +25,7 @@ from thinkgraph.nodes.common.asked_kind import (
     noun_stem,
     root_of,
     sort_of_objects,
+    words_of,
 )
 from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
 from thinkgraph.prompts.lines import one_line
@@ -98,8 +99,7 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
     asked = asked_for(question)
     if asked is None:
         return ""
-    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-    walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
+    walk = _Walk(question, items, texts)
     left = []
     if answers and not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
         return _words(asked, answers[0], "what it asks about")
@@ -122,16 +122,16 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
         None where the question's words do not tell what it asks for, or only texts hold an answer.
     """
     asked = asked_for(question)
-    keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-    walk = _Walk(question, items, [texts.triples[key] for key in keys if key in texts.triples])
+    if asked is None or asked.kind == "number":
+        return None
+    walk = _Walk(question, items, texts)
     stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
-    if asked is None or asked.kind == "number" or not stated:
+    if not stated:
         return None
     if not walk.is_rooted or (not walk.compares and any(map(walk.named, stated))):
         return False
-    left = [
-        about.role for about in map(walk.about.__getitem__, stated) if not any(map(walk.says, about.leading(asked)))
-    ]
+    about = [walk.about[answer] for answer in stated]
+    left = [one.role for one in about if not any(map(walk.says, one.leading(asked)))]
     if not all(left):
         return False
     return not left or (yield from _nearest(question, set().union(*left), walk)) in set.intersection(*left)
@@ -157,8 +157,9 @@ def _words(asked: AskedKind, answer: str, fault: str) -> str:
 class _Walk:
     """The cited statements as steps away from what the question names."""
 
-    def __init__(self, question: str, items: Sequence[EvidenceItem], triples: Sequence[Triple]) -> None:
-        self.triples = triples
+    def __init__(self, question: str, items: Sequence[EvidenceItem], texts: Texts) -> None:
+        keys = dict.fromkeys(key for item in items for key in triple_ids(item))
+        self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
         self.about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
         self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
@@ -187,12 +188,12 @@ class _Walk:
 
     def says(self, relation: str) -> bool:
         """Whether the question has a word of a relation's label, in some form."""
-        return not self.roots.isdisjoint(map(root_of, content_tokens(relation.replace("_", " "))))
+        return not self.roots.isdisjoint(map(root_of, words_of(relation)))
 
     def calls_doer(self, relation: str) -> bool:
         """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
         roots = {root_of(word) for word in self.words if root_of(word) != word}
-        return _names_doer(relation) and not roots.isdisjoint(map(root_of, content_tokens(relation.replace("_", " "))))
+        return _names_doer(relation) and not roots.isdisjoint(map(root_of, words_of(relation)))
 
     def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
         """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named."""
