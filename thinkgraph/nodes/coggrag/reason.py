@@ -62,13 +62,15 @@ def think(
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
-    plain = not doubt and (yield from named(state["asked"], answers, cited, context.items, context.texts, own)) is True
+    # Only a verifier that would be asked is worth looking for the relation.
+    spares = settings.verify and settings.skip_settled and not doubt
+    plain = spares and (yield from named(state["asked"], answers, cited, context.items, context.texts, own)) is True
     return {
         **unanswered(state, "", attempts),
         "answers": answers,
         "doubt": doubt,
-        "plain": plain and settings.skip_settled,
-        "verified": False if settings.verify and not (plain and settings.skip_settled) else None,
+        "plain": plain,
+        "verified": False if settings.verify and not plain else None,
         "supported": bool(lines),
         "cited": cited,
         "moved": moved(judgement["evidence"], lines),
