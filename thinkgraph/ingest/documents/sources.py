@@ -15,7 +15,7 @@ from thinkgraph.ingest.documents.pieces import Piece, Reading
 from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 from thinkgraph.ingest.readers.files import PassageRow, read_passages
 from thinkgraph.ingest.readers.rejects import Rejects
-from thinkgraph.tools.kb_files import is_knowledge_base
+from thinkgraph.tools.kb_files import content_hash, is_knowledge_base
 from thinkgraph.tools.linking.names import well_formed
 
 _READERS: dict[str, Callable[[Path, str | None], Reading]] = {
@@ -127,8 +127,7 @@ def _documents(path: Path, name: str, rejects: Rejects) -> Iterator[Source]:
     suffix = path.suffix.lower()
     try:
         if reader := _READERS.get(suffix):
-            with path.open("rb") as stream:
-                content = hashlib.file_digest(stream, partial(hashlib.blake2b, digest_size=16)).hexdigest()
+            content = content_hash(path)
             if path.stat().st_size:
                 yield Source(name, name, 0, content, partial(reader, path))
             else:
