@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from fakes import FakeModel
 
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.bench import BenchPlan, run_bench
 from thinkgraph.eval.datasets import DATASETS, read_dataset
 from thinkgraph.eval.questions import Question
+from thinkgraph.prompts.parsed import ParsedPrompt
+from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.knowledge import Knowledge
 
 METAQA = "who directed the films of [Ann Lee]\tBo Ray|Cy Orr\tactor_to_movie_to_director\t1\n"
 WEBQSP = {
@@ -124,11 +130,32 @@ def test_mooc(tmp_path: Path) -> None:
     )
     found, other = _read("mooc", _file(tmp_path, "multi_hop.txt", MOOC + ill))
     assert (found.id, found.question, found.type) == ("multi_hop-1", "王大亮是否开了病理学这门课？", "B")
-    assert (found.answers, found.aliases) == (("yes",), (("是",),))
+    assert (found.answers, found.aliases) == (("yes",), (("是", "true"),))
     assert found.topic == ("王大亮", "病理学")
     assert found.topic_ids == (("T_王大亮",), ("C_course-v1:TsinghuaX+20190222+2019_T1",))
     assert (other.answers, other.aliases) == (("病理学",), ())
     assert other.topic == ("王大亮", "course-v1:TsinghuaX+20190222+2019_T1"), "the two wordings do not fit"
+
+
+def test_a_bench_counts_true_and_false_as_moocs_yes_and_no(tmp_path: Path) -> None:
+    denied = MOOC.replace("病理学", "解剖学").replace("\t是\t", "\t否\t")
+    questions = _read("mooc", _file(tmp_path, "bool.txt", MOOC + denied))
+
+    def judge(prompt: ParsedPrompt) -> Any:
+        shown = [item for item in prompt.lines("evidence") if "病理学" in item.text]
+        holds = bool(shown) and "病理学" in prompt.text("question")
+        return {"sufficient": True, "answers": [str(holds).lower()], "evidence": [1]}
+
+    knowledge = Knowledge(graph=MemoryGraphStore([("王大亮", "老师_课程", "病理学"), ("解剖学", "院系", "医学院")]))
+    model = FakeModel({"kg_rag.reason": judge})
+    plan = BenchPlan(questions, knowledge, {"kg_rag": {"task": "truth"}}, model)
+    results = run_bench(plan)
+    assert [result["answer"]["answers"] for result in results] == [["true"], ["false"]]
+    assert [result["scores"]["em"] for result in results] == [1.0, 1.0]
+    assert [result["em_contains"] for result in results] == [1.0, 1.0]
+    model = FakeModel({"kg_rag.reason": {"sufficient": True, "answers": ["false"], "evidence": [1]}})
+    wrong, right = run_bench(replace(plan, model=model))
+    assert (wrong["scores"]["wrong"], right["scores"]["hits1"]) == (1.0, 1.0)
 
 
 def test_webqsp(tmp_path: Path) -> None:

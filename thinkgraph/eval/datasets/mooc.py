@@ -18,11 +18,12 @@ from thinkgraph.eval.questions import Question, collected
 _ID = re.compile(r"\[([^\[\]]+)\]")
 _COLUMNS = 4
 _NOTHING = frozenset({"", "None"})
-_VERDICTS = {"是": "yes", "否": "no"}
+_VERDICTS = {"是": ("yes", "true"), "否": ("no", "false")}
+"""A verdict by a question's words, and by `task=truth`."""
 
 
 def mooc(path: Path) -> list[Question]:
-    """The questions of one file. Yes and no are accepted in English and as they stand; the letter is the type.
+    """The questions of one file. Yes and no are accepted in English, as true and false (`task=truth`) and as they stand; the letter is the type.
 
     Args:
         path: the file, plain or gzip.
@@ -47,13 +48,13 @@ def _question(path: Path, number: int, line: str) -> Question:
     answer = next((cell for cell in cells[3:5] if cell not in _NOTHING), "")
     if not answer:
         raise UsageError(f"{path}, line {number}: there is no answer in the fourth or fifth column")
-    verdict = _VERDICTS.get(answer)
+    verdict = _VERDICTS.get(answer, ())
     ids = _ID.findall(cells[1])
     return Question(
         id=f"{path.stem}-{number}",
         question=cells[0],
-        answers=(verdict or answer,),
-        aliases=((answer,),) if verdict else (),
+        answers=verdict[:1] or (answer,),
+        aliases=((answer, *verdict[1:]),) if verdict else (),
         type=cells[5] if len(cells) > _COLUMNS + 1 else "",
         topic=_names(cells[0], cells[1], ids),
         topic_ids=tuple((one,) for one in ids),
