@@ -349,16 +349,23 @@ def test_the_same_statement_is_not_shown_from_both_its_ends() -> None:
     assert len(lines) == 1
 
 
-def test_more_names_relations_and_answers_than_a_limit_are_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("thinkgraph.nodes.coggrag.triple_lists.MOST_RELATIONS", 1)
+@pytest.mark.parametrize(("settings", "keys"), [({"keys": 2}, 2), ({}, 100), ({"preset": "paper"}, 120)])
+def test_a_level_has_as_many_keys_as_its_setting_lets_it(settings: dict[str, Any], keys: int) -> None:
+    many = [{"key": [f"Land {n}"], "of": [1]} for n in range(120)]
+    answer, _ = ask("Capital of Panama?", script({}, many), **{**settings, "global_keys": False})
+    assert len(answer["trace"]["data"]["keys"]) == keys
+
+
+def test_more_names_relations_and_answers_than_a_limit_are_said() -> None:
     rows = [*ROWS, *(("Panama", "borders", f"Land {n}") for n in range(60))]
     knowledge = Knowledge(graph=MemoryGraphStore(rows), embedder=HashEmbedder(), name="many")
     keys = [{"key": ["Panama", "capital", "?1"], "of": [1]}, {"key": ["Colombia"], "of": [1]}]
     question = "Capital of Panama?"
-    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, hub=20, names=1)
+    hubs = {"hub": 20, "hub_relations": 1}
+    events = events_of(question, script({}, keys, {question: ["Panama City"]}), knowledge, names=1, **hubs)
     said = next(event["reason"] for event in events if event["type"] == "pruned")
     assert "1 of 2 names were not linked" in said
-    assert "relations of a hub were not read" in said
+    assert "relations of a hub were not read (hub_relations)" in said
     # The relation that the key asks for is the one that was read.
     assert events[-1]["text"] == "Panama City"
     splits = {"Root?": [("Who borders Panama?", ()), ("What is the capital of #1?", (1,))]}

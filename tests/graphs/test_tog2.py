@@ -140,7 +140,10 @@ def test_context_retrieval_ranks_by_the_round_query() -> None:
     assert seen == [BORDERS, f"{BORDERS} what else"]
 
 
-def test_a_chunk_is_ranked_behind_the_triples_that_led_to_it_and_counts_once() -> None:
+@pytest.mark.parametrize(("settings", "count"), [({}, 3), ({"preset": "paper"}, 5)])
+def test_a_chunk_is_ranked_behind_the_triples_that_led_to_it_and_counts_once(
+    settings: dict[str, Any], count: int
+) -> None:
     rows = [("Topic", f"relation {n}", "End") for n in range(5)]
     passage = Passage(id="p", entities=["End"], title="End", section="", text="Words of the end.")
     seen: list[str] = []
@@ -152,16 +155,25 @@ def test_a_chunk_is_ranked_behind_the_triples_that_led_to_it_and_counts_once() -
             seen.extend(texts)
             return [1.0] * len(texts)
 
-    model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": NEVER})
+    told = {"tog2.topic_prune": {"numbers": [1]}, "tog2.query_reform": "", "tog2.relation_prune": every_relation}
+    model = FakeModel({**told, "tog2.reason": NEVER})
     knowledge = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore([passage]))
-    settings = {"depth": 1, "backtracks": 0, "rank_triples": False, "relations": 5}
+    settings = {"depth": 1, "backtracks": 0, "rank_triples": False, "relations": 5, **settings}
     tg.build("tog2", knowledge=knowledge, model=model, ranker=Ranker(), settings=settings).invoke(
         {"question": "Topic?"}
     )
-    # Of five ways to it three count.
-    assert seen == [f"Topic relation {n} End: Words of the end." for n in range(3)]
+    # Of five ways to it three count, where the paper is wanted all.
+    assert seen == [f"Topic relation {n} End: Words of the end." for n in range(count)]
     texts = [item.text for item in model.asked[-1].lines("evidence") if "Words" in item.text]
     assert len(texts) == 1
+
+
+@pytest.mark.parametrize(("settings", "shown"), [({"relation_options": 4}, 4), ({}, 400), ({"preset": "paper"}, 450)])
+def test_relation_prune_offers_every_relation_where_the_paper_is_wanted(settings: dict[str, Any], shown: int) -> None:
+    knowledge = Knowledge(graph=MemoryGraphStore([("Panama", f"relation {n}", "End") for n in range(450)]))
+    _, model = ask("Panama?", {"tog2.relation_prune": {"scores": []}}, knowledge, **{"depth": 1, **settings})
+    (prune,) = (prompt for prompt in model.asked if prompt.role == "tog2.relation_prune")
+    assert len(prune.lines("options")) == shown
 
 
 def test_topic_prune_is_skipped_for_one_exact_name_unless_the_paper_is_wanted() -> None:

@@ -278,7 +278,7 @@ def keys_form(shape: Shape) -> ReplyForm:
         a_key = "Each key is [subject, relation, object]."
     key = {"key": list_of(text(), 3, 1), "of": list_of(number(shape.questions), shape.questions)}
     return ReplyForm(
-        {"keys": list_of(an_object(key), _MOST_KEYS)},
+        {"keys": list_of(an_object(key), shape.most or _MOST_KEYS)},
         '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
         f'{a_key} "of" lists the numbers of the questions it belongs to.',
         300 + 120 * shape.questions,

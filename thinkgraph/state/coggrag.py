@@ -39,10 +39,12 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "encode_texts": 5_000,
         "lines": 5_000,
         "questions": 500,
+        "keys": 500,
         "names": 1_000,
         "entities": 1_000,
         "link_candidates": 20,
         "hub": 10_000,
+        "hub_relations": 20_000,
         "tails": 5_000,
         "max_calls": 1_000,
         "placeholders": True,
@@ -78,10 +80,12 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     )
     least: int = Field(3, ge=0, le=50, description="Lists (or triples) kept for every key even if none is near enough.")
     open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
+    keys: int = Field(100, ge=1, le=500, description="Most keys of one level.")
     names: int = Field(48, ge=1, le=1_000, description="Most names linked at a time.")
     entities: int = Field(64, ge=1, le=1_000, description="Most entities expanded at a time.")
     link_candidates: int = Field(3, ge=1, le=20, description="Most entities that one name stands for.")
     hub: int = Field(300, ge=1, le=10_000, description="An entity with more triples is read relation by relation.")
+    hub_relations: int = Field(200, ge=1, le=20_000, description="Most relations read at such an entity.")
     tails: int = Field(200, ge=1, le=5_000, description="Most triples of one entity, relation and direction.")
     encode_texts: int = Field(256, ge=8, le=5_000, description="Most sentences compared with the keys at a time.")
     lines: int = Field(64, ge=1, le=5_000, description="Most lines of knowledge kept.")

@@ -25,6 +25,9 @@ class BeamSettings(DoubtSettings):
     depth: int = Field(3, ge=0, le=10, description="D: rounds.")
     relations: int = Field(3, ge=1, le=50, description="R: relations kept per topic entity.")
     min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
+    relation_options: int = Field(
+        400, ge=1, le=20_000, description="Most relations offered in one call: of each topic entity those rarest there."
+    )
     tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
     topic_prune: bool = Field(True, description="Let the model choose the starting entities (off: best link scores).")
     skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
@@ -70,6 +73,8 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         "rank_triples": False,
         "all_rounds": False,
         "rank_texts": 2_000,
+        "chunk_triples": 5_000,
+        "relation_options": 20_000,
         "tails": 5_000,
         "link_candidates": 100,
         "precheck_steps": True,
@@ -84,6 +89,9 @@ class Tog2Settings(BeamSettings, ChunkSettings):
     top_k: int = Field(10, ge=1, le=200, description="K: chunks kept as context per round.")
     alpha: float = Field(0.8, ge=0, le=10, description="Decay of a chunk's weight with its rank, in entity prune.")
     rank_texts: int = Field(64, ge=8, le=2_000, description="Most texts scored exactly per round, whatever the hub.")
+    chunk_triples: int = Field(
+        3, ge=1, le=5_000, description="A chunk is scored behind at most so many of the triples that led to its entity."
+    )
     rank_triples: bool = Field(
         True,
         description="Triples compete with chunks for the K places, each as a sentence (off: only in a round whose candidates have "

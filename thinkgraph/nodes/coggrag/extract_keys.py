@@ -15,8 +15,6 @@ from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, KeysTask, MapKey
 
-MOST = 96
-"""Most keys of one level."""
 _LONGEST = 1000
 _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 
@@ -33,13 +31,15 @@ def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
                 "question": safe_block(state["question"]),
                 "questions": numbered(safe_label(question) for question in questions),
             },
-            shape=Shape(questions=len(questions), triples=level == "global", explain=settings.explain),
+            shape=Shape(
+                questions=len(questions), triples=level == "global", most=settings.keys, explain=settings.explain
+            ),
             fallback=whole,
             key=level,
         )
     except BudgetSpentError as spent:
         return {"keys": {level: as_keys(whole, ids, level)}, **(yield from stopped(spent))}
-    return {"keys": {level: as_keys(found, ids, level)}}
+    return {"keys": {level: as_keys(found, ids, level)[: settings.keys]}}
 
 
 def words_of(questions: Sequence[str]) -> list[ExtractedKey]:
@@ -61,7 +61,7 @@ def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: Literal["l
             continue
         key = keys.setdefault(tuple(part.casefold() for part in parts), MapKey(parts=parts, of=[], level=level))
         key["of"] += [ids[number - 1] for number in entry["of"] if ids[number - 1] not in key["of"]]
-    return list(keys.values())[:MOST]
+    return list(keys.values())
 
 
 def _part(text: str, ids: Sequence[str]) -> str:

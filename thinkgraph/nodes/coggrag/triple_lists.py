@@ -14,9 +14,6 @@ from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.knowledge import Relation, Step, Triple
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 
-MOST_RELATIONS = 200
-"""Relations read at a hub."""
-
 
 @dataclass
 class TripleList:
@@ -102,7 +99,9 @@ def _read_hubs(
     chosen: list[Relation] = []
     for relations in every:
         labels = [relation["label"] for relation in relations]
-        best = _by_words(labels, keys, MOST_RELATIONS, found.notes, "relations of a hub were not read")
+        best = _by_words(
+            labels, keys, settings.hub_relations, found.notes, "relations of a hub were not read (hub_relations)"
+        )
         chosen += [relations[at] for at in best]
     steps = [Step(entity=one["entity"], relation=one["name"], direction=one["direction"]) for one in chosen]
     near = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)

@@ -17,9 +17,6 @@ from thinkgraph.state.knowledge import Triple, other_end
 from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item
 from thinkgraph.tools.linking.lexical import overlap
 
-TAILS_PER_CHUNK = 3
-"""A chunk is scored behind at most so many of the triples that led to its entity."""
-
 
 @dataclass(frozen=True)
 class Tail:
@@ -73,7 +70,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         _draft(chunk, owner, tail)
         for hit in hits
         for owner in hit["passage"]["entities"]
-        for tail in ways.get(owner, [])[:TAILS_PER_CHUNK]
+        for tail in ways.get(owner, [])[: settings.chunk_triples]
         for chunk in cut([hit], settings)
     ]
     # The paper takes it that every entity has documents. Where none has, the triples are all there is.

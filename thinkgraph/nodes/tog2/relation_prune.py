@@ -16,9 +16,6 @@ from thinkgraph.state.knowledge import Relation
 from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic, relation_key
 from thinkgraph.tools.linking.lexical import overlap
 
-MAX_OPTIONS = 400
-"""Most relations offered in one call; those rarest at their entity come first, which are the most telling."""
-
 
 @dataclass(frozen=True)
 class _Offer:
@@ -59,7 +56,8 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     walked = frozenset(state["walked"])
     discovered = [[edge for edge in found if _key(edge) not in walked] for found in discovered]
-    offers = list(turned(_offers(topics, discovered, together=state["backtracked"] > 0), state["backtracked"]))
+    every = _offers(topics, discovered, settings.relation_options, together=state["backtracked"] > 0)
+    offers = list(turned(every, state["backtracked"]))
     if not offers:
         return {"kept": {}}
     most = settings.relations * len({offer.edges[0]["entity"] for offer in offers})
@@ -96,10 +94,12 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     return {"kept": kept, "pruned": note}
 
 
-def _offers(topics: Sequence[Topic], discovered: Sequence[Sequence[Relation]], *, together: bool) -> list[_Offer]:
+def _offers(
+    topics: Sequence[Topic], discovered: Sequence[Sequence[Relation]], most: int, *, together: bool
+) -> list[_Offer]:
     """The options; where they are too many, of each topic entity the relations that are rarest there."""
-    if sum(map(len, discovered)) > MAX_OPTIONS and not together:
-        share = max(1, MAX_OPTIONS // len(topics))
+    if sum(map(len, discovered)) > most and not together:
+        share = max(1, most // len(topics))
         discovered = [sorted(found, key=lambda edge: edge["count"])[:share] for found in discovered]
     offers: dict[tuple[str, str, str], _Offer] = {}
     for topic, found in zip(topics, discovered, strict=True):
@@ -108,9 +108,7 @@ def _offers(topics: Sequence[Topic], discovered: Sequence[Sequence[Relation]], *
             offer = offers.setdefault((place, edge["direction"], edge["name"]), _Offer([], topic["label"]))
             offer.edges.append(edge)
     return (
-        sorted(offers.values(), key=lambda offer: offer.relation["count"])[:MAX_OPTIONS]
-        if together
-        else list(offers.values())
+        sorted(offers.values(), key=lambda offer: offer.relation["count"])[:most] if together else list(offers.values())
     )
 
 
