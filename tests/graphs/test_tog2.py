@@ -176,6 +176,24 @@ def test_relation_prune_offers_every_relation_where_the_paper_is_wanted(settings
     assert len(prune.lines("options")) == shown
 
 
+def test_reason_sees_all_evidence_of_its_own_round_however_much_earlier_rounds_scored_better() -> None:
+    rows = [("Panama", "borders", f"Land {n}") for n in range(60)] + [
+        (f"Land {n}", "town", f"Town {n}") for n in range(60)
+    ]
+    passages = [
+        Passage(id=f"{kind} {n}", entities=[f"{kind} {n}"], title=f"{kind} {n}", section="", text=f"{kind} {n} {words}")
+        for kind, words in (("Land", "borders Panama."), ("Town", "lies inland."))
+        for n in range(60)
+    ]
+    knowledge = Knowledge(graph=MemoryGraphStore(rows), text=MemoryTextStore(passages))
+    paper = {"preset": "paper", "top_k": 60, "width": 50, "depth": 2, "ranker": "bm25"}
+    _, model = ask("What borders Panama?", {}, knowledge, **paper)
+    reasons = [prompt.lines("evidence") for prompt in model.asked if prompt.role == "tog2.reason"]
+    towns = {item.passage for item in reasons[-1] if "inland" in item.passage}
+    assert len(towns) == 50, "as many towns as topic entities were walked"
+    assert not any("borders Panama" in item.passage for item in reasons[-1])
+
+
 def test_topic_prune_is_skipped_for_one_exact_name_unless_the_paper_is_wanted() -> None:
     _, ours = ask(BORDERS, {}, depth=0)
     _, paper = ask(BORDERS, {}, depth=0, preset="paper")

@@ -12,7 +12,7 @@ from thinkgraph.state.knowledge import Direction
 from thinkgraph.state.usage import by_id
 
 MAX_EVIDENCE = 96
-"""Hard cap on the evidence items a run keeps; the lowest scores of the earliest rounds go first."""
+"""Most evidence items a run keeps: the lowest scores of earlier rounds go first. Those of the newest round all stay."""
 
 
 class Path(TypedDict):
@@ -94,7 +94,7 @@ def path_key(*steps: str) -> str:
 
 
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:
-    """Reducer: items by id, the better score wins; never more than MAX_EVIDENCE.
+    """Reducer: items by id, the better score wins; of earlier rounds only those that MAX_EVIDENCE leaves room for.
 
     Raises:
         UsageError: something else was written there by hand.
@@ -106,6 +106,11 @@ def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceI
         merged[key] = item if known is None else {**item, "score": max(item["score"], known["score"])}
     if len(merged) <= MAX_EVIDENCE:
         return merged
-    best = sorted(merged.values(), key=lambda item: (-item["score"], -item["round"], item["id"]))[:MAX_EVIDENCE]
-    keep = {item["id"] for item in best}
+    newest = max(item["round"] for item in merged.values())
+    # Reason may see its own round alone (`all_rounds`): better scores of another round must not take its places.
+    best = sorted(
+        merged.values(), key=lambda item: (item["round"] < newest, -item["score"], -item["round"], item["id"])
+    )
+    own = sum(item["round"] == newest for item in best)
+    keep = {item["id"] for item in best[: max(MAX_EVIDENCE, own)]}
     return {key: item for key, item in merged.items() if key in keep}
