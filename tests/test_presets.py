@@ -113,6 +113,21 @@ def test_every_setting_of_a_method_has_a_row(method: str) -> None:
     assert (own | by_preset) - told == set()
 
 
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_the_methods_page_names_the_steps_and_settings_that_there_are(method: str) -> None:
+    page = (ROOT / "docs" / "methods.md").read_text("utf-8")
+    section = next(part for part in re.split(r"(?m)^## ", page) if METHODS.get(part.partition("\n")[0]) == method)
+    steps, settings = (
+        {*re.findall(r"`(\w+)`", section.split(start)[1].split("\n\n")[0])}
+        for start in ("\nSteps:", "\nMain settings:")
+    )
+    graph = tg.build(method, knowledge=CASES[method].knowledge(), model=OFFLINE).get_graph(xray=True)
+    ours = {"__start__", "__end__", "begin", "backtrack", "answer"}
+    assert steps == {name.rpartition(":")[2] for name in graph.nodes} - ours
+    assert settings <= find_method(method).settings.model_fields.keys()
+    assert "[Presets](presets.md)" in page.partition("\n## ")[0], "what a run does by default is not the paper's"
+
+
 @pytest.mark.parametrize("task", ["question", "fact", "truth"])
 @pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
 def test_a_run_ends_within_the_methods_bound(method: str, task: str) -> None:
