@@ -77,6 +77,9 @@ def test_judgements_err_in_their_ways() -> None:
     sufficient, answers, _ = judged("name", PATH, NEAR)
     assert sufficient
     assert answers[0] in {"Kenya", "Uganda", "Tanzania"}
+    assert judged("elsewhere", PATH, NEAR) == (True, ["Tanzania"], [1])
+    assert judged("elsewhere", PATH) == right
+    assert judged("number", PATH, NEAR) == right, "the right answer is no number"
     for way in ("bridge", "name"):
         assert judged(way, NEAR)[:2] == (False, [])
     assert judged("bridge", PATH, NEAR)[1][0] in {"Kenya", "Uganda"}

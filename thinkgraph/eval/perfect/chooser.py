@@ -18,6 +18,7 @@ from thinkgraph.eval.perfect.subquestions import Derived, derive, linking, look_
 from thinkgraph.models.offline.rule_based import Call, RuleBasedChatModel, judgement
 from thinkgraph.prompts.kinds import ExtractedKey
 from thinkgraph.prompts.lines import Item, one_line
+from thinkgraph.tools.grounding import numbers
 
 _UNKNOWN = Gold("more evidence", (), "none")
 """Stands for the gold of a question that is not known; its words are what is asked for."""
@@ -340,19 +341,28 @@ def _misjudged(call: Call, gold: Gold, finding: Finding, way: Way, erring: Errin
     if call.labels:
         pool = [label for label in call.labels if label not in right]
         return judgement(call, [rng.choice(pool)] if pool else [])
-    items = call.prompt.lines("evidence")
-    pairs = [(name, item.number) for item in items for t in item.triples for name in (t.subject, t.object)]
-    pairs = [(name, number) for name, number in pairs if key(name) not in map(key, finding.answers)]
-    if way == "bridge":
-        walked = {key(end) for hop in gold.hops for end in (*hop.sources, *hop.ends)}
-        pairs = [pair for pair in pairs if key(pair[0]) in walked]
+    pairs = _others(call, gold, finding, way)
     if not pairs:
         return withheld if way == "random" else None
     at = rng.randrange(len(pairs))
     if way == "confusable":
         at = erring.nearest(right[0] if right else gold.question, [name for name, _ in pairs])
     name, number = pairs[at]
-    return judgement(call, [name], [number])
+    return judgement(call, [name], sorted(finding.lines) if way == "elsewhere" else [number])
+
+
+def _others(call: Call, gold: Gold, finding: Finding, way: Way) -> list[tuple[str, int]]:
+    """What may be given in the place of the right answer, each with the line where it stands."""
+    items = call.prompt.lines("evidence")
+    if way == "number":
+        right = {number for answer in finding.answers for number in numbers(answer)}
+        return [(number, item.number) for item in items if right for number in sorted(numbers(item.text) - right)]
+    pairs = [(name, item.number) for item in items for t in item.triples for name in (t.subject, t.object)]
+    left_out = set(map(key, finding.answers))
+    if way == "elsewhere":
+        left_out |= {key(name) for name, number in pairs if number in finding.lines}
+    walked = {key(end) for hop in gold.hops for end in (*hop.sources, *hop.ends)}
+    return [pair for pair in pairs if key(pair[0]) not in left_out and (way != "bridge" or key(pair[0]) in walked)]
 
 
 def _searches(gold: Gold, call: Call) -> Iterator[dict[str, Any]]:

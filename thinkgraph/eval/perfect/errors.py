@@ -14,12 +14,35 @@ from thinkgraph.tools.linking.lexical import overlap
 
 T = TypeVar("T")
 
-Way = Literal["random", "confusable", "missing", "extra", "none", "early", "never", "name", "citation", "bridge"]
+Way = Literal[
+    "random",
+    "confusable",
+    "missing",
+    "extra",
+    "none",
+    "early",
+    "never",
+    "name",
+    "citation",
+    "bridge",
+    "elsewhere",
+    "number",
+]
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 """How near texts are to one, as a ranker scores them."""
 
 _CHOOSING: tuple[Way, ...] = ("random", "confusable", "missing", "extra", "none")
-_JUDGING: tuple[Way, ...] = ("random", "confusable", "early", "never", "name", "citation", "bridge")
+_JUDGING: tuple[Way, ...] = (
+    "random",
+    "confusable",
+    "early",
+    "never",
+    "name",
+    "citation",
+    "bridge",
+    "elsewhere",
+    "number",
+)
 _WAYS: Mapping[str, tuple[Way, ...]] = {"pick": _CHOOSING, "score": _CHOOSING, "pairs": _CHOOSING, "judge": _JUDGING}
 """By kind of reply; any other errs in one way, however it is called."""
 _ANY: tuple[Way, ...] = ("random", "confusable")
@@ -33,7 +56,9 @@ class Slip:
     Of choices: `random`, each replaced by a wrong one; `confusable`, by the wrong one nearest to it; `missing`, one left out;
     `extra`, up to two wrong ones added; `none`, nothing chosen. Of judgements: `random`, another thing of the evidence as the
     answer; `confusable`, the one nearest to the right answer, or to the question; `early`, sure of something too soon; `never`,
-    not sufficient; `name`, a wrong name; `citation`, a wrong line; `bridge`, a thing on the way to the answer. Every other
+    not sufficient; `name`, a wrong name; `citation`, a wrong line; `bridge`, a thing on the way to the answer; `elsewhere`, a thing that
+    stands on another line than those cited, which are the right ones; `number`, for a number one that stands anywhere in the evidence, with its
+    line. Every other
     reply is wrong in its own way: a clue left out, a verdict turned round.
     """
 
