@@ -215,6 +215,14 @@ def test_partial_evidence_of_several_branches_together() -> None:
     assert answer["status"] == "unknown"
 
 
+def test_one_clue_said_of_two_things_is_mapped_when_both_branches_mapped_it() -> None:
+    clues = ["Kenya", "population", "Uganda", "population"]
+    answer, _ = ask(clues, ("population", "population"), replies=COMPARED)
+    assert (answer["answers"], answer["status"]) == (["Kenya"], "grounded")
+    answer, _ = ask([*clues, "population"], ("population", "population"), replies=COMPARED)
+    assert "no path maps clue 5 (population)" in answer["reason"]
+
+
 @pytest.mark.parametrize(("cited", "status"), [([1], "grounded"), ([], "unknown")])
 def test_a_verdict_counts_only_with_a_path_that_supports_it(cited: list[int], status: str) -> None:
     verdict = {"fiske.conclude": {"sufficient": True, "answers": ["true"], "evidence": cited}}

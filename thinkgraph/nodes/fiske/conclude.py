@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Literal, TypeVar
@@ -184,9 +185,25 @@ def _decide(
 
 
 def _unmapped(clues: Sequence[str], branches: Sequence[Branch]) -> list[str]:
-    """The clues that none of the branches mapped, with their numbers."""
+    """The clues that the branches together did not map, with their numbers.
+
+    Each branch maps the first of several clues with the same words: two that did so by different steps mapped two of them.
+    """
     explored = {number for branch in branches for number in branch["explored"]}
-    return [f"{number} ({text})" for number, text in enumerate(clues, start=1) if number not in explored]
+    steps = {
+        (fold(clues[mark["clue"] - 1]), mark["clue"], arrival["branch"], arrival["relation"])
+        for branch in branches
+        for mark in branch["marks"]
+        for arrival in branch["arrivals"]
+    }
+    left = Counter(text for text, *_ in steps)
+    left.subtract(fold(clues[number - 1]) for number in explored)
+    missing: list[str] = []
+    for number, text in enumerate(clues, start=1):
+        if number not in explored:
+            left[fold(text)] -= 1
+            missing += [f"{number} ({text})"] if left[fold(text)] < 0 else []
+    return missing
 
 
 def _failed(remembered: Judgement, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Draft:
