@@ -17,7 +17,7 @@ from types import FrameType
 from typing import TextIO
 
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.state.answer import Answer, TraceLine
+from thinkgraph.state.answer import Answer, Support, TraceLine
 from thinkgraph.state.events import Event, Scored, UserQuestion
 
 INTERRUPTED = 130
@@ -142,6 +142,8 @@ def render_answer(answer: Answer) -> str:
     out = [one_line(answer["text"]), ""]
     out.append(f"status    {answer['status']}: {one_line(answer['reason'])}")
     # Absent from answers that an older release kept.
+    if shown := ", ".join(map(_supported, answer.get("support", ()))):
+        out.append(textwrap.fill(f"support   {shown}", width, subsequent_indent=" " * 12))
     if (sure := answer.get("confidence")) is not None:
         out.append(f"confident {sure:.2f}")
     evidence = answer["evidence"]
@@ -169,6 +171,12 @@ def render_answer(answer: Answer) -> str:
     )
     out.append(f"answered  by {one_line(answer['model'])} with {answer['method']} in {many(answer['rounds'], 'round')}")
     return "\n".join(out)
+
+
+def _supported(one: Support) -> str:
+    """How and where an answer stands: "6267 (value, path 1)"."""
+    place = f", {one['within'].removesuffix('s')} {one['line'] + 1}" if one["within"] else ""
+    return f"{one_line(one['answer'])} ({one['kind']}{place})"
 
 
 class LineProgress(contextlib.AbstractContextManager["LineProgress"]):

@@ -32,7 +32,7 @@ from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import settings_of
-from thinkgraph.runtime.requests import Converse, Emit, Fetch, Interrupt, LeaveOut
+from thinkgraph.runtime.requests import CallsMade, Converse, Emit, Fetch, Interrupt, LeaveOut
 from thinkgraph.runtime.shortlist import renumbered, shortlist
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
@@ -167,6 +167,8 @@ class Driver:
                 return self._in_node.emit(op.event)
             case Interrupt():
                 return from_user(op.question, op.read)
+            case CallsMade():
+                return dict(self._in_node.records)
             case LeaveOut():
                 self._in_node.left_out = frozenset(op.ids)
                 return None

@@ -34,6 +34,7 @@ from thinkgraph.state.knowledge import (
     Triple,
 )
 from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.usage import CallRecord
 from thinkgraph.tools.protocols import link_by_name
 
 T = TypeVar("T")
@@ -65,6 +66,11 @@ class Interrupt(Op[T]):
     question: UserQuestion
     read: Callable[[object], T]
     """Reads a reply. A UsageError it raises is put to the person with the question, asked again."""
+
+
+@dataclass(frozen=True)
+class CallsMade(Op[Mapping[str, CallRecord]]):
+    """What the calls of this node cost so far, by key."""
 
 
 @dataclass(frozen=True)
@@ -209,6 +215,11 @@ def interrupt(question: UserQuestion, read: Callable[[object], T]) -> Flow[T]:
 def leave_out(ids: Sequence[str]) -> Flow[None]:
     """Leave entities out of links in this node; in later ones the manifest's `not_meant` does."""
     return _perform(LeaveOut(ids))
+
+
+def calls_made() -> Flow[Mapping[str, CallRecord]]:
+    """What the calls of this node cost so far, by key: the state has them only when the node has ended."""
+    return _perform(CallsMade())
 
 
 def emit(event: Event) -> Flow[None]:

@@ -46,6 +46,26 @@ class Evidence(TypedDict):
     paths: list[CitedPath]
 
 
+SupportKind = Literal["path", "value", "sentence", "count", "conclusion", "words", "none"]
+"""How an answer stands in its evidence. `path`: it is what a cited path leads to, or in a cited community. `value`: likewise, and a
+value. `sentence`: it stands in a sentence of a cited passage. `count`: of what is listed. `conclusion`: yes, no, or a label. `words`:
+it only shares words with what is cited. `none`: nothing is cited for it."""
+
+
+class Support(TypedDict):
+    """How and where one answer stands in the evidence."""
+
+    answer: str
+    kind: SupportKind
+    within: Literal["paths", "passages", ""]
+    """The list of the evidence; empty where no one line of it holds the answer."""
+    line: int
+    """Its place in that list, from 0; -1 without one."""
+    start: int
+    end: int
+    """Characters start to end of that line's text hold the answer."""
+
+
 Prunable = Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions"]
 
 
@@ -105,6 +125,8 @@ class Answer(TypedDict):
     answers that an older release kept."""
     signals: NotRequired[dict[str, float]]
     """What the confidence is made of; `nodes/closing/confidence.py` describes them."""
+    support: NotRequired[list[Support]]
+    """How and where each of the answers stands in the evidence, in their order. Absent from answers that an older release kept."""
 
 
 class Draft(TypedDict):
@@ -114,6 +136,8 @@ class Draft(TypedDict):
     status: Status
     reason: str
     cited: list[str]
+    instead_of: NotRequired[list[str]]
+    """What the model cited, where the answer does not stand there."""
 
 
 MAX_PRUNED_NOTES = 32

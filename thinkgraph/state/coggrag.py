@@ -109,6 +109,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     )
 
     @property
+    def verifies_at_end(self) -> bool:
+        """No: every answer of the mind map has its own verifier."""
+        return False
+
+    @property
     def offers_memory(self) -> bool:
         """`offer_memory`, where own knowledge counts."""
         return self.own_knowledge and self.offer_memory
@@ -195,8 +200,8 @@ class Solution(Outcome):
     """Why the last answer given cannot be what the question asks for; empty where nothing says so."""
     plain: bool
     """Whether the answer needs no verifying: the question names the relation that leads to it."""
-    moved: str
-    """That the answer stands on other lines than the model cited; empty where it does not."""
+    instead_of: list[str]
+    """Ids of what the model cited, where the answer does not stand there."""
     entities: dict[str, list[str]]
     """Entity ids by answer, for answers that are an end of a triple in the prompt (none for a literal)."""
     chunks: list[EvidenceItem]

@@ -47,6 +47,10 @@ class RunSettings(BaseModel):
         True,
         description="Where memory is asked alone, may the model say that it does not know? Off: it always answers.",
     )
+    verify: bool = Field(
+        False,
+        description="Ask the model once more whether a grounded answer follows from the lines cited alone. Where not, it is `partial`.",
+    )
     min_confidence: float = Field(
         0.0,
         ge=0,
@@ -111,6 +115,11 @@ class RunSettings(BaseModel):
     on_unfinished: Literal["replace", "refuse"] = Field(
         "replace", description="What a new question does on a thread whose run is not finished."
     )
+
+    @property
+    def verifies_at_end(self) -> bool:
+        """Whether the finished answer is verified."""
+        return self.verify
 
     @property
     def offers_memory(self) -> bool:

@@ -16,7 +16,7 @@ _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
-_DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
+DERIVED = frozenset({"yes", "no", "true", "false", "supports", "refutes", "not enough info"})
 _SMALL = frozenset(
     "a an and are as at be by for from in is it its of on or that the to was were with".split()  # noqa: SIM905
 )
@@ -73,32 +73,33 @@ def fold(text: str) -> str:
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
 
 
-def _numbers(text: str) -> set[str]:
+def numbers(text: str) -> set[str]:
+    """The numbers in a text, each in one form."""
     found = _NUMBER.findall(unicodedata.normalize("NFKC", text))
     return {
         re.sub(r"\D", "", number) if re.search(r"\D\d{3}$", number) else number.replace(",", ".") for number in found
     }
 
 
-def _counts(lines: Sequence[str]) -> set[int]:
+def counts(lines: Sequence[str]) -> set[int]:
     """How many ends the path and community lines list, and how many answers answered questions have: each list alone, and
     what several lines list together.
     """
     items = [parse_item(0, line) for line in lines]
-    counts: set[int] = set()
+    found: set[int] = set()
     together: dict[tuple[object, ...], set[str]] = {}
     for item in items:
         if item.answers:
-            counts.add(len(item.answers))
+            found.add(len(item.answers))
             together.setdefault((), set()).update(item.answers)
         for listed in item.lists if item.hops else ():
-            counts.add(len(listed.ends) + listed.more)
+            found.add(len(listed.ends) + listed.more)
             if item.community and listed.more:
                 continue
             # A community's lists are of several relations, which nobody would count together.
             sort = (listed.relation, listed.outgoing) if item.community else ()
             together.setdefault(sort, set()).update(listed.ends)
-    return counts | {len(ends) for ends in together.values()}
+    return found | {len(ends) for ends in together.values()}
 
 
 def holds(answer: str, lines: Iterable[str]) -> bool:
@@ -116,14 +117,14 @@ def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
     wanted = fold(answer)
     if not wanted:
         return False
-    if wanted in _DERIVED:
+    if wanted in DERIVED:
         return True
-    if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in _counts(lines):
+    if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in counts(lines):
         return True
     # How many a list leaves out is no statement of the graph.
     lines = [_LEFT_OUT.sub("", line) for line in lines]
     if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
-        return any(_numbers(answer) & _numbers(line) for line in lines)
+        return any(numbers(answer) & numbers(line) for line in lines)
     if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
     words = [word for word in wanted.split() if word not in _SMALL]

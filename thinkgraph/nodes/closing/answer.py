@@ -9,11 +9,14 @@ from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.nodes.closing.cited import evidence_of
 from thinkgraph.nodes.closing.confidence import confidence, signals_of, sure_enough, withheld
+from thinkgraph.nodes.closing.support import support_of
+from thinkgraph.nodes.closing.verify import fault_found
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
-from thinkgraph.nodes.common.misfit import misfit
+from thinkgraph.nodes.common.misfit import fits_better, misfit
+from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
-from thinkgraph.state.answer import Answer, Draft, Trace
+from thinkgraph.state.answer import Answer, Draft, Support, Trace
 from thinkgraph.state.base import RunState
 from thinkgraph.state.events import Answered
 from thinkgraph.state.evidence import EvidenceItem
@@ -43,18 +46,22 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             draft = Draft(answers=[], status="unknown", reason=state["stopped"] or "no answer was reached", cited=[])
         items = [state["evidence"][key] for key in draft["cited"]]
         texts = yield from fetch_texts(items)
-        # Methods that doubt have held their answer against the question before.
-        doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
-        if draft["status"] == "grounded" and settings.task == "question" and not doubted:
-            draft = yield from _of_its_kind(draft, state["question"], items, texts)
+        evidence = evidence_of(items, draft["answers"], texts)
+        support = support_of(state["question"], draft["answers"], evidence)
+        if draft["status"] == "grounded" and (
+            fault := (yield from _fault(draft, support, state, items, texts, settings))
+        ):
+            draft = {**draft, "status": "partial", "reason": f"{draft['reason']}, but {fault}"}
         # Of claims nothing is known: the weights were fitted to questions.
         signals = signals_of(draft, state, items, texts) if settings.task == "question" else {}
         sure = confidence(signals)
         if not sure_enough(draft, sure, settings):
-            draft, items, signals, sure = withheld(sure, settings), [], {}, None
+            draft, signals, sure = withheld(sure, settings), {}, None
+            evidence, support = evidence_of([], [], texts), []
+        calls = {**state["calls"], **(yield from requests.calls_made())}
         manifest = state["manifest"]
         model = manifest["models"].get(role, "")
-        notes = [draft["reason"], _cut_for_the_window(state["calls"].values())]
+        notes = [draft["reason"], _cut_for_the_window(calls.values())]
         if model == OFFLINE and draft["answers"]:
             notes.append(BEST_GUESS)
         reason = "; ".join(filter(None, notes))
@@ -65,8 +72,9 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
             answers=draft["answers"],
             status=draft["status"],
             reason=reason,
-            evidence=evidence_of(items, draft["answers"], texts),
-            usage=summarise(state["calls"], state["work"]),
+            evidence=evidence,
+            support=support,
+            usage=summarise(calls, state["work"]),
             pruned=state["pruned"],
             trace=trace(state),
             rounds=state["round"],
@@ -92,7 +100,25 @@ def _cut_for_the_window(calls: Iterable[CallRecord]) -> str:
     return f"{prompts} cut to fit the model's window: {sum(left)} lines of options or evidence left out"
 
 
-def _of_its_kind(draft: Draft, question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[Draft]:
-    """The draft, which is not grounded where an answer is known to be of another kind than the question asks for."""
-    fault = yield from misfit(question, draft["answers"], items, texts)
-    return {**draft, "status": "partial", "reason": f"{draft['reason']}, but {fault}"} if fault else draft
+def _fault(
+    draft: Draft,
+    support: Sequence[Support],
+    state: RunState,
+    items: Sequence[EvidenceItem],
+    texts: Texts,
+    settings: RunSettings,
+) -> Flow[str]:
+    """Why an answer that evidence supports is not grounded; empty where it is."""
+    question, answers = state["question"], draft["answers"]
+    if settings.task == "question":
+        # Methods that doubt have held their answer against the question before.
+        doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
+        if not doubted and (fault := (yield from misfit(question, answers, items, texts))):
+            return fault
+        if bare := [one["answer"] for one in support if one["kind"] in {"words", "none"}]:
+            return f"nothing cited leads to {one_line(bare[0])}, which only shares words with it"
+        others = [state["evidence"][key] for key in draft.get("instead_of", ()) if key in state["evidence"]]
+        both = (yield from fetch_texts([*items, *others])) if others else texts
+        if others and not (yield from fits_better(question, answers, items, others, both)):
+            return "they fit the question no better than those"
+    return (yield from fault_found(question, answers, items, texts, settings)) if settings.verifies_at_end else ""

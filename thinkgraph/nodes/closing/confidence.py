@@ -11,7 +11,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
 from thinkgraph.nodes.common.asked_kind import asked_for
-from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
 from thinkgraph.nodes.common.judging import unknown
 from thinkgraph.nodes.common.memory import vote
 from thinkgraph.state.answer import Draft
@@ -131,7 +131,7 @@ class _Basis:
         keys = dict.fromkeys(key for item in items for key in triple_ids(item))
         self.triples = {key: texts.triples[key] for key in keys if key in texts.triples}
         self.labels = {key: fold(label) for triple in self.triples.values() for key, label in _ends(triple)}
-        sentences = [sentence for item in items if item["kind"] == "chunk" for sentence in _sentences(item, texts)]
+        sentences = [sentence for item in items if item["kind"] == "chunk" for sentence in sentences_of(item, texts)]
         holding = [
             sentence for sentence in sentences if any(f" {answer} " in f" {fold(sentence)} " for answer in self.answers)
         ]
@@ -200,15 +200,6 @@ class _Basis:
             new = {there for there, _ in steps}
         way = [triple for key, steps in ways.items() if self.labels.get(key) in self.answers for triple in steps]
         return list(self.triples.values()) if self.compares or not way else way
-
-
-def _sentences(chunk: EvidenceItem, texts: Texts) -> list[str]:
-    """The sentences of a chunk, each with its passage's title."""
-    passage = texts.passages.get(chunk["passage"])
-    if passage is None:
-        return []
-    text = passage["text"][chunk["start"] : chunk["end"]]
-    return [f"{passage['title']}: {sentence}" for sentence in re.split(r"(?<=[.!?])\s+|\n+", text) if sentence]
 
 
 def _both(triple: Triple) -> tuple[str, str]:

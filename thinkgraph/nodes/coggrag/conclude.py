@@ -83,7 +83,7 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     if settings.backtracks and root["attempts"][-1]["right"] is False:
         return unknown(UNVERIFIED, settings, stopped)
     beside = ", and it was verified" if root["verified"] else ""
-    return supported(root["answers"], cited, root["moved"], stopped, fault=_fault(state), beside=beside)
+    return supported(root["answers"], cited, root["instead_of"], stopped, fault=_fault(state), beside=beside)
 
 
 def _fault(state: CogGragState) -> str:

@@ -8,8 +8,8 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.doubt import named, unfit
-from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved
+from thinkgraph.nodes.common.doubt import miscited, named, unfit
+from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
@@ -57,14 +57,17 @@ def think(
         return unanswered(state, "the evidence found does not hold the answer", attempts)
     if not lines and not settings.own_knowledge:
         return unanswered(state, NOT_HELD, attempts)
-    cited = context.evidence(lines)
-    doubt = yield from unfit(state["asked"], answers, cited, context.items, context.texts, own)
+    cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))
+    held = (state["asked"], answers, cited, context.items, context.texts, own)
+    doubt = yield from unfit(*held)
+    if not before:
+        doubt = doubt or (yield from miscited(instead_of, *held))
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
     # Only a verifier that would be asked is worth looking for the relation.
     spares = settings.verify and settings.skip_settled and not doubt
-    plain = spares and (yield from named(state["asked"], answers, cited, context.items, context.texts, own)) is True
+    plain = spares and (yield from named(*held)) is True
     return {
         **unanswered(state, "", attempts),
         "answers": answers,
@@ -73,7 +76,7 @@ def think(
         "verified": False if settings.verify and not plain else None,
         "supported": bool(lines),
         "cited": cited,
-        "moved": moved(judgement["evidence"], lines),
+        "instead_of": instead_of,
         "rests": [known["id"] for known in context.rests(lines)],
         "entities": context.entities(answers),
         "chunks": [item for item in context.items if item["kind"] == "chunk" and item["id"] in cited],
@@ -92,7 +95,7 @@ def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ())
         cited=[],
         doubt="",
         plain=False,
-        moved="",
+        instead_of=[],
         rests=[],
         entities={},
         chunks=[],

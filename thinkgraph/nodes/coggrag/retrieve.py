@@ -201,7 +201,7 @@ def bounded(
     items: Mapping[str, EvidenceItem], solved: Mapping[str, Solution], settings: CogGragSettings
 ) -> dict[str, EvidenceItem]:
     """At most `lines` lines of evidence: what answers stand on first, then what is nearest to the keys."""
-    cited = {key for solution in solved.values() for key in solution["cited"]}
+    cited = {key for solution in solved.values() for key in (*solution["cited"], *solution["instead_of"])}
     order = sorted(items.values(), key=lambda item: (item["id"] not in cited, -item["score"], item["id"]))
     most = max(settings.lines, min(MAX_EVIDENCE, len(cited & items.keys())))
     keep = {item["id"] for item in order[:most]}

@@ -88,6 +88,15 @@ _MEASURES = _by_word(
     "count many population",
 )
 """Words for what numbers measure; the first of a row names it."""
+
+
+def root_of(word: str) -> str:
+    """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer"."""
+    word = _IRREGULAR.get(word, word)
+    root = word.removesuffix("or").removesuffix("er")
+    return root if len(root) >= _SHORTEST_ROOT else word
+
+
 _NEVER: Mapping[str, frozenset[str]] = {
     "person": frozenset(
         ["currency", "language", "river", "lake", "mountain", "sea", "anthem", "religion", "film", "genre", "book"]
@@ -95,6 +104,11 @@ _NEVER: Mapping[str, frozenset[str]] = {
     "place": frozenset(["person", "currency", "language", "anthem", "religion", "genre"]),
 }
 """Sorts that are never what "who" and "where" ask for. A country may have been a ruler."""
+_WORKS = frozenset(map(root_of, map(stem, ["act", "compose", "direct", "draw", "paint", "sing", "star", "write"])))
+"""Roots of what only people do."""
+_PLACES = frozenset(["country", "city"])
+SQUARE = re.compile(r"\b(?:sq|square|km2|m2)\b")
+"""The unit of an area, folded."""
 MADE = frozenset(["currency", "language", "anthem", "religion", "film", "genre", "book"])
 """Sorts that do nothing, so that who did something is none of them."""
 
@@ -124,7 +138,10 @@ class AskedKind:
         """Whether none of these sorts is asked for; not where one is unknown (empty), or the one asked for is."""
         if "" in sorts:
             return False
-        return sorts <= _NEVER[self.kind] if self.kind in _NEVER else bool(self.sort) and self.sort not in sorts
+        if self.kind in _NEVER:
+            works = not _WORKS.isdisjoint(map(root_of, self.verb))
+            return sorts <= (_NEVER[self.kind] | _PLACES if works else _NEVER[self.kind])
+        return bool(self.sort) and self.sort not in sorts
 
     def named_by(self, relation: str) -> bool:
         """Whether a relation's label names what is asked for: by its noun, or for a person by one of its words."""
@@ -140,13 +157,6 @@ class AskedKind:
         if self.kind == "person" and not set(map(root_of, label)).isdisjoint(map(root_of, self.words | self.verb)):
             return True
         return label <= words and not label.isdisjoint(self.words)
-
-
-def root_of(word: str) -> str:
-    """What the words for a deed and its doer have in common: "direct" of "directed" and "director", "writ" of "wrote" and "writer"."""
-    word = _IRREGULAR.get(word, word)
-    root = word.removesuffix("or").removesuffix("er")
-    return root if len(root) >= _SHORTEST_ROOT else word
 
 
 def asked_for(question: str) -> AskedKind | None:

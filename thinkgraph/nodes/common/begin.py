@@ -9,6 +9,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
 from thinkgraph.models.ops import Flow, NodeFunction, Update
+from thinkgraph.nodes.closing import verify
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
 from thinkgraph.runtime import requests
@@ -59,7 +60,11 @@ def begin(
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        used = [*roles(settings), *([conversation.ROLE] if settings.history else ())]
+        used = [
+            *roles(settings),
+            *([conversation.ROLE] if settings.history else ()),
+            *([verify.ROLE] if settings.verifies_at_end else ()),
+        ]
         manifest = yield from requests.start_run(method, (old["run"] if old else 0) + 1, settings, used)
         yield from requests.emit(
             Started(

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
-from thinkgraph.nodes.common.misfit import is_named, misfit
+from thinkgraph.nodes.common.misfit import fits_better, is_named, misfit
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, one_line
 from thinkgraph.state.answer import Draft
@@ -61,7 +61,8 @@ class Judged(NamedTuple):
 def judged(
     asks: Asks, draft_of: Drafts, context: PromptContext, state: BacktrackState, settings: DoubtSettings
 ) -> Flow[Judged]:
-    """A judgement of evidence. Where the answer that it leads to does not fit the question, the model is told why and asked again.
+    """A judgement of evidence. Where the answer that it leads to does not fit the question, or stands elsewhere than the model says, it is
+    told why and asked again.
 
     Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If
     it does not find the answer there, a third judgement of all the evidence settles it.
@@ -90,8 +91,9 @@ def judged(
             return Judged(judgement, "", doubted)
         held = (state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
         fault = against = yield from unfit(*held)
-        if not fault and key != _LAST and (yield from named(*held)) is False:
-            against = f"{'; '.join(map(one_line, draft['answers']))} does not follow from the lines cited for it alone"
+        against = against or (yield from miscited(draft.get("instead_of", ()), *held))
+        if not against and key != _LAST and (yield from named(*held)) is False:
+            against = f"{_listed(draft['answers'])} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
                 second = yield from asks(alone, key=f"{key} alone", doubted=numbered(doubted))
@@ -123,6 +125,25 @@ def unfit(
     return (yield from misfit(question, answers, _only(items, cited), texts))
 
 
+def miscited(
+    instead_of: Sequence[str],
+    question: str,
+    answers: Sequence[str],
+    cited: Sequence[str],
+    items: Sequence[EvidenceItem],
+    texts: Texts,
+    settings: DoubtSettings,
+) -> Flow[str]:
+    """That answers do not stand where the model says, if what it cites fits the question as well as what holds them; else empty, and
+    where nothing is doubted. `instead_of` are ids of what the model cited where that does not hold them; for the rest see `unfit`.
+    """
+    others = _only(items, instead_of)
+    if not others or not _doubts(settings):
+        return ""
+    better = yield from fits_better(question, answers, _only(items, cited), others, texts)
+    return "" if better else f"{_listed(answers)} does not stand in the lines cited for it"
+
+
 def named(
     question: str,
     answers: Sequence[str],
@@ -137,6 +158,10 @@ def named(
     if not cited or not _doubts(settings):
         return None
     return (yield from is_named(question, answers, _only(items, cited), texts))
+
+
+def _listed(answers: Sequence[str]) -> str:
+    return "; ".join(map(one_line, answers))
 
 
 def _doubts(settings: DoubtSettings) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TypeVar
@@ -15,6 +16,8 @@ from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Passage, Triple
 
 T = TypeVar("T")
+
+SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
 @dataclass(frozen=True)
@@ -79,6 +82,15 @@ def evidence_line(item: EvidenceItem, texts: Texts) -> str:
     if not tails or any(hop is None for hop in hops):
         return ""
     return path_line(path["start"], [hop for hop in hops if hop is not None], tails, total=item.get("total", 0))
+
+
+def sentences_of(chunk: EvidenceItem, texts: Texts) -> list[str]:
+    """The sentences of a chunk, each with its passage's title."""
+    passage = texts.passages.get(chunk["passage"])
+    if passage is None:
+        return []
+    text = passage["text"][chunk["start"] : chunk["end"]]
+    return [f"{passage['title']}: {sentence}" for sentence in SENTENCE_END.split(text) if sentence]
 
 
 def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[PromptContext]:

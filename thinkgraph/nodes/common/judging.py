@@ -87,9 +87,9 @@ def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str
     return found if every and all_hold(answers, every) else []
 
 
-def moved(cited: Sequence[int], lines: Sequence[int]) -> str:
-    """What to say where the answer stands on `lines` that the model did not cite; empty where it cited these, or none at all."""
-    return MOVED if cited and not set(lines) <= set(cited) else ""
+def moved_from(cited: Sequence[int], lines: Sequence[int]) -> Sequence[int]:
+    """The lines that the model cited, where the answer stands on `lines` beside them; none where it stands on these."""
+    return () if set(lines) <= set(cited) else cited
 
 
 def decide(
@@ -131,17 +131,27 @@ def standing(
     lines = supporting(answers, cited, context.lines, question if settings.task == "question" else "")
     if not lines:
         return None
-    return supported(answers, context.ids(lines), moved(cited, lines), *notes, fault=fault, beside=beside)
+    instead_of = context.ids(moved_from(cited, lines))
+    return supported(answers, context.ids(lines), instead_of, *notes, fault=fault, beside=beside)
 
 
-def supported(answers: Sequence[str], cited: Sequence[str], *notes: str, fault: str = "", beside: str = "") -> Draft:
+def supported(
+    answers: Sequence[str],
+    cited: Sequence[str],
+    instead_of: Sequence[str],
+    *notes: str,
+    fault: str = "",
+    beside: str = "",
+) -> Draft:
     """The draft of answers that evidence supports. A `fault` makes it a best effort; `beside` is said where there is none.
 
-    Notes are circumstances, such as the ceiling that stopped the run.
+    `cited` are ids of what supports them, `instead_of` of what the model cited where that is something else. Notes are
+    circumstances, such as the ceiling that stopped the run.
     """
     why = f"best effort: {fault}" if fault else f"the evidence holds the answer{beside}"
     status: Status = "partial" if fault else "grounded"
-    return Draft(answers=list(answers), status=status, reason=because(why, *notes), cited=list(cited))
+    reason = because(why, MOVED if instead_of else "", *notes)
+    return Draft(answers=list(answers), status=status, reason=reason, cited=list(cited), instead_of=list(instead_of))
 
 
 def unsupported(answers: Sequence[str], settings: RunSettings, *notes: str) -> Draft:

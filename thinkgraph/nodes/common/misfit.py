@@ -17,6 +17,7 @@ from thinkgraph.nodes.common.asked_kind import (
     MADE,
     NUMBER_WORDS,
     SORTS,
+    SQUARE,
     AskedKind,
     asked_for,
     asking_part,
@@ -27,7 +28,7 @@ from thinkgraph.nodes.common.asked_kind import (
     sort_of_objects,
     words_of,
 )
-from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
@@ -40,8 +41,6 @@ MAX_LOOKED_UP = 20
 ON_THE_WAY = "on the way to it"
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
-_SQUARE = re.compile(r"\b(?:sq|square|km2|m2)\b")
-"""The unit of an area, folded."""
 
 
 @dataclass
@@ -148,6 +147,52 @@ def _nearest(question: str, labels: AbstractSet[str], walk: _Walk) -> Flow[str]:
     options = sorted(labels | {label for label in others if not walk.says(label)})
     (row,) = yield from requests.cosines([asking_part(question)], [label.replace("_", " ") for label in options])
     return max(zip(row, options, strict=True))[1]
+
+
+def fits_better(
+    question: str,
+    answers: Sequence[str],
+    items: Sequence[EvidenceItem],
+    others: Sequence[EvidenceItem],
+    texts: Texts,
+) -> Flow[bool]:
+    """Whether what holds answers fits the question better than what the model cited for them: by two of three, the question as a whole,
+    its part that asks (both as the encoder sees them), and its words. Never where another relation is nearer to it, see `is_named`.
+
+    Args:
+        question: the question.
+        answers: the answers.
+        items: what holds them.
+        others: what the model cited.
+        texts: what both refer to.
+    """
+    if (yield from is_named(question, answers, items, texts)) is False:
+        return False
+    holding, cited = _told(items, texts, set(map(fold, answers))), _told(others, texts)
+    asked, roots = [question, asking_part(question)], set(map(root_of, content_tokens(question)))
+    rows: list[list[float]] = yield from requests.cosines(asked, [*holding, *cited])
+    rows.append([len(roots.intersection(map(root_of, content_tokens(one)))) for one in (*holding, *cited)])
+    at = len(holding)
+    return sum(max(row[:at], default=-1.0) > max(row[at:], default=-1.0) for row in rows) > len(rows) / 2
+
+
+def _told(items: Sequence[EvidenceItem], texts: Texts, ends: AbstractSet[str] = frozenset()) -> list[str]:
+    """What items say beside their ends: a path's start and relations, a chunk's sentences, a community's statements; of a chunk and a
+    community what speaks of `ends`, where something does.
+    """
+    told: list[str] = []
+    for item in items:
+        triples = [texts.triples[key] for key in triple_ids(item) if key in texts.triples]
+        if item["kind"] == "chunk":
+            said = sentences_of(item, texts)
+            told += [one for one in said if any(f" {end} " in f" {fold(one)} " for end in ends)] or [" ".join(said)]
+        elif item["kind"] == "community":
+            about = [one for one in triples if not ends.isdisjoint(fold(label) for _, label, _ in _ends(one))]
+            told += [f"{one['subject_label']} {one['relation_label']}" for one in about or triples]
+        elif triples:
+            start = [label for key, label, _ in _ends(triples[0]) if key == item["path"]["start"]]
+            told.append(" ".join([*start, *dict.fromkeys(one["relation_label"] for one in triples)]))
+    return [one.replace("_", " ") for one in told]
 
 
 def _words(asked: AskedKind, answer: str, fault: str) -> str:
@@ -269,7 +314,7 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     # "Taxi 4" is a name, "12 May 1968" a date.
     numeric = bool(re.search(r"\d", answer) if about.literal else re.search(r"^\d|\d{4}", answer))
     # Folded, "20.65" reads "20 65".
-    bare = r"\d\d?(?: \d+)?" if asked.kind == "time" else r"[\d ]+"
+    bare = r"\d\d?(?: \d+)?|\d{5,7}|\d{9,}" if asked.kind == "time" else r"[\d ]+"
     if asked.kind != "number" and asked.sort and about.literal and re.fullmatch(bare, answer):
         return "a number"
     if asked.kind in {"number", "time"}:
@@ -287,7 +332,7 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
 
 def _other_measure(answer: str, about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
     """What a number measures by its unit or by every statement whose value it is, where something else is asked for; else empty."""
-    if asked.measure not in {"", "area"} and _SQUARE.search(answer):
+    if asked.measure not in {"", "area"} and SQUARE.search(answer):
         return "an area"
     labels = about.role if about.literal and asked.measure else set()
     measures = {asked.measure if walk.says(label) else measure_of(label) for label in labels}
@@ -313,6 +358,9 @@ def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) 
 def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Texts) -> Flow[str]:
     """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
     ids = [key for answer in answers for key in sorted(walk.about[fold(answer)].ids)]
+    if unstated := [answer for answer in answers if not walk.about[fold(answer)].ids]:
+        links = yield from requests.link_names(unstated, limit=1)
+        ids += [link["entity"]["id"] for found in links for link in found]
     nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
     wanted = list(dict.fromkeys([*ids, *nearby])) if answers else []
     found = yield from requests.entities(wanted[:MAX_LOOKED_UP])

@@ -89,7 +89,8 @@ def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     sure = bool(draft["answers"]) and draft["status"] != "unknown"
     yield from reasoned(state["round"], sufficient=sure, answers=draft["answers"])
     # Bounded by the candidate cap: where a hundred paths are all answers, all are cited.
-    cited = {item["id"]: item for item in context.items if item["id"] in draft["cited"]}
+    wanted = {*draft["cited"], *draft.get("instead_of", ())}
+    cited = {item["id"]: item for item in context.items if item["id"] in wanted}
     return {"draft": draft, "evidence": Overwrite(cited), "stopped": stopped}
 
 

@@ -1,0 +1,96 @@
+"""How and where an answer stands in its evidence: by structure, not by words that it shares."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+
+from thinkgraph.nodes.closing.support import support_of
+from thinkgraph.state.answer import CitedPassage, CitedPath, Evidence, Support
+from thinkgraph.state.knowledge import Triple
+
+ANDES = "(Quito) <-[capital]- (Ecuador) -[highest point]-> (Chimborazo) -[elevation m]-> (6267)"
+BORDERS = "(Gabon) -[shares border with]-> (Cameroon) {length km=349}, (Equatorial Guinea) {length km=345}"
+TOWN = (
+    "It lies on the Seine. Its coordinates are 48 51 N, 2 21 E. The city council has 140 seats. The tower was finished in "
+    "1889. It has been lit since 1925."
+)
+
+
+def evidence(*paths: str, text: str = "", values: Sequence[str] = ()) -> Evidence:
+    """Evidence of these lines and one passage; `values` are literals among the ends."""
+    made: list[Any] = [{"object_label": value, "literal": True} for value in values]
+    triples: list[Triple] = made
+    passage = CitedPassage(id="d1", title="Paris", section="", start=0, end=len(text), text=text, score=1.0)
+    cited = [CitedPath(text=path, triples=[], score=1.0) for path in paths]
+    return Evidence(triples=triples, paths=cited, passages=[passage] if text else [])
+
+
+def one(question: str, answer: str, given: Evidence) -> Support:
+    (found,) = support_of(question, [answer], given)
+    return found
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "line", "kind"),
+    [
+        ("How high is the highest mountain of the country governed from Quito?", "6267", ANDES, "value"),
+        ("How high is the highest mountain of the country governed from Quito?", "6,267 m", ANDES, "value"),
+        ("How high is the highest mountain of the country governed from Quito?", "267", ANDES, "none"),
+        ("Where is Ecuador's highest point?", "Chimborazo", ANDES, "words"),
+        ("Which is higher, Chimborazo or Cotopaxi?", "Chimborazo", ANDES, "path"),
+        ("Whose highest point has an elevation of 6267 metres?", "Ecuador", ANDES, "path"),
+        ("Which countries border Gabon?", "Cameroon", BORDERS, "path"),
+        ("Which countries border Gabon?", "Cameroon, which shares a border with Gabon", BORDERS, "path"),
+        ("How many countries border Gabon?", "2", BORDERS, "count"),
+        ("How many people live in Gabon?", "349", BORDERS, "words"),
+        ("What is the length of the border of Gabon and Cameroon?", "349", BORDERS, "path"),
+        ("Is Gabon a neighbour of Cameroon?", "yes", BORDERS, "conclusion"),
+        ("Which countries border Gabon?", "Chad", BORDERS, "none"),
+    ],
+)
+def test_lines(question: str, answer: str, line: str, kind: str) -> None:
+    found = one(question, answer, evidence(line, values=["6267"]))
+    assert found["kind"] == kind
+    if kind in {"path", "value"}:
+        assert line[found["start"] : found["end"]] in {answer, answer.partition(",")[0], "6267"}
+        assert (found["within"], found["line"]) == ("paths", 0)
+    else:
+        assert (found["within"], found["line"]) == ("", -1)
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "kind"),
+    [
+        ("On which river does Paris lie?", "Seine", "sentence"),
+        ("How many seats has the council of Paris?", "140", "sentence"),
+        ("How many people live in Paris?", "140", "words"),
+        ("How many people live in Paris?", "48", "words"),
+        ("When was the tower finished?", "1889", "sentence"),
+        ("When was the tower lit?", "1925", "sentence"),
+        ("When was the tower finished?", "48", "words"),
+        ("Who governs Paris?", "the council of the city", "words"),
+        ("Which river does the Seine of Paris flow into?", "Seine", "words"),
+    ],
+)
+def test_sentences(question: str, answer: str, kind: str) -> None:
+    found = one(question, answer, evidence(text=TOWN))
+    assert found["kind"] == kind
+    if kind == "sentence":
+        assert TOWN[found["start"] : found["end"]] == answer
+        assert (found["within"], found["line"]) == ("passages", 0)
+
+
+def test_other_alphabets() -> None:
+    found = one("Столица Болгарии?", "София", evidence("(Болгария) -[столица]-> (София)"))
+    assert found["kind"] == "path"
+    long = evidence(text="İstanbul Straße. The capital is Ankara.")
+    assert one("What is the capital?", "ankara", long)["kind"] == "sentence"
+
+
+def test_communities() -> None:
+    line = "(Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) | (Baru) -[elevation m]-> (3475)"
+    assert one("Which country borders Colombia?", "Panama", evidence(line))["kind"] == "path"
+    assert one("Which country borders Colombia?", "Peru", evidence(line))["kind"] == "none"

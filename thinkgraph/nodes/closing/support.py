@@ -1,0 +1,146 @@
+"""How does an answer stand in what it cites, and where? Structure comes first: shared words alone make no answer grounded."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+
+from thinkgraph.nodes.common.asked_kind import SQUARE, asked_for, measure_of, root_of, words_of
+from thinkgraph.nodes.common.evidence_lines import SENTENCE_END
+from thinkgraph.prompts.lines import Item, ShownHop, parse_item
+from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
+from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, numbers
+from thinkgraph.tools.linking.lexical import content_tokens
+
+_NOT_NUMERIC = re.compile(r"[^\d\s.,'_%-]")
+_IN_LOWER_CASE = re.compile(r"\b[^\W\dA-Z]\w*")
+_REFERS = re.compile(r"(?:it|its|he|she|they|their|this|these|that|those)\b", re.IGNORECASE)
+_VALUE = re.compile(r"\W*\d")
+_YEAR = re.compile(r"\d{4}")
+
+
+def support_of(question: str, answers: Sequence[str], evidence: Evidence) -> list[Support]:
+    """How and where each answer stands in the evidence: the best of all places, of equals the first.
+
+    Args:
+        question: the question.
+        answers: its answers.
+        evidence: what they stand on.
+
+    Returns:
+        One for each answer, in their order.
+    """
+    return [_Question(question).support(answer, evidence) for answer in answers]
+
+
+class _Question:
+    def __init__(self, text: str) -> None:
+        self._folded = f" {fold(text)} "
+        self._compares = compares(text)
+        self._asked = asked_for(text)
+        self._square = bool(SQUARE.search(fold(text)))
+        self._roots = set(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(text)))))
+
+    def support(self, answer: str, evidence: Evidence) -> Support:
+        """The answer's."""
+        literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
+        lines = [path["text"] for path in evidence["paths"]]
+        for number, line in enumerate(lines):
+            if found := self._in_path(answer, parse_item(0, line)):
+                start = max(line.rfind(f"({found})") + 1, 0) or max(line.rfind(found), 0)
+                kind: SupportKind = "value" if fold(found) in literals else "path"
+                return Support(
+                    answer=answer, kind=kind, within="paths", line=number, start=start, end=start + len(found)
+                )
+        for number, passage in enumerate(evidence["passages"]):
+            if span := self._in_passage(answer, passage):
+                return Support(
+                    answer=answer, kind="sentence", within="passages", line=number, start=span[0], end=span[1]
+                )
+        return self._as_a_whole(answer, [*lines, *(passage["text"] for passage in evidence["passages"])])
+
+    def _as_a_whole(self, answer: str, lines: Sequence[str]) -> Support:
+        kind: SupportKind = "words"
+        if fold(answer) in DERIVED:
+            kind = "conclusion"
+        elif re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._counts(lines):
+            kind = "count"
+        elif not holds(answer, lines):
+            kind = "none"
+        return Support(answer=answer, kind=kind, within="", line=-1, start=0, end=0)
+
+    def _named(self, label: str) -> bool:
+        return f" {fold(label)} " in self._folded
+
+    def _says(self, text: str) -> bool:
+        """Whether the question has a word of a text, in some form."""
+        return not self._roots.isdisjoint(map(root_of, words_of(text)))
+
+    def _says_so(self, number: str, sentence: str, before: str) -> bool:
+        """Whether a number in a sentence may be the one asked for: the question has a word of the sentence, or of what it refers back
+        to for a year. A number of two digits is no date.
+        """
+        dated = self._asked is not None and self._asked.kind == "time"
+        if self._square and not SQUARE.search(fold(sentence)):
+            return False
+        if dated and not _YEAR.search(number):
+            return False
+        return self._says(sentence) or (dated and bool(_REFERS.match(sentence)) and self._says(before))
+
+    def _in_path(self, answer: str, item: Item) -> str:
+        """The label that the answer is among those that a line leads to; empty where it is none."""
+        return next((label for label in self._ends(item) if _is(answer, label, item.text)), "")
+
+    def _ends(self, item: Item) -> Iterator[str]:
+        """What a line leads to: the end of a path, everything in a community, and what the question asks by the name of a qualifier.
+
+        What stands before the end counts in a comparison, and where the question names the end.
+        """
+        *lead, last = item.hops or ((),)
+        shown = [hop for step in item.hops for hop in step]
+        yield from (hop.target for hop in last if self._may_be(hop))
+        if not lead:
+            yield from (hop.source for hop in last if not self._named(hop.source))
+        if item.community or self._compares or any(self._named(hop.target) for hop in last):
+            yield from (end for hop in shown for end in (hop.source, hop.target))
+        yield from (value for hop in shown for name, value in hop.qualifiers if self._says(name))
+
+    def _may_be(self, hop: ShownHop) -> bool:
+        """Whether a hop's relation may lead to what is asked for: to a number where the question names it, or what it measures."""
+        measure = self._asked.measure if self._asked else ""
+        return not measure or self._says(hop.relation) or measure_of(hop.relation) == measure
+
+    def _counts(self, lines: Sequence[str]) -> set[int]:
+        """How many things are listed: by relations that the question names, if there are any; at things that it names, likewise."""
+        lists = [one for line in lines for one in parse_item(0, line).lists]
+        said = [one for one in lists if self._says(one.relation)]
+        near = [one for one in said if self._named(one.source)] or said
+        together = {fold(end) for one in near for end in one.ends}
+        return {len(together), *(len(one.ends) + one.more for one in near)} if near else counts(lines)
+
+    def _in_passage(self, answer: str, passage: CitedPassage) -> tuple[int, int] | None:
+        """Where the answer, unless the question names it, stands in a sentence; a number, in one that says what is asked."""
+        at = 0
+        text = passage["text"]
+        numeric = not _NOT_NUMERIC.search(answer)
+        if self._named(answer) and not self._compares:
+            return None
+        for sentence in SENTENCE_END.split(text):
+            at = text.index(sentence, at)
+            held = numbers(answer) <= numbers(sentence) if numeric else f" {fold(answer)} " in f" {fold(sentence)} "
+            if sentence and held and (not numeric or self._says_so(answer, sentence, text[:at])):
+                start = sentence.casefold().find(answer.casefold())
+                whole = start < 0 or len(sentence.casefold()) != len(sentence)
+                return (at, at + len(sentence)) if whole else (at + start, at + start + len(answer))
+            at += len(sentence)
+        return None
+
+
+def _is(answer: str, label: str, line: str) -> bool:
+    """Whether an answer is the thing of this label: the same but for signs, its number, or named among words of its line."""
+    wanted, known = fold(answer), fold(label)
+    if not wanted or not known or wanted == known:
+        return bool(wanted) and wanted == known
+    if _VALUE.match(label):
+        return len(numbers(label)) == 1 and numbers(answer) == numbers(label)
+    return f" {known} " in f" {wanted} " and holds(answer, [line])
