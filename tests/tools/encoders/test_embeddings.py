@@ -15,7 +15,6 @@ from thinkgraph.testing.conformance.embedder import EmbedderConformance
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.encoders.embeddings import load_embedder, split_words
-from thinkgraph.tools.encoders.minilm import bundled_folder
 from thinkgraph.tools.meter import Meter, count_encoded, count_round_trip, current_meter
 
 if TYPE_CHECKING:
@@ -53,13 +52,6 @@ class TestLangChain(EmbedderConformance):
     @pytest.fixture
     def embedder(self) -> Embedder:
         return load_embedder(WordLengths())
-
-
-def test_bundled_agrees_with_sentence_transformers(bundled: Embedder) -> None:
-    other = load_embedder(str(bundled_folder()))
-    texts = ["Vienna is the capital of Austria.", "x", "word " * 400, "日本の首都"]
-    assert np.abs(np.array(bundled.embed(texts)) - np.array(other.embed(texts))).max() < 1e-5
-    assert other.name != bundled.name
 
 
 def test_importing_loads_nothing_heavy() -> None:
