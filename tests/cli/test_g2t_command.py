@@ -116,7 +116,7 @@ def test_wrong_usage(cli: Run, data: str, words: tuple[str, ...], code: int, say
     assert says in done.line
 
 
-@pytest.mark.parametrize("package", ["accelerate", "rouge_score", "sacrebleu"])
+@pytest.mark.parametrize("package", ["transformers", "accelerate", "rouge_score", "sacrebleu"])
 def test_the_extra_is_named_before_anything_is_read(
     cli: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, package: str
 ) -> None:

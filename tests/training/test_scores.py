@@ -44,7 +44,7 @@ def test_scores_of_perfect_and_of_empty_texts() -> None:
     assert (nothing["rouge1"], nothing["coverage"], nothing["true_to_triples"]) == (0.0, 0.0, 0.0)
 
 
-@pytest.mark.parametrize("package", ["accelerate", "rouge_score", "sacrebleu"])
+@pytest.mark.parametrize("package", ["transformers", "accelerate", "rouge_score", "sacrebleu"])
 def test_a_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(UsageError, match=package.replace("_", "-") + ".*thinkgraph\\[g2t\\]"):

@@ -28,7 +28,8 @@ from thinkgraph.prompts.lines import one_line
 if TYPE_CHECKING:
     from thinkgraph.tools.knowledge import Knowledge
 
-PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j", "chromadb", "sentence-transformers", "torch")
+PACKAGES = ("langgraph", "langchain-core", "langchain-openai", "neo4j")
+OPTIONAL = ("sentence-transformers", "torch", "chromadb", "langchain-community")
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -53,7 +54,7 @@ def run(args: argparse.Namespace) -> int:
             for title, check in (
                 ("python", lambda: sys.version.split()[0]),
                 ("configuration", lambda: _configuration(config, flags)),
-                ("packages", lambda: ", ".join(f"{name} {importlib.metadata.version(name)}" for name in PACKAGES)),
+                ("packages", _packages),
                 ("sqlite", _sqlite),
                 ("runs", _runs),
                 ("knowledge", lambda: _knowledge(knowledge)),
@@ -92,6 +93,15 @@ def _configuration(config: Config, flags: dict[str, str | None]) -> str:
         **{f"settings.{name}": value for name, value in config.sources(config.get("method")).items()},
     }
     return "; ".join(f"{name} = {shown(value)}" for name, value in values.items())
+
+
+def _packages() -> str:
+    """Versions of what must be there, and of what need not."""
+    found = [f"{name} {importlib.metadata.version(name)}" for name in PACKAGES]
+    for name in OPTIONAL:
+        with contextlib.suppress(importlib.metadata.PackageNotFoundError):
+            found.append(f"{name} {importlib.metadata.version(name)}")
+    return ", ".join(found)
 
 
 def _sqlite() -> str:

@@ -144,8 +144,10 @@ def offline_model(knowledge: Knowledge) -> Callable[[], BaseChatModel]:
 
     def make() -> BaseChatModel:
         from thinkgraph.models.offline import OfflineChatModel
+        from thinkgraph.tools.encoders.words import WORDS
 
         embedder = knowledge.embedder
-        return OfflineChatModel(embed=embedder.embed)
+        # Its thresholds are an encoder's; by words it has rules of its own.
+        return OfflineChatModel(embed=None if embedder.name == WORDS else embedder.embed)
 
     return make

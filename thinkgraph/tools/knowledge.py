@@ -273,6 +273,6 @@ def _mixed(*fingerprints: str) -> str:
 
 
 def _load_embedder(spec: str | None) -> Embedder:
-    from thinkgraph.tools.encoders.embeddings import load_embedder
+    from thinkgraph.tools.encoders.words import embedder_for_questions
 
-    return load_embedder(spec)
+    return embedder_for_questions(spec)

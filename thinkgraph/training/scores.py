@@ -41,7 +41,7 @@ def require_packages() -> None:
     Raises:
         UsageError: naming the package and how to install it.
     """
-    for package in ("accelerate", "rouge-score", "sacrebleu"):
+    for package in ("torch", "transformers", "accelerate", "rouge-score", "sacrebleu"):
         if find_spec(package.replace("-", "_")) is None:
             raise UsageError(f"training graph-to-text needs {package}: run `pip install 'thinkgraph[g2t]'`")
 

@@ -25,7 +25,7 @@ from thinkgraph.state.usage import summarise
 from thinkgraph.tools.communities import g2t
 from thinkgraph.tools.communities.g2t import GraphToText, writer
 from thinkgraph.tools.encoders import embeddings
-from thinkgraph.tools.encoders.minilm import bundled_folder
+from thinkgraph.tools.encoders.weights import bundled_folder
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.training.pairs import Split, TextPair, make_triple
 from thinkgraph.training.train import TrainSettings, from_scratch, train

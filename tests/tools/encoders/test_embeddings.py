@@ -68,7 +68,7 @@ def test_importing_loads_nothing_heavy() -> None:
 def test_nothing_is_printed_and_no_environment_leaks() -> None:
     code = (
         "import os; before = dict(os.environ);"
-        "from thinkgraph.tools.encoders.embeddings import load_embedder; from thinkgraph.tools.encoders.minilm import bundled_folder;"
+        "from thinkgraph.tools.encoders.embeddings import load_embedder; from thinkgraph.tools.encoders.weights import bundled_folder;"
         "load_embedder(str(bundled_folder())).embed(['a']); load_embedder().embed(['a']);"
         "changed = {k for k in {**before, **os.environ} if before.get(k) != os.environ.get(k)};"
         "assert not {k for k in changed if k.startswith(('HF_', 'TRANSFORMERS', 'TOKENIZERS'))}, changed"

@@ -13,7 +13,8 @@ import pytest
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools.encoders import minilm
-from thinkgraph.tools.encoders.minilm import MiniLM, bundled_folder
+from thinkgraph.tools.encoders.minilm import MiniLM
+from thinkgraph.tools.encoders.weights import bundled_folder
 
 ALPHABETS = (
     "abcdefghijklmnopqrstuvwxyz0123456789-.,()%$'",

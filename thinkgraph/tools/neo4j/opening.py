@@ -23,10 +23,10 @@ def open_neo4j(spec: str, *, embedder: Embedder | None = None) -> Knowledge:
     Raises:
         KnowledgeError: the address cannot be read, the database not be reached, or the mapping names what is not there.
     """
-    from thinkgraph.tools.encoders.embeddings import load_embedder
+    from thinkgraph.tools.encoders.words import embedder_for_questions
     from thinkgraph.tools.linking.linker import StandardLinker
 
-    chosen: Embedder = embedder if embedder is not None else load_embedder(None)
+    chosen: Embedder = embedder if embedder is not None else embedder_for_questions(None)
     graph = Neo4jGraphStore.open(spec)
     try:
         text = Neo4jTextStore(graph, chosen) if Neo4jTextStore.recognised(graph) else None

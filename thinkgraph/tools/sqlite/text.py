@@ -12,6 +12,7 @@ import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite.file import ReadOnlyFile
 from thinkgraph.tools.sqlite.text_schema import FORMAT, SCANNED, VECTOR_TYPE, clean
@@ -42,13 +43,15 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     """
 
     def __init__(self, path: str | Path, embedder: Embedder) -> None:
-        """Open the store; `embedder` must be the one its vectors were made with, and is not loaded yet.
+        """Open the store; `embedder` must be the one its vectors were made with, or one by words, and is not loaded yet.
 
         Raises:
             KnowledgeError: There is no text store at `path`, or it has another format or embedder.
         """
         self.path = Path(path)
         self._embedder = embedder
+        self._by_words = embedder.name == WORDS
+        """Whether the vectors cannot be used, because nothing can encode a query: then texts are encoded as they are read."""
         if not self.path.is_file():
             raise KnowledgeError(f"there is no text store at {self.path}: build it with `thinkgraph kb build`")
         self._pool = ReadOnlyFile(self.path)
@@ -65,7 +68,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
         elif "fingerprint" not in meta:
             problem = "is unfinished: run `thinkgraph kb build` again"
-        elif meta.get("embedder") != embedder.name:
+        elif not self._by_words and meta.get("embedder") != embedder.name:
             problem = (
                 f"was built with the embedder {meta.get('embedder')!r}, not {embedder.name!r}: "
                 "open it with that one or build it again"
@@ -175,7 +178,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
                 yield np.repeat(numbers, counts), windows
 
     def _nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]] | None:
-        if self.vector_count <= SCANNED:
+        if self.vector_count <= SCANNED or self._by_words:
             return None
         try:
             return self._index.nearest(vectors, limit)
@@ -218,12 +221,21 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         """Passages' numbers, their windows' vectors one below the other, and the row where each passage begins."""
         size = self.dimensions * np.dtype(VECTOR_TYPE).itemsize
         while chunk := rows.fetchmany(_CHUNK):
+            if self._by_words:
+                yield self._worded([number for number, _ in chunk])
+                continue
             windows = np.frombuffer(b"".join([blob for _, blob in chunk]), VECTOR_TYPE).reshape(-1, self.dimensions)
             if not np.isfinite(windows).all():
                 raise self._damaged("vectors")
             counts = np.fromiter((len(blob) // size for _, blob in chunk), np.int64, len(chunk))
             numbers = np.fromiter((number for number, _ in chunk), np.int64, len(chunk))
             yield numbers, windows.astype(np.float32), np.cumsum(counts) - counts
+
+    def _worded(self, numbers: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
+        with self._pool.connection() as connection:
+            texts = {no: f"{one['title']}: {one['text']}" for no, one in _read(connection, "no", numbers)}
+        windows = embed_array(self._embedder, [texts[number] for number in numbers])
+        return np.asarray(numbers, np.int64), windows, np.arange(len(numbers))
 
 
 def _read(connection: sqlite3.Connection, key: str, values: Sequence[str | int]) -> Iterator[tuple[int, Passage]]:
