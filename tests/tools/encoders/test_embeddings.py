@@ -66,6 +66,7 @@ def test_importing_loads_nothing_heavy() -> None:
 
 
 def test_nothing_is_printed_and_no_environment_leaks() -> None:
+    pytest.importorskip("sentence_transformers")
     code = (
         "import os; before = dict(os.environ);"
         "from thinkgraph.tools.encoders.embeddings import load_embedder; from thinkgraph.tools.encoders.weights import bundled_folder;"
@@ -129,6 +130,8 @@ def test_specs(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_what_cannot_be_loaded_says_so_in_one_line(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str], spec: str, says: str
 ) -> None:
+    if "/" in spec:
+        pytest.importorskip("sentence_transformers")
     monkeypatch.setattr(embeddings, "_hub_reachable", lambda: False)
     monkeypatch.delenv("OPENAI_API_KEY", raising=False)
     with pytest.raises(KnowledgeError, match=says) as caught:

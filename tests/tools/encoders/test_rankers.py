@@ -30,6 +30,7 @@ class TestBm25(RankerConformance):
 @pytest.fixture(scope="module")
 def tiny_cross_encoder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """An untrained cross-encoder, small and seeded."""
+    pytest.importorskip("sentence_transformers")
     import torch
     from transformers import AutoTokenizer, BertConfig, BertForSequenceClassification
 

@@ -149,7 +149,8 @@ def test_without_sentence_transformers_the_command_is_named(monkeypatch, tmp_pat
         assert "\n" not in str(caught.value)
 
 
-def test_without_transformers_graph_to_text_names_its_extra(monkeypatch):
-    monkeypatch.setitem(sys.modules, "transformers", None)
+@pytest.mark.parametrize("package", ["torch", "transformers"])
+def test_without_its_packages_graph_to_text_names_its_extra(monkeypatch, package):
+    monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(ModelError, match=r"pip install 'thinkgraph\[g2t\]'"):
         load_checkpoint("some/model")

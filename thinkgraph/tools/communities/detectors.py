@@ -4,7 +4,7 @@ The limit is met along each algorithm's own steps, at the coarsest partition in 
 agglomerative, the last such step; Girvan–Newman, the first; Louvain's steps are node moves, and a move that would make a
 community too large is refused; spectral clustering has no steps, so what is too large is split again.
 
-They stand on NumPy and SciPy. Libraries that have whole algorithms do not let one in between their steps: networkx's Louvain
+They stand on NumPy. Libraries that have whole algorithms do not let one in between their steps: networkx's Louvain
 refuses no move, and SciPy's linkage joins equally near nodes (the leaves around a hub) into one large cluster first, so that
 it must stop at single nodes. networkx's Girvan–Newman finds the same partitions (a test compares betweenness with it) in thirty
 times the time on 100 nodes.
@@ -19,7 +19,11 @@ from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import pairwise
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 DetectorName = Literal["louvain", "girvan_newman", "hierarchical", "spectral", "random"]
 Cells = list[list[int]]
@@ -272,22 +276,32 @@ def _spectral_split(links: Links, cell: Sequence[int], clusters: int) -> Cells:
     from a pivoted QR of them (Damle, Minden and Ying 2019), which needs no random start.
     """
     import numpy as np
-    from scipy import linalg
 
     place = {node: at for at, node in enumerate(cell)}
     matrix = np.zeros((len(cell), len(cell)))
     for node in cell:
         matrix[place[node], [place[other] for other in links.near[node] if other in place]] = 1.0
     scale = 1.0 / np.sqrt(matrix.sum(axis=1))
-    _, vectors = linalg.eigh(scale[:, None] * matrix * scale[None, :])
+    _, vectors = np.linalg.eigh(scale[:, None] * matrix * scale[None, :])
     top = vectors[:, -clusters:]
-    _, _, pivots = linalg.qr(top.T, pivoting=True)
-    left, _, right = linalg.svd(top[pivots[:clusters], :].T)
+    left, _, right = np.linalg.svd(top[pivots(top.T, clusters)].T)
     labels = np.abs(top @ (left @ right)).argmax(axis=1)
     parts: dict[int, list[int]] = {}
     for node, label in zip(cell, labels.tolist(), strict=True):
         parts.setdefault(label, []).append(node)
     return list(parts.values())
+
+
+def pivots(matrix: NDArray[np.float64], several: int) -> list[int]:
+    """The columns that a pivoted QR takes first: each time the one of which most is left after those before."""
+    rest = matrix.copy()
+    chosen: list[int] = []
+    for _ in range(several):
+        lengths = (rest * rest).sum(axis=0)
+        chosen.append(int(lengths.argmax()))
+        way = rest[:, chosen[-1]] / max(lengths[chosen[-1]], 1e-300) ** 0.5
+        rest -= way[:, None] * (way @ rest)
+    return chosen
 
 
 # --- control --------------------------------------------------------------------------------------------------------

@@ -125,13 +125,14 @@ def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any
     Raises:
         ModelError: one line that says what is missing or wrong.
     """
+    from safetensors import SafetensorError
+
     what = "graph-to-text checkpoint"
     if Path(source).is_dir() and not (Path(source) / "config.json").is_file():
         raise ModelError(f"{source} holds no checkpoint (there is no config.json in it); {_TRAIN}")
     try:
         with quiet_libraries():
             import torch
-            from safetensors import SafetensorError
             from transformers import AutoConfig, AutoModelForSeq2SeqLM, AutoTokenizer
 
         hub = partial(load_from_hub, model=source, otherwise=_TRAIN)

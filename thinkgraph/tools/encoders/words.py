@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder, CachingEmbedder, is_bundled, load_embedder
+from thinkgraph.tools.encoders import embeddings
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder, CachingEmbedder
 from thinkgraph.tools.encoders.weights import encoder_found, say_by_words
 from thinkgraph.tools.linking.lexical import tokens
 
@@ -48,8 +49,8 @@ def embedder_for_questions(spec: str | None) -> Embedder:
     Raises:
         KnowledgeError: as `load_embedder`.
     """
-    chosen = load_embedder(spec)
-    if (spec is None or is_bundled(spec)) and isinstance(chosen, BundledEmbedder) and not encoder_found():
+    chosen = embeddings.load_embedder(spec)
+    if isinstance(chosen, BundledEmbedder) and not encoder_found():
         say_by_words()
         return WordsEmbedder()
     return chosen
