@@ -16,11 +16,14 @@ from thinkgraph import version
 from thinkgraph.tools.openers import BUNDLED, OPENERS, WRITERS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
+
+    from langchain_core.documents import Document
 
     from thinkgraph.errors import ThinkGraphError
     from thinkgraph.graphs.build import build
+    from thinkgraph.ingest.langchain import GraphDocument
     from thinkgraph.integrations.langchain.knowledge_tools import knowledge_tools
     from thinkgraph.integrations.langchain.retriever import ThinkGraphRetriever
     from thinkgraph.integrations.langchain.tool import ThinkGraphTool
@@ -94,7 +97,21 @@ def _write_names(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Se
     write_names_only(path, labels, aliases)
 
 
+def _write_documents(folder: Path, documents: Iterable[Document], **options: Any) -> None:
+    from thinkgraph.ingest.langchain import build_from_documents
+
+    build_from_documents(folder, documents, **options)
+
+
+def _write_graph_documents(folder: Path, documents: Iterable[GraphDocument], **options: Any) -> None:
+    from thinkgraph.ingest.langchain import build_from_graph_documents
+
+    build_from_graph_documents(folder, documents, **options)
+
+
 OPENERS.update(dict.fromkeys(("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc"), _open_neo4j))
 OPENERS.update(dict.fromkeys(("sparql+http", "sparql+https"), _open_sparql))
 BUNDLED["world"] = _world
 WRITERS["names"] = _write_names
+WRITERS["documents"] = _write_documents
+WRITERS["graph documents"] = _write_graph_documents

@@ -8,16 +8,18 @@ import hashlib
 import os
 import re
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.tools import kb_files
-from thinkgraph.tools.openers import BUNDLED, OPENERS
+from thinkgraph.tools.openers import BUNDLED, OPENERS, WRITERS
 from thinkgraph.tools.progress import Progress, no_progress
 
 if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
     from thinkgraph.tools.kb_files import KbManifest
     from thinkgraph.tools.protocols import Embedder, GraphStore, Linker, TextStore
 
@@ -197,6 +199,36 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         return found
 
     @classmethod
+    def from_documents(cls, documents: Iterable[Document], folder: str | Path, **options: Any) -> Knowledge:
+        """Build a knowledge base from LangChain documents, and open it.
+
+        Args:
+            documents: what a loader or a splitter gives.
+            folder: where it will be.
+            options: as `thinkgraph.ingest.documents.build.build_documents` (options, extractor, name, embedder, replace …).
+
+        Raises:
+            KnowledgeError, ModelError, UsageError: it cannot be built.
+        """
+        WRITERS["documents"](Path(folder), documents, **options)
+        return cls.open(folder, embedder=_own(options), trust_embedder=True)
+
+    @classmethod
+    def from_graph_documents(cls, documents: Iterable[Any], folder: str | Path, **options: Any) -> Knowledge:
+        """Build a knowledge base from LangChain graph documents (nodes, relationships, source), and open it.
+
+        Args:
+            documents: what LLMGraphTransformer gives: langchain-community's class, or any with these attributes.
+            folder: where it will be.
+            options: as `thinkgraph.ingest.build.build_kb` (name, embedder, replace …).
+
+        Raises:
+            KnowledgeError: it cannot be built, or there is no relationship.
+        """
+        WRITERS["graph documents"](Path(folder), documents, **options)
+        return cls.open(folder, embedder=_own(options), trust_embedder=True)
+
+    @classmethod
     def _open(cls, spec: str | Path, embedder: Embedder | None, progress: Progress, *, trust: bool) -> Knowledge:
         if not isinstance(spec, str | os.PathLike):
             raise KnowledgeError(f"a knowledge base is named by a text or a path, not {spec!r:.80}")
@@ -270,6 +302,12 @@ def _opened(folder: Path) -> tuple[KbManifest, GraphStore]:
 
 def _mixed(*fingerprints: str) -> str:
     return hashlib.blake2b("\0".join(fingerprints).encode(), digest_size=16).hexdigest()
+
+
+def _own(options: Mapping[str, Any]) -> Embedder | None:
+    """The embedder object among the options of a build; one that has a name is in the manifest."""
+    given = options.get("embedder")
+    return None if isinstance(given, str) else given
 
 
 def _load_embedder(spec: str | None) -> Embedder:

@@ -1,4 +1,4 @@
-"""What tools need from above them: openers of knowledge bases by address or name, and a writer of name indexes.
+"""What tools need from above them: openers of knowledge bases by address or name, and writers.
 
 The package's root registers its own. Each loads its store, or what builds one, when it is called.
 """
@@ -20,4 +20,6 @@ BUNDLED: dict[str, Callable[[Progress], Path]] = {}
 """By name, what gives the folder of a knowledge base that comes with the package."""
 
 WRITERS: dict[str, Callable[..., None]] = {}
-"""By name, what writes a file: "names" an index of names, from its path, the labels and the aliases by entity id."""
+"""By name, what writes at a path: "names" an index of names, from the labels and the aliases by entity id; "documents" and
+"graph documents" a knowledge base, from LangChain's objects and options.
+"""

@@ -200,3 +200,24 @@ def test_ctrl_c_ends_at_once_and_nothing_is_asked_twice(docs: Path, tmp_path: Pa
         assert process.returncode == 130
         assert b"interrupted; the same command goes on where it stopped" in err
         assert b"Traceback" not in err
+
+
+def test_a_loader_gives_the_documents(cli: Run, docs: Path, monkeypatch) -> None:
+    (docs.parent / "varn_reports.py").write_text(
+        "from langchain_core.documents import Document\n"
+        "class Reports:\n"
+        "    def __init__(self, name='all'): self.name = name\n"
+        "    def load(self): return [Document('Varn borders Osk and Merish.', metadata={'source': self.name})]\n"
+    )
+    monkeypatch.syspath_prepend(docs.parent)
+    done = cli("kb", "build", "kb", "--loader", "varn_reports:Reports", "--documents", "https://x.example/a", "b")
+    assert done.code == 0, done.err
+    assert "2 documents in 2 passages (2 added)" in done.out
+    said = json.loads(cli("kb", "info", "kb", "--documents", "--json").out)
+    assert {row["id"] for row in said} == {"https://x.example/a", "b"}
+    assert cli("kb", "build", "one", "--loader", "varn_reports:Reports").code == 0
+    done = cli("kb", "build", "none", "--loader", "varn_reports:Nothing")
+    assert done.code == 2
+    assert "module:Class" in done.line
+    done = cli("kb", "build", "none", "--loader", "varn_reports:Reports", "--triples", "t.tsv")
+    assert done.code == 2

@@ -126,7 +126,7 @@ def run(args: argparse.Namespace) -> int:
 def _build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
     from thinkgraph.ingest.build import build_kb
 
-    if args.documents:
+    if args.documents or args.loader:
         return documents.build(args, progress)
     report = build_kb(
         args.folder,

@@ -7,7 +7,7 @@ import shlex
 import sys
 from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.options import MODEL, add_flags, model_name, prices_of, profiles
 from thinkgraph.cli.show import leaving_at_once, many
@@ -30,6 +30,11 @@ def add_build_arguments(build: argparse.ArgumentParser) -> None:
     """The flags of `kb build` that are about documents."""
     group = build.add_argument_group("from documents without a graph")
     _add_documents(group)
+    group.add_argument(
+        "--loader",
+        metavar="MODULE:CLASS",
+        help="read them with this LangChain loader, which is given each PATH as it stands, or nothing where there is none",
+    )
     group.add_argument(
         "--extract",
         choices=("cooccurrence", "llm", "both"),
@@ -74,7 +79,6 @@ def _add_documents(group: argparse._ActionsContainer) -> None:
     group.add_argument(
         "--documents",
         metavar="PATH",
-        type=Path,
         action="extend",
         nargs="+",
         default=[],
@@ -97,7 +101,7 @@ def check(args: argparse.Namespace) -> None:
     Raises:
         UsageError: flags of two ways of building a knowledge base.
     """
-    if args.documents:
+    if args.documents or args.loader:
         if wrong := _given(args, _NEVER_DOCUMENTS):
             raise UsageError(f"--{wrong} and --documents do not go together: one graph is given, one is made")
         if args.extract in {None, "cooccurrence"} and (wrong := _given(args, _ONLY_MODEL)):
@@ -114,6 +118,7 @@ def _given(args: argparse.Namespace, names: Sequence[str]) -> str:
 def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, list[str]]:
     """`kb build --documents`: its report, and what became of the documents."""
     from thinkgraph.ingest.documents.build import DocumentOptions, build_documents
+    from thinkgraph.ingest.langchain import build_from_documents, load
 
     options = DocumentOptions(
         extract=args.extract or "cooccurrence",
@@ -124,9 +129,10 @@ def build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, li
     )
     extractor = _extractor(args) if options.extract != "cooccurrence" else None
     with leaving_at_once(_INTERRUPTED):
-        report = build_documents(
+        given: Any = load(args.loader, args.documents) if args.loader else args.documents
+        report = (build_from_documents if args.loader else build_documents)(
             args.folder,
-            args.documents,
+            given,
             options=options,
             extractor=extractor,
             name=args.name,

@@ -1,0 +1,152 @@
+"""Knowledge bases out of LangChain's documents and graph documents."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from langchain_core.document_loaders import BaseLoader
+from langchain_core.documents import Document
+
+import thinkgraph as tg
+from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest.langchain import build_from_documents, load
+from thinkgraph.testing.embedder import HashEmbedder
+
+TEXTS = (
+    "Marie Curie was born in Warsaw. Marie Curie worked in Paris with Pierre Curie.",
+    "Pierre Curie was born in Paris. Pierre Curie died in Paris.",
+)
+
+
+@dataclass
+class Node:
+    id: str | int
+    type: str = "Node"
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Relationship:
+    source: Node
+    target: Node
+    type: str
+    properties: dict[str, Any] = field(default_factory=dict)
+
+
+@dataclass
+class Graph:
+    nodes: list[Node]
+    relationships: list[Relationship]
+    source: Document | None
+
+
+class Reports(BaseLoader):
+    """A loader as anyone may write one."""
+
+    def __init__(self, name: str = "all") -> None:
+        if name == "broken":
+            raise RuntimeError("no such report\nand more")
+        self.name = name
+
+    def lazy_load(self):
+        for text in TEXTS:
+            yield Document(text, metadata={"source": f"https://reports.example/{self.name}"})
+
+
+def graphs(node: Any = Node, edge: Any = Relationship, graph: Any = Graph) -> list[Any]:
+    curie = node(id="Marie Curie", type="Person", properties={"description": "a physicist", "pages": [1]})
+    pierre, paris, seven = (
+        node(id=name, type=kind) for name, kind in (("Pierre Curie", "Person"), ("Paris", "City"), (7, "N"))
+    )
+    first = graph(
+        nodes=[curie, paris],
+        relationships=[edge(source=curie, target=paris, type="WORKED_IN", properties={"since": 1891})],
+        source=Document(TEXTS[0], metadata={"source": "curie.txt", "title": "Curie"}),
+    )
+    second = graph(
+        nodes=[pierre, curie, seven],
+        relationships=[
+            edge(source=curie, target=pierre, type="SPOUSE"),
+            edge(source=pierre, target=seven, type="NUMBER"),
+        ],
+        source=Document(TEXTS[0], metadata={"source": "curie.txt"}),
+    )
+    return [first, second]
+
+
+def test_documents_become_a_knowledge_base(tmp_path):
+    documents = [*Reports().load(), Document("Warsaw and Paris are cities.", id="own", metadata={"title": "Cities"})]
+    with tg.Knowledge.from_documents(documents, tmp_path / "kb", embedder=HashEmbedder()) as knowledge:
+        assert knowledge.graph.entities(["Marie Curie"])[0]["label"] == "Marie Curie"
+        hits = knowledge.text.passages_of(["Pierre Curie"], "Where was Pierre Curie born?")
+        assert hits[0]["passage"]["text"] == TEXTS[1]
+        assert hits[0]["passage"]["title"] == "all"
+    report = build_from_documents(tmp_path / "kb", documents, embedder=HashEmbedder(), replace=True)
+    assert report.documents["documents"] == 3
+
+
+def test_graph_documents_become_a_knowledge_base(tmp_path):
+    check_graph(tg.Knowledge.from_graph_documents(graphs(), tmp_path / "kb", embedder=HashEmbedder()))
+
+
+def check_graph(knowledge):
+    with knowledge:
+        (curie,) = knowledge.graph.entities(["Marie Curie"])
+        assert (curie["type"], curie["description"]) == ("Person", "a physicist")
+        found = knowledge.graph.edges_among(["Marie Curie", "Paris", "Pierre Curie"])
+        said = {(one["subject"], one["relation"], one["object"]): one["qualifiers"] for one in found}
+        assert said == {
+            ("Marie Curie", "WORKED_IN", "Paris"): [["since", "1891"]],
+            ("Marie Curie", "SPOUSE", "Pierre Curie"): [],
+        }
+        (hit,) = knowledge.text.passages_of(["Pierre Curie"], "Paris")
+        assert hit["passage"]["text"] == TEXTS[0]
+        assert set(hit["passage"]["entities"]) >= {"Marie Curie", "Paris", "Pierre Curie"}
+
+
+def test_graph_documents_without_relationships_are_refused(tmp_path):
+    with pytest.raises(KnowledgeError, match="no relationship"):
+        tg.Knowledge.from_graph_documents([Graph([Node("a")], [], None)], tmp_path / "kb")
+    assert not (tmp_path / "kb").exists()
+
+
+def test_a_loader_reads_each_source_as_it_stands():
+    found = load(f"{__name__}:Reports", ["https://a", "b"])
+    assert [one.metadata["source"] for one in found[::2]] == [
+        "https://reports.example/https://a",
+        "https://reports.example/b",
+    ]
+    assert len(load(f"{__name__}:Reports", [])) == 2
+
+
+@pytest.mark.parametrize(
+    ("loader", "sources", "kind", "says"),
+    [
+        ("no_such_module:Loader", [], UsageError, "no_such_module"),
+        (f"{__name__}:NoSuch", [], UsageError, "module:Class"),
+        ("no colon", [], UsageError, "no colon"),
+        ("", [], UsageError, "module:Class"),
+        (f"{__name__}:Reports", ["broken"], KnowledgeError, "with broken: no such report"),
+    ],
+)
+def test_a_loader_that_is_none_is_one_line(loader, sources, kind, says):
+    with pytest.raises(kind, match=says) as caught:
+        load(loader, sources)
+    assert "\n" not in str(caught.value)
+
+
+def test_without_langchain_community_its_extra_is_named(monkeypatch):
+    monkeypatch.setitem(__import__("sys").modules, "langchain_community", None)
+    with pytest.raises(UsageError, match=r"pip install 'thinkgraph\[community\]'"):
+        load("langchain_community.document_loaders:TextLoader", ["a.txt"])
+
+
+def test_langchain_communitys_own_classes(tmp_path):
+    documents = pytest.importorskip("langchain_community.graphs.graph_document")
+    made = graphs(documents.Node, documents.Relationship, documents.GraphDocument)
+    check_graph(tg.Knowledge.from_graph_documents(made, tmp_path / "kb", embedder=HashEmbedder()))
+    (tmp_path / "a.txt").write_text(TEXTS[0])
+    (found,) = load("langchain_community.document_loaders:TextLoader", [str(tmp_path / "a.txt")])
+    assert found.page_content == TEXTS[0]

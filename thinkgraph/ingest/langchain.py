@@ -1,0 +1,175 @@
+"""Knowledge bases out of LangChain's objects: documents of any loader, and graph documents (what LLMGraphTransformer gives)."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import tempfile
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.tools.encoders.embeddings import one_line
+
+if TYPE_CHECKING:
+    from langchain_core.documents import Document
+
+    from thinkgraph.ingest.build import BuildReport
+    from thinkgraph.ingest.documents.build import DocumentsReport
+
+
+class GraphNode(Protocol):
+    """A node of a `GraphDocument`."""
+
+    id: str | int
+    type: str
+    properties: dict[str, Any]
+
+
+class GraphRelationship(Protocol):
+    """A relationship of a `GraphDocument`."""
+
+    source: GraphNode
+    target: GraphNode
+    type: str
+    properties: dict[str, Any]
+
+
+class GraphDocument(Protocol):
+    """A graph with the document that it was read from: langchain-community's, langchain-neo4j's, or your own."""
+
+    nodes: list[Any]
+    relationships: list[Any]
+    source: Document | None
+
+
+def build_from_documents(folder: Path | str, documents: Iterable[Document], **options: Any) -> DocumentsReport:
+    """Build a knowledge base from LangChain documents.
+
+    Args:
+        folder: the knowledge base.
+        documents: what a loader or a splitter gives. A document's id is its own, or its metadata's `source`, with a number
+            where several have one; its title is its metadata's.
+        options: as `build_documents`.
+
+    Raises:
+        KnowledgeError, ModelError, UsageError: as `build_documents`.
+    """
+    from thinkgraph.ingest.documents.build import build_documents
+
+    with tempfile.TemporaryDirectory(prefix="thinkgraph-") as scratch:
+        file = Path(scratch) / "documents.jsonl"
+        _write(file, _rows(documents))
+        return build_documents(folder, [file], **options)
+
+
+def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocument], **options: Any) -> BuildReport:
+    """Build a knowledge base from graph documents; their sources become passages about their nodes.
+
+    Args:
+        folder: the knowledge base.
+        documents: nodes are one where their ids are one; a node's description is its property of that name, a
+            relationship's properties are qualifiers.
+        options: as `build_kb`.
+
+    Raises:
+        KnowledgeError: as `build_kb`, or there is no relationship.
+    """
+    from thinkgraph.ingest.build import build_kb
+
+    given = list(documents)
+    triples = [row for one in given for row in map(_triple, one.relationships)]
+    if not triples:
+        raise KnowledgeError("these graph documents hold no relationship: there is nothing to make a graph of")
+    nodes: dict[str, dict[str, str]] = {}
+    for one in given:
+        for node in [*one.nodes, *(end for edge in one.relationships for end in (edge.source, edge.target))]:
+            nodes.setdefault(str(node.id), _entity(node))
+    with tempfile.TemporaryDirectory(prefix="thinkgraph-") as scratch:
+        names = ("triples", "entities", "passages")
+        files = {name: Path(scratch) / f"{name}.jsonl" for name in names}
+        for name, rows in zip(names, (triples, nodes.values(), _passages(given)), strict=True):
+            _write(files[name], rows)
+        passages = [files["passages"]] if files["passages"].stat().st_size else []
+        return build_kb(folder, triples=[files["triples"]], entities=files["entities"], passages=passages, **options)
+
+
+def load(loader: str, sources: Sequence[str]) -> list[Document]:
+    """The documents that a loader's class gives: of each source, its first argument; of itself where there is none.
+
+    Args:
+        loader: `module:Class`.
+        sources: files, folders, addresses: whatever the class takes.
+
+    Raises:
+        UsageError: there is no such class.
+        KnowledgeError: it fails.
+    """
+    module, _, name = loader.partition(":")
+    try:
+        made = getattr(importlib.import_module(module), name)
+    except ImportError as error:
+        extra = ": pip install 'thinkgraph[community]'" if module.startswith("langchain_community") else ""
+        raise UsageError(f"the loader {loader} cannot be imported ({one_line(error)}){extra}") from error
+    except (AttributeError, ValueError) as error:
+        raise UsageError(f"there is no loader {loader!r}: name it as module:Class") from error
+    found: list[Document] = []
+    for arguments in [[source] for source in sources] or [[]]:
+        try:
+            found += made(*arguments).load()
+        # Each loader has errors of its own (a missing package, a page that is not there) with no common base.
+        except Exception as error:
+            raise KnowledgeError(f"the loader {loader} failed{_of(arguments)}: {one_line(error)}") from error
+    return found
+
+
+def _of(arguments: Sequence[str]) -> str:
+    return f" with {arguments[0]}" if arguments else ""
+
+
+def _rows(documents: Iterable[Document]) -> Iterable[dict[str, str]]:
+    seen: dict[str, int] = {}
+    for number, document in enumerate(documents, 1):
+        name = str(document.id or document.metadata.get("source") or f"document {number}")
+        seen[name] = seen.get(name, 0) + 1
+        title = str(document.metadata.get("title") or Path(name).name)
+        id_ = name if seen[name] == 1 else f"{name}#{seen[name]}"
+        yield {"id": id_, "title": title, "text": document.page_content}
+
+
+def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
+    """The sources, each once, with the nodes that were read from it."""
+    found: dict[str, dict[str, Any]] = {}
+    for one in documents:
+        if one.source is None or not one.source.page_content.strip():
+            continue
+        (row,) = _rows([one.source])
+        about = found.setdefault(row["text"], {**row, "entities": []})["entities"]
+        about += [name for name in dict.fromkeys(str(node.id) for node in one.nodes) if name not in about]
+    for number, passage in enumerate(found.values(), 1):
+        passage["id"] = f"{passage['id']}#{number}"
+    return [passage for passage in found.values() if passage["entities"]]
+
+
+def _triple(edge: GraphRelationship) -> dict[str, Any]:
+    row: dict[str, Any] = {"subject": str(edge.source.id), "relation": edge.type, "object": str(edge.target.id)}
+    if properties := _plain(edge.properties):
+        row["qualifiers"] = properties
+    return row
+
+
+def _entity(node: GraphNode) -> dict[str, str]:
+    properties = _plain(node.properties)
+    name = str(node.id)
+    label = properties.get("name") or name
+    return {"id": name, "label": label, "type": node.type, "description": properties.get("description", "")}
+
+
+def _plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
+    return {str(name): str(value) for name, value in (properties or {}).items() if isinstance(value, str | int | float)}
+
+
+def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:
+    with file.open("w", encoding="utf-8") as stream:
+        stream.writelines(json.dumps(row, ensure_ascii=True) + "\n" for row in rows)
