@@ -56,6 +56,12 @@ def test_the_example_opened_a_second_time(environment, monkeypatch):
     assert not loaded(code, environment, (*HEAVY, "numpy", "langgraph"))
 
 
+def test_a_question(environment):
+    # Neo4j's driver and OpenAI's client belong to other addresses and models.
+    asked = ENTRY.format(["ask", "What is the capital of Suriname?"])
+    assert not loaded(asked, environment, (*HEAVY, "scipy", "langchain_openai", "huggingface_hub"))
+
+
 def test_the_example_opened_the_first_time(environment):
     # The vectors come with it: no encoder is needed.
     assert not loaded("import thinkgraph\nthinkgraph.Knowledge.open('world')", environment)
