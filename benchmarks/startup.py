@@ -22,6 +22,7 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -34,7 +35,7 @@ LEAST = 0.7
 """Texts a second of what PyTorch encodes."""
 WORDS = {"triples": (4, 10), "sentences": (15, 40), "passages": (90, 180)}
 """Words of the texts of each kind."""
-PIECES = 12_000
+PIECES = 3_000
 """About as many words in a batch of each kind."""
 
 
@@ -93,8 +94,8 @@ def encoder(runs: int) -> bool:
         several = PIECES // sum(bounds)
         texts = [" ".join(chance.choices(words, k=chance.randint(*bounds))) for _ in range(several)]
         both: list[Callable[[], Any]] = [
-            lambda texts=texts: ours.encode(texts),
-            lambda texts=texts: other.encode(texts, show_progress_bar=False),
+            partial(ours.encode, texts),
+            partial(other.encode, texts, show_progress_bar=False),
         ]
         turns = []
         for _ in range(runs + 1):
