@@ -4,9 +4,10 @@
 
 A perfect chooser walks, and where the evidence suffices its judgement is bent in one way, as is every verdict. `right`: not at all.
 `elsewhere`: a thing on other lines than the right ones, which are cited. `number`: for a number one that stands anywhere in the evidence,
-with its line. `citation`: the right answer with a wrong line, until it is told so. `citation, again`: told so, the same once more. The
-methods take turns on the questions; a run without a bent judgement is not counted. Exits 1 where a wrong answer is grounded or less
-than 95 % of the right ones of the first four kinds are.
+with its line. `citation`: the right answer with a wrong line, until it is told so. `citation, again`: told so, the same once more.
+`own line`: another thing of the evidence, with its line: what `grounded` does not promise. The methods take turns on the questions; a run
+without a bent judgement is not counted. Exits 1 where of the first four kinds a wrong answer is grounded, or less than 95 % of the right
+ones are.
 """
 
 from __future__ import annotations
@@ -39,7 +40,9 @@ KINDS: Mapping[str, tuple[Slip, ...]] = {
     "number": (Slip(1.0, "judge", "number"), _TURNED),
     "citation": (Slip(1.0, "judge", "citation"),),
     "citation, again": (Slip(1.0, "judge", "citation"),),
+    "own line": (Slip(1.0, "judge", "name"), _TURNED),
 }
+_COUNTED = ("right", "elsewhere", "number", "citation")
 ENOUGH = 0.95
 """Least share of right answers that are grounded."""
 HEAD = (
@@ -113,7 +116,7 @@ def main() -> int:
         partly, none = cells.get((False, "partial"), 0), cells.get((False, "unknown"), 0)
         lines.append(f"| {kind} | {runs} | {good} | {runs - good - bad - partly - none} | {bad} | {partly} | {none} |")
         for name, grounded, every in (("right", good, runs - bad - partly - none), ("wrong", bad, bad + partly)):
-            if kind != "citation, again":
+            if kind in _COUNTED:
                 totals[name][0] += grounded
                 totals[name][1] += every
     (held, right), (slipped, wrong) = totals["right"], totals["wrong"]
