@@ -16,6 +16,7 @@ from thinkgraph.nodes.coggrag.tree import (
     answer_order,
     draw,
     in_order,
+    joined,
     listed,
     put_in,
     ready,
@@ -326,3 +327,9 @@ def test_a_long_question_leaves_room_for_its_outcome() -> None:
     assert text.endswith("… → because (verified)")
     assert len(text) < 100
     assert draw(nodes, {}, {})["lines"][0]["text"].startswith("Why? Why?")
+
+
+def test_of_a_long_list_thirty_answers_stand_in_a_question_and_the_number_of_others() -> None:
+    assert joined(["Lima"]) == "Lima"
+    assert joined([f"Land {n}" for n in range(30)]).endswith("Land 28 and Land 29")
+    assert joined([f"Land {n}" for n in range(33)]).endswith("Land 28, Land 29 and 3 more")
