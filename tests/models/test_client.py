@@ -24,7 +24,7 @@ from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import ChatClient, client_for
 from thinkgraph.models.failures import Failure, classify
 from thinkgraph.models.wire.arguments import prepared
-from thinkgraph.models.wire.forms import CallOptions, ModelReply, pack
+from thinkgraph.models.wire.forms import CallOptions, ModelReply, pack, read_message
 from thinkgraph.prompts.library import Message
 
 FULL = CallOptions(temperature=0.4, schema={"type": "object"}, max_output_tokens=64, timeout=5)
@@ -317,3 +317,19 @@ def test_bounds_go_before_the_schema_where_a_provider_refuses_them() -> None:
     assert sent() == {"type": "array", "items": {"type": "integer"}}
     assert client.learn_from("response_format is not supported")
     assert sent() is None
+
+
+@pytest.mark.parametrize(
+    ("usage", "said"),
+    [
+        ({"output_tokens": 50, "total_tokens": 60, "output_token_details": {"reasoning": 40}}, 50),
+        ({"output_tokens": 10, "total_tokens": 60, "output_token_details": {"reasoning": 40}}, 50),
+        ({"output_tokens": 10, "total_tokens": 20, "output_token_details": {"reasoning": 40}}, 50),
+        ({"output_tokens": 10, "total_tokens": 60}, 50),
+        ({"output_tokens": 10, "total_tokens": 0}, 10),
+    ],
+    ids=["within (OpenAI)", "beside, in the total", "beside, nowhere else", "in the total alone", "a total of nothing"],
+)
+def test_hidden_reasoning_counts_as_output(usage: dict[str, Any], said: int) -> None:
+    message = AIMessage("words", usage_metadata={"input_tokens": 10, **usage})
+    assert read_message(message, [("user", "hello")]).output_tokens == said

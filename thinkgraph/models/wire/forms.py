@@ -105,7 +105,7 @@ def read_message(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
     calls = tuple(
         {"name": call["name"], "args": call["args"], "id": call["id"]} for call in getattr(message, "tool_calls", ())
     )
-    asked, said = (_tokens((usage or {}).get(name)) for name in ("input_tokens", "output_tokens"))
+    asked, said = _counted(usage or {})
     refusal = _refusal(message)
     finish = "filtered" if refusal is not None else _finish(message.response_metadata, called=bool(calls))
     # The text of a list of parts leaves thoughts out.
@@ -129,6 +129,19 @@ def reply_of(
     if said is None or not (said or calls):
         said = -(-len(text) // CHARACTERS_PER_TOKEN)
     return ModelReply(text, asked, said, calls, finish)
+
+
+def _counted(usage: Mapping[str, Any]) -> tuple[int | None, int | None]:
+    """Tokens of the prompt and of the reply, hidden reasoning included; None where the provider does not count.
+
+    OpenAI's output tokens hold it. Others count it beside them: it then stands in the total, or is more than the output.
+    """
+    asked, said, total = (_tokens(usage.get(name)) for name in ("input_tokens", "output_tokens", "total_tokens"))
+    if said is None:
+        return asked, said
+    hidden = _tokens((usage.get("output_token_details") or {}).get("reasoning")) or 0
+    told = said + hidden if hidden > said else said
+    return asked, max(told, (total or 0) - asked) if asked else told
 
 
 def _tokens(value: object) -> int | None:
