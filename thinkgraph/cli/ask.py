@@ -9,7 +9,18 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.options import KB, MODEL, OUTPUT, add_flags, configured, prices_of, profiles
+from thinkgraph.cli.options import (
+    KB,
+    MODEL,
+    OUTPUT,
+    add_flags,
+    configured,
+    estimate_lines,
+    open_knowledge,
+    open_models,
+    prices_of,
+    profiles,
+)
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
 from thinkgraph.config import absolute, model_words, parse_settings
@@ -29,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
     )
     parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
-    add_flags(parser, *OUTPUT)
+    add_flags(parser, "estimate", *OUTPUT)
 
 
 def read_question(text: str) -> str:
@@ -65,6 +76,14 @@ def run(args: argparse.Namespace) -> int:
     )
     # First: what is wrong must not cost the opening of a knowledge base.
     _check_question(question, options)
+    if args.estimate:
+        with open_knowledge(args) as knowledge:
+            models = open_models(args, knowledge)
+            told = estimate_lines(
+                models, knowledge, {args.method: settings}, [question], prices_of(args.prices), prompts=args.prompts
+            )
+        write_line("\n".join(told))
+        return 0
     with RunStore() as runs:
         thread = new_thread() if args.thread is None else args.thread
         with runs.lock(thread):

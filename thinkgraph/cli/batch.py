@@ -25,7 +25,7 @@ from thinkgraph.cli.options import (
     prices_of,
     profiles,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once
+from thinkgraph.cli.show import LineProgress, leaving_at_once, telling
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.tools.addresses import redacted
@@ -53,6 +53,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
     from thinkgraph.eval.batch import finished, read_items, run_batch
+    from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.graphs.registry import find_method
     from thinkgraph.state.settings import resolve_settings
@@ -88,13 +89,15 @@ def run(args: argparse.Namespace) -> int:
         LineProgress(sys.stderr) as progress,
     ):
         done = finished(file)
+        # Questions alone: a line that cannot be asked costs nothing.
+        spent = Spent(sum(not item.fault for item in read_items(source)) - len(done), prices_of(args.prices))
 
         async def work() -> tuple[int, int]:
             async with _asker(args, settings, replies) as ask:
                 return await run_batch(
                     read_items(source),
                     ask,
-                    file.keep,
+                    telling(file.keep, spent, progress),
                     done=done,
                     forget=replies.forget,
                     concurrency=max(args.concurrency, args.workers),

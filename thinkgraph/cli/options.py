@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
@@ -11,6 +11,8 @@ from thinkgraph.graphs.registry import NAMES
 from thinkgraph.plot.save import check_target
 
 if TYPE_CHECKING:
+    from langchain_core.language_models import BaseChatModel
+
     from thinkgraph.config import Config
     from thinkgraph.models.prices import Prices
     from thinkgraph.models.roles import Models
@@ -94,6 +96,10 @@ _FLAGS: dict[str, dict[str, Any]] = {
     },
     "plot": {"metavar": "FILE", "type": check_target, "help": "draw what led to the answer, as .svg or .html"},
     "json": {"action": "store_true", "help": "print the whole answer as one JSON object"},
+    "estimate": {
+        "action": "store_true",
+        "help": "print the calls, tokens and price to expect, from a walk of the knowledge that asks no model, and end",
+    },
     "quiet": {"action": "store_true", "help": "no progress on stderr"},
 }
 KB = ("kb", "text", "trust-embedder")
@@ -231,3 +237,33 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     offline = offline_model(knowledge)
     limiter = rate_limiter(rate)
     return Models(args.model, offline=offline, prices=prices_of(args.prices), profiles=profiles(), rate_limiter=limiter)
+
+
+def estimate_lines(
+    models: Models,
+    knowledge: Knowledge,
+    settings: Mapping[str, Mapping[str, Any]],
+    questions: Sequence[str],
+    prices: Prices | None,
+    *,
+    prompts: str | None = None,
+    chooser: BaseChatModel | None = None,
+) -> list[str]:
+    """What --estimate prints: a line for each method (see `thinkgraph.eval.costs.estimate.estimate`).
+
+    Raises:
+        ThinkGraphError: as a run of the method.
+    """
+    from thinkgraph.eval.costs.estimate import FACTORS, SAMPLE, estimate
+
+    sample = f", from {SAMPLE} of {len(questions):,} questions" if len(questions) > SAMPLE else ""
+    thinks = any(client.profile.reasoning for client in models.clients())
+    hidden = "; hidden reasoning comes on top" if thinks else ""
+    lines = []
+    for method, own in settings.items():
+        bill = estimate(models, knowledge, method, own, questions, prompts=prompts, chooser=chooser)
+        fitted = FACTORS.get(method)
+        between = fitted.between if fitted and len(questions) == 1 else None
+        spread = f"; nine of ten questions use {between[0]:g} to {between[1]:g} times that" if between else ""
+        lines.append(f"{method}: expected {bill.words(prices)}{sample}{spread}{hidden}")
+    return lines

@@ -12,13 +12,16 @@ import sys
 import textwrap
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from types import FrameType
-from typing import TextIO
+from typing import TYPE_CHECKING, Any, TextIO
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer, Support, TraceLine
 from thinkgraph.state.events import Event, Scored, UserQuestion
+
+if TYPE_CHECKING:
+    from thinkgraph.eval.costs.bill import Spent
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -186,6 +189,8 @@ class LineProgress(contextlib.AbstractContextManager["LineProgress"]):
     """
 
     def __init__(self, out: TextIO) -> None:
+        self.note = ""
+        """Stands behind the count."""
         self._out = out
         self._terminal = out.isatty()
         self._stage = ""
@@ -203,6 +208,7 @@ class LineProgress(contextlib.AbstractContextManager["LineProgress"]):
             return
         self._stage, self._last = stage, now
         line = f"{stage}: {done:,}" + (f" of {total:,}" if total is not None else "")
+        line += f"; {self.note}" if self.note else ""
         if self._terminal:
             self._out.write(f"\r{line:<{self._width}}")
             self._width = len(line)
@@ -219,6 +225,19 @@ class LineProgress(contextlib.AbstractContextManager["LineProgress"]):
             self._out.write("\r" + " " * self._width + "\r")
             self._out.flush()
             self._width = 0
+
+
+def telling(
+    keep: Callable[[Mapping[str, Any]], None] | None, spent: Spent, progress: LineProgress
+) -> Callable[[Mapping[str, Any]], None]:
+    """What keeps a record with `keep`, and has the progress line say what was spent."""
+
+    def kept(record: Mapping[str, Any]) -> None:
+        if keep:
+            keep(record)
+        progress.note = spent.add(record)
+
+    return kept
 
 
 @contextlib.contextmanager

@@ -163,16 +163,20 @@ def _here(plan: BenchPlan) -> AbstractAsyncContextManager[Ask]:
         clock = plan.clocks[method, question] = StepClock()
         return {"callbacks": [clock]}
 
+    return local_asker(models_of(plan), plan.knowledge, plan.methods, watched=watched)
+
+
+def models_of(plan: BenchPlan) -> Models:
+    """The models of a bench, which its questions share."""
     if isinstance(plan.model, Models):
-        return local_asker(plan.model, plan.knowledge, plan.methods, watched=watched)
-    models = Models(
+        return plan.model
+    return Models(
         plan.model,
         offline=offline_model(plan.knowledge),
         prices=plan.prices,
         profiles=plan.profiles,
         rate_limiter=plan.rate_limiter,
     )
-    return local_asker(models, plan.knowledge, plan.methods, watched=watched)
 
 
 def _result(method: str, question: Question, answer: Answer, plan: BenchPlan) -> BenchResult:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -22,6 +22,8 @@ from thinkgraph.prompts.tasks import Task
 from thinkgraph.tools.encoders.rankers import DenseRanker
 from thinkgraph.tools.knowledge import Knowledge
 
+T = TypeVar("T")
+
 PERFECT = "perfect"
 
 
@@ -36,7 +38,7 @@ def data_name(data: str) -> str:
     return f"{name}:{Path(file).name}" if colon else Path(data).name
 
 
-def spread(questions: Sequence[Question], limit: int | None) -> list[Question]:
+def spread(questions: Sequence[T], limit: int | None) -> list[T]:
     """At most `limit` questions, evenly over the list."""
     if limit is None or limit >= len(questions):
         return list(questions)

@@ -17,19 +17,22 @@ from thinkgraph.cli.options import (
     add_flags,
     check_numbers,
     configured,
+    estimate_lines,
     model_name,
     open_knowledge,
     prices_of,
     profiles,
     settings_by_method,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, telling, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from contextlib import AbstractAsyncContextManager
 
     from thinkgraph.eval.batch import Ask
+    from thinkgraph.eval.bench import BenchPlan
+    from thinkgraph.eval.costs.bill import Spent
     from thinkgraph.eval.questions import Question
     from thinkgraph.eval.reports.results import BenchResult
 
@@ -46,7 +49,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "methods", default="tog2")
     add_flags(parser, "set", help=OF_SEVERAL)
     add_flags(parser, "model", help=MEASURED_MODEL)
-    add_flags(parser, *MEASURING, "workers", "prices")
+    add_flags(parser, *MEASURING, "workers", "prices", "estimate")
     parser.add_argument("--type", action="append", metavar="TYPE", help="only questions of this type; may be repeated")
     parser.add_argument(
         "--out",
@@ -94,7 +97,7 @@ def run(args: argparse.Namespace) -> int:
     kept = f"; what was answered is in {out}: the same command goes on from there" if out else ""
     with open_knowledge(args) as knowledge, leaving_at_once(f"interrupted{kept}"):
         questions = named(questions, knowledge.graph)
-        if folder:
+        if folder and not args.estimate:
             make_folder(folder)
         asked = bench_setup.gold_knowledge(knowledge, questions) if gold else knowledge
         if args.sensitivity:
@@ -110,21 +113,45 @@ def run(args: argparse.Namespace) -> int:
             concurrency=max(args.concurrency, args.workers),
             rate_limiter=rate_limiter(args.rate),
         )
+        if args.estimate:
+            return _estimate(plan)
         data = bench_setup.data_name(args.data)
         record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=gold, data=data)
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
             done = bench.kept_results(file) if file else []
-            again = f", {len(done)} answered before" if done else ""
-            topics = f", topics given for {sum(map(bool, (q.topic for q in questions)))}" if gold else ""
-            sys.stderr.write(f"{len(questions)} questions over {knowledge.name} with model {name}{topics}{again}\n")
+            _announce(plan, name, gold=gold, done=len(done))
             results = bench.run_bench(
                 plan,
                 progress=progress,
-                keep=file.keep if file else None,
+                keep=telling(file.keep if file else None, _spent(plan, done), progress),
                 done=done,
                 workers=_workers(args, settings, name, questions) if args.workers > 1 else None,
             )
     _print(results, record, folder, args)
+    return 0
+
+
+def _announce(plan: BenchPlan, model: str, *, gold: bool, done: int) -> None:
+    again = f", {done} answered before" if done else ""
+    topics = f", topics given for {sum(bool(question.topic) for question in plan.questions)}" if gold else ""
+    sys.stderr.write(f"{len(plan.questions)} questions over {plan.knowledge.name} with model {model}{topics}{again}\n")
+
+
+def _spent(plan: BenchPlan, done: list[BenchResult]) -> Spent:
+    from thinkgraph.eval.costs.bill import Spent
+
+    return Spent(len(plan.questions) * len(plan.methods), plan.prices, done)
+
+
+def _estimate(plan: BenchPlan) -> int:
+    """Print what the bench is expected to cost."""
+    from thinkgraph.eval.bench import models_of
+    from thinkgraph.eval.costs.estimate import chooser_for
+
+    texts = [question.question for question in plan.questions]
+    chooser = chooser_for(plan.questions, plan.knowledge)
+    models = models_of(plan)
+    write_line("\n".join(estimate_lines(models, plan.knowledge, plan.methods, texts, plan.prices, chooser=chooser)))
     return 0
 
 

@@ -1,0 +1,140 @@
+"""What `--estimate` prints before money is spent, and what is said of it while it is."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+from cli.conftest import MODEL, QUESTION, Run
+from model_server import ModelServer
+
+from thinkgraph.cli.show import LineProgress
+from thinkgraph.eval.costs.bill import Bill, Spent
+from thinkgraph.eval.costs.estimate import SAMPLE
+
+NAMES = ("Panama", "Colombia", "Costa Rica")
+
+
+def _data(folder: Path, number: int) -> str:
+    file = folder / "data.jsonl"
+    rows = [
+        {"id": f"q{at}", "question": f"What is the capital of {NAMES[at % 3]}?", "answers": ["x"]}
+        for at in range(number)
+    ]
+    file.write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    return str(file)
+
+
+def _prices(folder: Path) -> str:
+    (folder / "prices.yaml").write_text('"openai:test": [1000000, 2000000]\n', "utf-8")
+    return str(folder / "prices.yaml")
+
+
+def _figures(line: str) -> list[float]:
+    found = re.search(r"expected ([\d.,]+) calls, ([\d,]+) tokens in, ([\d,]+) out", line)
+    assert found, line
+    return [float(one.replace(",", "")) for one in found.groups()]
+
+
+def test_ask_is_estimated_without_a_call_and_keeps_no_run(ask: Run, served: ModelServer, home: Path) -> None:
+    before = len(served.calls)
+    done = ask(QUESTION, "--estimate")
+    assert done.code == 0
+    calls, tokens, said = _figures(done.out)
+    assert calls >= 1
+    assert tokens > said > 0
+    assert "price of openai:test unknown (--prices FILE)" in done.out
+    assert len(served.calls) == before
+    assert not home.exists() or not list(home.glob("*.sqlite"))
+
+
+def test_what_is_expected_is_near_what_is_then_used(ask: Run) -> None:
+    said = _figures(ask(QUESTION, "--estimate").out)
+    total = json.loads(ask(QUESTION, "--json").out)["usage"]["total"]
+    assert abs(said[1] - total["input_tokens"]) <= 0.25 * total["input_tokens"]
+
+
+def test_the_price_is_that_of_the_model_that_would_answer(ask: Run, tmp_path: Path) -> None:
+    line = ask(QUESTION, "--estimate", "--prices", _prices(tmp_path)).out
+    _, tokens, said = _figures(line)
+    price = re.search(r"\$([\d.]+)", line)
+    assert price
+    assert float(price[1]) == pytest.approx(tokens + 2 * said, abs=2)
+
+
+def test_a_ceiling_bounds_the_estimate_too(ask: Run) -> None:
+    assert (
+        _figures(ask(QUESTION, "--estimate", "--set", "max_calls=1").out)[0]
+        <= 1.5
+        < _figures(ask(QUESTION, "--estimate").out)[0]
+    )
+
+
+@pytest.mark.parametrize("number", [6, 3 * SAMPLE])
+def test_a_bench_is_estimated_from_a_sample_and_begins_nothing(
+    cli: Run, served: ModelServer, tmp_path: Path, kb: str, number: int
+) -> None:
+    before, report = len(served.calls), tmp_path / "report"
+    words = ["--data", _data(tmp_path, number), "--kb", kb, "--model", MODEL, "--set", "tog2.ranker=bm25"]
+    done = cli("bench", *words, "--methods", "tog2,kg_rag", "--report", str(report), "--estimate")
+    assert done.code == 0
+    lines = done.out.splitlines()
+    assert [line.partition(":")[0] for line in lines] == ["tog2", "kg_rag"]
+    assert all((f"from {SAMPLE} of {number} questions" in line) == (number > SAMPLE) for line in lines)
+    assert _figures(lines[1])[0] == pytest.approx(number, rel=0.1), "kg_rag makes one call a question"
+    assert len(served.calls) == before
+    assert not report.exists()
+
+
+class _Terminal:
+    text = ""
+
+    def isatty(self) -> bool:
+        return True
+
+    def write(self, text: str) -> None:
+        self.text += text
+
+    def flush(self) -> None:
+        pass
+
+
+@pytest.mark.parametrize("command", ["batch", "bench"])
+def test_spent_and_expected_stand_in_the_progress_line(
+    cli: Run, served: ModelServer, tmp_path: Path, kb: str, command: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    told: list[str] = []
+    monkeypatch.setattr(LineProgress, "__call__", lambda self, *_: told.append(self.note))
+    data = _data(tmp_path, 3)
+    words = ["batch", data, "--set", "ranker=bm25"] if command == "batch" else ["bench", "--data", data]
+    more = ["--out", str(tmp_path / "out.jsonl"), "--kb", kb, "--model", MODEL, "--concurrency", "1"]
+    method = ["--method" if command == "batch" else "--methods", "tog2"]
+    ranker = [] if command == "batch" else ["--set", "tog2.ranker=bm25"]
+    assert cli(*words, *more, *method, *ranker, "--prices", _prices(tmp_path)).code == 0
+    kept = [json.loads(line) for line in (tmp_path / "out.jsonl").read_text("utf-8").splitlines()]
+    used = kept[0]["answer"]["usage"]["total"]
+    assert told[0].startswith(f"spent {used['calls']:.1f} calls, {used['input_tokens']:,} tokens in")
+    assert f"; expected in all {3 * used['calls']:,.0f}" in told[0]
+    assert "$" in told[0]
+    assert "expected" not in told[-1], "all are answered"
+
+
+def test_what_failed_tells_nothing_and_what_was_kept_counts(ask: Run) -> None:
+    record = {"answer": json.loads(ask(QUESTION, "--json").out)}
+    assert Spent(2, None).add({"error": "no"}) == ""
+    again = Spent(4, None, [record]).add(record)
+    assert f"spent {2 * record['answer']['usage']['total']['calls']:.1f} calls" in again
+
+
+def test_the_note_stands_behind_the_count() -> None:
+    out = _Terminal()
+    progress = LineProgress(out)  # type: ignore[arg-type]
+    progress.note = "spent 3.0 calls"
+    progress("questions", 2, 5)
+    assert "questions: 2 of 5; spent 3.0 calls" in out.text
+
+
+def test_a_bill_scales_its_money_with_its_tokens() -> None:
+    assert Bill(2, 10, 4, 0.5).times(2, 3) == Bill(4, 30, 12, 1.5)

@@ -1,0 +1,99 @@
+"""A bill of calls, tokens and money: of answers, or of what is expected."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from thinkgraph.models.prices import Prices, builtin_prices, price_of
+from thinkgraph.state.answer import Answer
+
+
+@dataclass(frozen=True)
+class Bill:
+    """Sums over answers."""
+
+    calls: float = 0.0
+    input_tokens: float = 0.0
+    output_tokens: float = 0.0
+    cost: float = 0.0
+    """US dollars of the models that have a price."""
+    models: frozenset[str] = frozenset()
+    answers: int = 0
+
+    def __add__(self, other: Bill) -> Bill:
+        return Bill(
+            self.calls + other.calls,
+            self.input_tokens + other.input_tokens,
+            self.output_tokens + other.output_tokens,
+            self.cost + other.cost,
+            self.models | other.models,
+            self.answers + other.answers,
+        )
+
+    def times(self, calls: float, tokens: float) -> Bill:
+        """The same with its calls and its tokens (and so its cost) scaled."""
+        return replace(
+            self,
+            calls=self.calls * calls,
+            input_tokens=self.input_tokens * tokens,
+            output_tokens=self.output_tokens * tokens,
+            cost=self.cost * tokens,
+        )
+
+    def words(self, prices: Prices | None = None) -> str:
+        """The bill on one line.
+
+        Args:
+            prices: additions to the built-in price table.
+        """
+        table = {**builtin_prices(), **(prices or {})}
+        unknown = sorted(model for model in self.models if price_of(model, table) is None)
+        price = f"price of {', '.join(unknown)} unknown (--prices FILE)" if unknown else f"${self.cost:.4f}"
+        calls = f"{self.calls:,.0f} calls" if self.calls >= 10 else f"{self.calls:.1f} calls"  # noqa: PLR2004 - two digits
+        return f"{calls}, {self.input_tokens:,.0f} tokens in, {self.output_tokens:,.0f} out, {price}"
+
+
+def bill_of(answer: Answer) -> Bill:
+    """The bill of one answer."""
+    usage = answer["usage"]
+    total = usage["total"]
+    return Bill(
+        total["calls"],
+        total["input_tokens"],
+        total["output_tokens"],
+        total["cost"],
+        frozenset(usage["models"]),
+        1,
+    )
+
+
+class Spent:
+    """What answers have cost so far, and what all of them will at that rate."""
+
+    def __init__(self, total: int, prices: Prices | None, before: Iterable[Mapping[str, Any]] = ()) -> None:
+        """Start with what an earlier run has kept.
+
+        Args:
+            total: how many answers there will be.
+            prices: additions to the built-in price table.
+            before: records that may hold an `answer`.
+        """
+        self._total = total
+        self._prices = prices
+        self.bill = Bill()
+        for record in before:
+            self.add(record)
+
+    def add(self, record: Mapping[str, Any]) -> str:
+        """Count a record's answer, if it has one; what a progress line says then."""
+        if "answer" in record:
+            self.bill += bill_of(record["answer"])
+        if not self.bill.answers:
+            return ""
+        share = self._total / self.bill.answers
+        words = f"spent {self.bill.words(self._prices)}"
+        if share <= 1:
+            return words
+        return f"{words}; expected in all {self.bill.times(share, share).words(self._prices)}"

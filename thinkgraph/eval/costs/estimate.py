@@ -1,0 +1,161 @@
+"""What questions are expected to cost before a model is asked: a stand-in walks the real knowledge.
+
+It reads the method's own prompts, so their sizes are real, and takes what looks right for the answer. What models do otherwise
+is a factor for each method, which `benchmarks/estimate.py` fits on every second question of a bench and shows on the others.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Final, cast
+
+from langchain_core.language_models import BaseChatModel
+
+from thinkgraph.errors import UsageError
+from thinkgraph.eval.batch import local_asker
+from thinkgraph.eval.bench_setup import PERFECT, bench_model, spread
+from thinkgraph.eval.costs.bill import Bill, bill_of
+from thinkgraph.eval.questions import Question
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.models.offline.judge import Conclusion
+from thinkgraph.models.offline.model import OfflineChatModel
+from thinkgraph.models.offline.rule_based import Call
+from thinkgraph.models.offline.words import Embed
+from thinkgraph.models.roles import Models
+from thinkgraph.tools.encoders.words import WORDS
+from thinkgraph.tools.knowledge import Knowledge
+
+SAMPLE: Final = 20
+"""Most questions that are walked; of more, so many are spread over them and the bill is scaled."""
+
+
+@dataclass(frozen=True)
+class Expected:
+    """What a run uses in proportion to the stand-in's walk; 1 where nothing was fitted."""
+
+    calls: float = 1.0
+    tokens: float = 1.0
+    between: tuple[float, float] | None = None
+    """What nine of ten questions use in proportion to what is expected; None where it was not measured."""
+
+
+FACTORS: Final[Mapping[str, Expected]] = {
+    "tog2": Expected(1.19, 1.10, (0.4, 2.6)),
+    "fiske": Expected(1.63, 1.65, (0.2, 3.3)),
+    "coggrag": Expected(1.99, 1.91, (0.3, 2.7)),
+    "fasttog": Expected(0.77, 0.49, (0.2, 10)),
+    "tog": Expected(0.69, 0.69, (0.2, 2.5)),
+    "search_agent": Expected(0.48, 0.25, (0.2, 2.6)),
+}
+"""By method: perfect choosers without errors and with 20 % of them over `world`."""
+_ENOUGH = 0.45
+"""Score of a path at which the stand-in takes it for the answer."""
+
+
+class _StandIn(OfflineChatModel):
+    """The offline model, less careful: a model with weights settles sooner."""
+
+    def __init__(self, embed: Embed | None = None, **kwargs: Any) -> None:
+        super().__init__(embed=embed, **kwargs)
+
+    def reply_to(self, call: Call) -> dict[str, Any] | str:
+        return {"right": True} if call.prompt.kind == "verdict" else super().reply_to(call)
+
+    def _decide(self, call: Call, question: str) -> Conclusion:
+        found = super()._decide(call, question)
+        reached = found.clues.rpartition(": ")[2].rstrip(".")
+        if found.answers or found.score < _ENOUGH or not reached:
+            return found
+        return replace(found, answers=found.likely or [reached])
+
+
+def estimate(
+    models: Models,
+    knowledge: Knowledge,
+    method: str,
+    settings: Mapping[str, Any],
+    questions: Sequence[str],
+    *,
+    prompts: str | None = None,
+    chooser: BaseChatModel | None = None,
+) -> Bill:
+    """The bill expected for questions, of which SAMPLE at most are walked.
+
+    Args:
+        models: which would answer.
+        knowledge: what is walked.
+        method: by its name.
+        settings: of the method.
+        questions: what would be asked.
+        prompts: folder with prompts of one's own.
+        chooser: walks in place of the stand-in without weights, because it knows the questions.
+
+    Raises:
+        ThinkGraphError: as a run of the method.
+    """
+    sample = spread(questions, SAMPLE)
+    share = len(questions) / len(sample)
+    expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
+    bills = walked(models, knowledge, method, settings, sample, prompts=prompts, chooser=chooser)
+    return sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
+
+
+def walked(
+    models: Models,
+    knowledge: Knowledge,
+    method: str,
+    settings: Mapping[str, Any],
+    questions: Sequence[str],
+    *,
+    prompts: str | None = None,
+    chooser: BaseChatModel | None = None,
+) -> list[Bill]:
+    """The bill of each question walked, without factors. No model is asked.
+
+    Args:
+        models: the stand-in takes the place of each, under its name, price and profile; they are of no other use then.
+        knowledge: what is walked.
+        method: by its name.
+        settings: of the method.
+        questions: all are walked.
+        prompts: folder with prompts of one's own.
+        chooser: walks in place of the stand-in without weights.
+
+    Raises:
+        ThinkGraphError: as a run of the method.
+    """
+    embedder = knowledge.embedder
+    for client in models.clients():
+        client.make = lambda: chooser or _StandIn(None if embedder.name == WORDS else embedder.embed)
+        client.recording = client.limiter = None
+    # Nobody is there to reply.
+    own = {**settings, "ask_user": "never"}
+    if chooser is None and "backtracks" in find_method(method).settings.model_fields:
+        # The stand-in errs more than a model does, and would go back more often.
+        own["backtracks"] = 0
+
+    async def walk() -> list[Bill]:
+        async with local_asker(models, knowledge, {method: own}, prompts=prompts) as ask:
+            return [bill_of(await ask(method, question)) for question in questions]
+
+    return asyncio.run(walk())
+
+
+def chooser_for(questions: Sequence[Question], knowledge: Knowledge) -> BaseChatModel | None:
+    """A chooser of middle quality for questions whose gold paths are all known: it errs in a tenth of its choices.
+
+    Args:
+        questions: what it must know.
+        knowledge: where their gold paths lie.
+
+    Returns:
+        None where a path is not known, or does not fit the knowledge.
+    """
+    if not all(question.gold_path or question.gold_passages for question in questions if question.answers):
+        return None
+    try:
+        return cast("BaseChatModel", bench_model(f"{PERFECT}:0.1", questions, knowledge))
+    except UsageError:
+        return None
