@@ -85,6 +85,10 @@ class InThread:
         self._http.close_connections()
         self._http.server_close()
 
+    def wait(self, seconds: float) -> bool:
+        """Wait, but not past a stop: whether it is stopped."""
+        return self._stopping.wait(seconds)
+
     def __enter__(self) -> Self:
         return self.start()
 

@@ -13,6 +13,7 @@ import argparse
 import json
 import signal
 import socket
+import struct
 import sys
 import threading
 import time
@@ -26,12 +27,12 @@ from known_roles import role_of
 from langchain_core.language_models.chat_models import BaseChatModel
 from langchain_core.messages import convert_to_messages
 from local_http import InThread, LocalServer
-from replies import Answer, Drop, Fault, Garbage, Hang, Reply
+from replies import Answer, Drop, Fault, Garbage, Hang, Raw, Reply
 
 from thinkgraph.models.offline.rule_based import estimate_tokens
 from thinkgraph.prompts.parsed import kind_asked
 
-__all__ = ["ModelServer", "ServedCall", "main"]
+__all__ = ["ModelServer", "ServedCall", "answers_of", "main"]
 
 _CHUNK = 24
 
@@ -100,7 +101,7 @@ class ModelServer(InThread):
         """The most calls answered at one time."""
         self._lock = threading.Lock()
         self._flying = 0
-        self._answer = _answers_of(chat_model) if chat_model is not None else _scripted(script or [])
+        self._answer = answers_of(chat_model) if chat_model is not None else _scripted(script or [])
         self._history: TextIO | None = None
         if history:
             self._history = Path(history).open("a", encoding="utf-8")  # noqa: SIM115 - closed by stop()
@@ -138,7 +139,7 @@ class ModelServer(InThread):
             self.calls.append(call)
         return call
 
-    def answer(self, call: ServedCall) -> Reply | Fault | Drop | Hang | Garbage:
+    def answer(self, call: ServedCall) -> Reply | Fault | Drop | Hang | Garbage | Raw:
         """What to send for a call, after the latency it takes."""
         answer = self._answer(call)
         reply = Reply(answer) if isinstance(answer, str) else answer
@@ -146,7 +147,7 @@ class ModelServer(InThread):
         if isinstance(reply, Hang):
             wait = reply.seconds
         # A stop cuts the wait short, so that a server with hanging calls closes at once.
-        self._stopping.wait(wait)
+        self.wait(wait)
         return reply
 
     def end(self, call: ServedCall, status: int, reply: str, *, sent: bool) -> None:
@@ -178,8 +179,10 @@ def _scripted(script: Script) -> Callable[[ServedCall], Answer]:
     return following
 
 
-def _answers_of(model: BaseChatModel) -> Callable[[ServedCall], Answer]:
-    def answer(call: ServedCall) -> Answer:
+def answers_of(model: BaseChatModel) -> Callable[[ServedCall], Reply]:
+    """A script: what a chat model says to each call."""
+
+    def answer(call: ServedCall) -> Reply:
         messages = convert_to_messages([{**m, "content": _content(m)} for m in call.messages])
         tools = call.parameters.get("tools")
         bound = model.bind_tools(tools) if tools else model
@@ -198,6 +201,10 @@ def _content(message: Mapping[str, Any]) -> str:
     if isinstance(content, str):
         return content
     return "".join(str(part.get("text", "")) for part in content if isinstance(part, dict))
+
+
+def _event(value: Mapping[str, Any]) -> bytes:
+    return f"data: {json.dumps(value)}\n\n".encode()
 
 
 @dataclass
@@ -246,7 +253,7 @@ class _Handler(BaseHTTPRequestHandler):
         finally:
             owner.end(call, outcome.status, outcome.text, sent=outcome.sent)
 
-    def _send(self, reply: Reply | Fault | Drop | Hang | Garbage, call: ServedCall, outcome: _Outcome) -> None:
+    def _send(self, reply: Reply | Fault | Drop | Hang | Garbage | Raw, call: ServedCall, outcome: _Outcome) -> None:
         match reply:
             case Reply():
                 outcome.text = reply.text
@@ -262,6 +269,9 @@ class _Handler(BaseHTTPRequestHandler):
             case Drop():
                 outcome.status = 0
                 self._drop(reply)
+            case Raw():
+                self.close_connection = True
+                self._raw(reply, call)
             case Hang():
                 outcome.status = 0
                 self.close_connection = True
@@ -300,6 +310,12 @@ class _Handler(BaseHTTPRequestHandler):
         self.send_header("Content-Type", "text/event-stream")
         self.send_header("Transfer-Encoding", "chunked")
         self.end_headers()
+        for event in self._events(reply, call):
+            self._piece(event)
+        self._piece(b"")
+
+    def _events(self, reply: Reply, call: ServedCall) -> Iterator[bytes]:
+        """The events of a streamed reply."""
         head = {
             "id": f"chatcmpl-{call.number}",
             "object": "chat.completion.chunk",
@@ -315,14 +331,20 @@ class _Handler(BaseHTTPRequestHandler):
         ]
         for n, delta in enumerate(deltas):
             finish = reply.finish if n == len(deltas) - 1 else None
-            self._event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
+            yield _event({**head, "choices": [{"index": 0, "delta": delta, "finish_reason": finish}]})
         if (call.parameters.get("stream_options") or {}).get("include_usage"):
-            self._event({**head, "choices": [], "usage": self._usage(reply, call)})
-        self._piece(b"data: [DONE]\n\n")
-        self._piece(b"")
+            yield _event({**head, "choices": [], "usage": self._usage(reply, call)})
+        yield b"data: [DONE]\n\n"
 
-    def _event(self, value: Mapping[str, Any]) -> None:
-        self._piece(f"data: {json.dumps(value)}\n\n".encode())
+    def _raw(self, raw: Raw, call: ServedCall) -> None:
+        for piece in raw.pieces(b"".join(self._events(raw.of, call))):
+            self.wfile.write(piece)
+            if self.server.owner.wait(raw.pause):
+                break
+        if raw.reset:
+            # Closed with time 0 to linger, a connection is reset.
+            self.connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+            self.connection.close()
 
     def _piece(self, data: bytes) -> None:
         self.wfile.write(f"{len(data):x}\r\n".encode() + data + b"\r\n")

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal
 
@@ -82,7 +82,20 @@ class Garbage:
     body: bytes = b"<html>upstream said \xff\xfe"
 
 
-Answer = str | Reply | Fault | Drop | Hang | Garbage
+@dataclass(frozen=True)
+class Raw:
+    """Bytes straight into the connection, in place of a response: it is closed after them."""
+
+    pieces: Callable[[bytes], Iterable[bytes]]
+    """What to send, the status line first, made of the body that `of` would be streamed as."""
+    of: Reply
+    pause: float = 0.0
+    """Seconds after every piece."""
+    reset: bool = False
+    """Whether the connection is reset in the end, not closed."""
+
+
+Answer = str | Reply | Fault | Drop | Hang | Garbage | Raw
 """A plain string is a Reply without more."""
 
 

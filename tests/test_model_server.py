@@ -15,7 +15,7 @@ import pytest
 from langchain_core.messages import HumanMessage, SystemMessage
 from langchain_openai import ChatOpenAI
 from model_server import ModelServer
-from replies import Drop, Garbage, Hang, Reply, server_error, thinking, too_many, unsupported
+from replies import Drop, Garbage, Hang, Raw, Reply, server_error, thinking, too_many, unsupported
 
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.prompts.kinds import KINDS, Shape
@@ -167,3 +167,15 @@ def test_runs_as_a_process(ask, tmp_path: Path) -> None:
         assert process.wait(10) == 0
     assert reply["choices"][0]["message"]["content"] == "hi"
     assert json.loads(history.read_text())["reply"] == "hi"
+
+
+def test_bytes_of_ones_own() -> None:
+    def pieces(stream: bytes) -> list[bytes]:
+        return [b"HTTP/1.1 200 OK\r\nX-Mine: yes\r\n\r\n", stream[:20]]
+
+    asked = {"messages": [{"role": "user", "content": "hello"}], "stream": True}
+    with ModelServer([Raw(pieces, Reply("one")), Raw(pieces, Reply("one"), reset=True)]) as server:
+        said = httpx.post(f"{server.base_url}/chat/completions", json=asked)
+        assert (said.headers["X-Mine"], said.content) == ("yes", b'data: {"id": "chatcm')
+        with pytest.raises(httpx.ReadError):
+            httpx.post(f"{server.base_url}/chat/completions", json=asked)

@@ -304,10 +304,6 @@ class WireServer(InThread):
         """Its address."""
         return f"http://127.0.0.1:{self.port}"
 
-    def wait(self, seconds: float) -> bool:
-        """Wait, at most until the server stops; whether it does."""
-        return self._stopping.wait(seconds)
-
 
 class _Handler(BaseHTTPRequestHandler):
     server: LocalServer
