@@ -328,6 +328,14 @@ def test_words_for_no_answer_are_none(said: str) -> None:
     assert (value["sufficient"], value["answers"]) == (False, [])
 
 
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("['18']", ["18"]), (' ["Peru", "Chile"] ', ["Peru", "Chile"]), ("[REC]", ["[REC]"]), ("[1]", ["[1]"])],
+)
+def test_a_list_that_is_written_as_a_text_is_a_list(said: str, meant: list[str]) -> None:
+    assert parse("judge", json.dumps({"sufficient": True, "answers": said, "evidence": "[1, 2]"}))["answers"] == meant
+
+
 def test_an_answer_that_is_no_text_is_refused() -> None:
     with pytest.raises(BadReplyError, match="must be a text"):
         parse("judge", '{"sufficient": true, "answers": [{"city": {"a": 1}}]}')

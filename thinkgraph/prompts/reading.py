@@ -263,8 +263,23 @@ def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
     return kept
 
 
+def _texts_within(text: str) -> object:
+    """The list of texts that a text is, in JSON or almost; else the text itself."""
+    try:
+        found = json.loads(_repaired(text))
+    except (ValueError, RecursionError):
+        return text
+    return found if isinstance(found, list) and all(isinstance(one, str) for one in found) else text
+
+
 def as_list(value: object, key: str, *, of: str = "") -> list[Any]:
-    """The value if it is a list; a lone value, or an object with the key `of`, as a list of one. Raises BadReplyError."""
+    """The value if it is a list, written as a text or not; a lone value, or an object with the key `of`, as a list of one.
+
+    Raises:
+        BadReplyError: it is something else.
+    """
+    if isinstance(value, str) and value.strip().startswith("["):
+        value = _texts_within(value)
     if isinstance(value, list):
         return value
     if of and isinstance(value, dict) and of in value:
