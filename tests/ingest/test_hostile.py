@@ -10,6 +10,8 @@ import sys
 import pytest
 
 from thinkgraph.cli.main import main
+from thinkgraph.ingest import passages
+from thinkgraph.ingest.readers import files
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools import cache
 from thinkgraph.tools.encoders import embeddings
@@ -82,6 +84,38 @@ def test_no_file(build, tmp_path):
         status, err, _ = build("--triples", tmp_path / name)
         assert (status, len(err)) == (REFUSED, 1)
         assert message in err[0]
+
+
+def test_a_device_and_a_pipe_are_no_files(build, tmp_path):
+    os.mkfifo(tmp_path / "pipe.tsv")
+    (tmp_path / "zero.tsv").symlink_to("/dev/zero")
+    for name in ("pipe.tsv", "zero.tsv"):
+        status, err, _ = build("--triples", tmp_path / name)
+        assert (status, len(err)) == (REFUSED, 1)
+        assert "is no file but a pipe or a device" in err[0]
+
+
+def test_a_passage_that_is_no_passage(build, tmp_path, monkeypatch):
+    monkeypatch.setattr(files, "LONGEST_PASSAGE", 1000)
+    rows = [{"id": "1", "text": "a" * 1001}, {"id": "2", "text": "a" * 1000}]
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    status, err, _ = build("--triples", tmp_path / "t.tsv", "--no-index", "--passages", tmp_path / "p.jsonl")
+    assert status == 0
+    assert "p.jsonl, line 1: malformed: the text is longer than 1,000 characters; cut it into passages" in err
+    assert read_manifest(tmp_path / "kb")["text"]["passages"] == 1
+
+
+def test_long_passages_are_not_encoded_all_at_once(build, tmp_path, monkeypatch, encoder):
+    monkeypatch.setattr(passages, "_BATCH_CHARACTERS", 5000)
+    rows = [{"id": str(number), "text": f"{number} " + "a b " * 500} for number in range(30)]
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    encoder.left = 4
+    assert build("--triples", tmp_path / "t.tsv", "--no-index", "--passages", tmp_path / "p.jsonl")[0] == INTERRUPTED
+    assert 0 < encoder.encoded < 30, "what was encoded before is kept by threes"
+    assert build("--triples", tmp_path / "t.tsv", "--no-index", "--passages", tmp_path / "p.jsonl")[0] == 0
+    assert read_manifest(tmp_path / "kb")["text"]["passages"] == 30
 
 
 def test_quotes_over_lines(build, tmp_path):

@@ -161,6 +161,9 @@ class Inputs:
     def _hashed(self, role: str, path: Path) -> InputFile:
         if path.is_dir():
             raise KnowledgeError(f"{path} is a folder; name a file for the {role}")
+        if path.exists() and not path.is_file():
+            # A device need not end, and a pipe cannot be read a second time.
+            raise KnowledgeError(f"{path} is no file but a pipe or a device; write what it gives to a file")
         digest = hashlib.blake2b(digest_size=16)
         size = 0
         try:

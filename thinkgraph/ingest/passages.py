@@ -17,7 +17,7 @@ from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 from thinkgraph.tools.sqlite.text_schema import FORMAT, SCHEMA, VECTOR_TYPE, clean
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator
     from pathlib import Path
 
     from thinkgraph.state.knowledge import Passage, TextInfo
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
 
 _BATCH = 256
 """Passages per commit: what a killed build loses, a few seconds of encoding."""
+_BATCH_CHARACTERS = 2_000_000
+"""A batch ends after so many characters, for it is in memory with all its windows."""
 
 
 def build_text(
@@ -69,7 +71,7 @@ def build_text(
             stream = iter(passages)
             done = 0
             progress(stage, done, total)
-            while batch := list(islice(stream, _BATCH)):
+            while batch := _batch(stream):
                 connection.execute("BEGIN")
                 with connection:
                     _write(connection, batch, embedder)
@@ -78,6 +80,17 @@ def build_text(
             info = _finish(connection)
         working.replace(path)
     return info
+
+
+def _batch(stream: Iterator[Passage]) -> list[Passage]:
+    batch: list[Passage] = []
+    characters = 0
+    for passage in islice(stream, _BATCH):
+        batch.append(passage)
+        characters += len(passage["text"])
+        if characters > _BATCH_CHARACTERS:
+            break
+    return batch
 
 
 def title_prefix(passage: Passage) -> str:

@@ -52,6 +52,8 @@ _TYPED = re.compile(
     r'"(?P<value>.*)"(?:\^\^<?(?P<type>[^\s">]+)>?|@(?P<lang>[A-Za-z]{1,8}(?:-[A-Za-z0-9]{1,8})*))?', re.DOTALL
 )
 _ESCAPES = {"t": "\t", "n": "\n", "r": "\r", '"': '"', "\\": "\\"}
+LONGEST_PASSAGE = 1_000_000
+"""Characters: a text is encoded as a whole, which takes some fifty times its length of memory."""
 _COLUMNS = 3
 _BATCH_ROWS = 50_000
 _HEAD_ROWS = 200
@@ -395,6 +397,9 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
         identifier, body = _text(row.get("id")), _text(text) if isinstance(text, str) else None
         if not identifier or not body:
             rejects.add(path, line, f"no {'text' if identifier else 'id'}")
+            continue
+        if len(body) > LONGEST_PASSAGE:
+            rejects.add(path, line, f"the text is longer than {LONGEST_PASSAGE:,} characters; cut it into passages")
             continue
         entities = row.get("entities")
         if entities is not None and not isinstance(entities, list):
