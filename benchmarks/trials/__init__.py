@@ -1,0 +1,1 @@
+"""The columns of `benchmarks/reliability.py`, and what they share."""
