@@ -7,13 +7,12 @@ from collections.abc import Sequence
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line
+from thinkgraph.nodes.common.judging import VERIFIER
 from thinkgraph.prompts.kinds import VERDICT, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.settings import RunSettings
-
-ROLE = "closing.verify"
 
 
 def fault_found(
@@ -35,7 +34,7 @@ def fault_found(
     try:
         verdict = yield from requests.call(
             VERDICT,
-            ROLE,
+            VERIFIER,
             {
                 "question": safe_block(question),
                 "answer": safe_block("; ".join(answers)),

@@ -9,9 +9,9 @@ from langgraph.types import Overwrite
 
 from thinkgraph.errors import UnfinishedRunError, UsageError
 from thinkgraph.models.ops import Flow, NodeFunction, Update
-from thinkgraph.nodes.closing import verify
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.clarify import clarify
+from thinkgraph.nodes.common.judging import VERIFIER
 from thinkgraph.runtime import requests
 from thinkgraph.state.base import BeginState, RunState
 from thinkgraph.state.events import Started
@@ -60,11 +60,7 @@ def begin(
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        used = [
-            *roles(settings),
-            *([conversation.ROLE] if settings.history else ()),
-            *([verify.ROLE] if settings.verifies_at_end else ()),
-        ]
+        used = [*roles(settings), *_around(settings)]
         manifest = yield from requests.start_run(method, (old["run"] if old else 0) + 1, settings, used)
         yield from requests.emit(
             Started(
@@ -95,6 +91,12 @@ def begin(
         }
 
     return run
+
+
+def _around(settings: RunSettings) -> list[str]:
+    """The roles that a run of any method may call before its first step and after its last."""
+    wanted = {conversation.ROLE: settings.history, VERIFIER: settings.verifies_at_end}
+    return [role for role, used in wanted.items() if used]
 
 
 def _empty(hint: Any) -> Any:

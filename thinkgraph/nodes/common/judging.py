@@ -16,6 +16,8 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import all_hold, beside_the_point, holds, needed
 
 UNDECIDED = "NOT ENOUGH INFO"
+VERIFIER = "closing.verify"
+"""The role that looks at a finished answer (`verify`)."""
 NOT_COMPLETE = "the evidence is not complete"
 NOT_HELD = "the model's answer does not stand in the evidence, and own_knowledge is off"
 
