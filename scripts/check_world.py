@@ -255,7 +255,7 @@ def _check_text(base: Base, question: Row, texts: list[tuple[str, str]]) -> None
 def check_question(base: Base, question: Row) -> None:  # noqa: C901
     """One question: keys, topic, and answers against the walk."""
     where = question["id"]
-    allowed = {"id", "type", "question", "answers", "topic", "gold_path", "gold_passages", "note"}
+    allowed = {"id", "type", "question", "answers", "answer_aliases", "topic", "gold_path", "gold_passages", "note"}
     if set(question) - allowed or not {"id", "type", "question", "answers", "topic", "gold_path"} <= set(question):
         base.fault(f"{where}: keys {sorted(question)}")
     for name in question["topic"]:

@@ -26,11 +26,9 @@ _ASKS_WHETHER = re.compile(
     r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
     re.IGNORECASE,
 )
-_COMPARES = re.compile(
-    r"\b(?:more|less|fewer|most|least|than|both|or|(?:larg|small|great|long|short|young|old|bigg|few|high|low)er"
-    r"|(?:larg|small|great|long|short|young|old|bigg|few)est|(?:high|low)est(?=\W*$))\b",
-    re.IGNORECASE,
-)
+_DEGREE = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
+_COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
+_COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
 in it likewise.
@@ -49,6 +47,12 @@ def beside_the_point(answer: str, question: str) -> bool:
 def compares(question: str) -> bool:
     """Whether an English question compares things, so that its answer stands on what is said about the others too."""
     return _COMPARES.search(question) is not None
+
+
+def compared_by(question: str) -> str:
+    """The word by which an English question compares values ("smallest", "older"); empty where it does not."""
+    found = _COMPARES_VALUES.search(question)
+    return found[0].casefold() if found else ""
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:

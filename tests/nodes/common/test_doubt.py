@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from types import SimpleNamespace
 from typing import Any
@@ -15,8 +15,9 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack, rounds_since, turned
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
+from thinkgraph.nodes.common.misfit import misfit
 from thinkgraph.prompts.kinds import Judgement
-from thinkgraph.state.evidence import Path, path_item
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Relation, Triple
 from thinkgraph.state.settings import DoubtSettings
 
@@ -197,3 +198,53 @@ def test_rounds_are_counted_from_the_last_way_back() -> None:
     state.update(going_back(state))
     assert (state["backtracked"], rounds_since(state)) == (1, 0)
     assert rounds_since({**state, "round": 5}) == 2
+
+
+def compared(question: str, *answers: str, triples: Sequence[Triple] = (), communities: bool = False) -> str:
+    """What `misfit` says of answers that stand on these statements, each a line of its own."""
+    known = {one["id"]: one for one in triples}
+    items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
+    if communities:
+        items = [EvidenceItem(id="c", kind="community", score=1.0, round=1, triples=list(known), totals=[])]
+    flow = misfit(question, answers, items, Texts(known, {}))
+    try:
+        op: Any = next(flow)
+        while True:
+            op = flow.send(op.function(DEPS))
+    except StopIteration as ended:
+        return str(ended.value)
+
+
+BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]
+SMALLER = "Which is smaller, Kenya or Uganda?"
+ALONE = "the question compares, and the lines cited do not have two values"
+
+
+def test_a_comparison_needs_two_values_and_one_answer() -> None:
+    assert compared(SMALLER, "Uganda", triples=BOTH) == ""
+    assert compared(SMALLER, "Uganda", triples=BOTH[1:]) == ALONE
+    assert compared(SMALLER, "Uganda", triples=BOTH[1:], communities=True) == "", (
+        "what it is compared with is not cited"
+    )
+    assert compared(SMALLER, "Uganda", "Kenya", triples=BOTH).endswith(
+        "only one of the things that it names is the answer"
+    )
+    # A relation may say itself which is the smallest.
+    town = [triple("t", "Kenya", "smallest town", "Osk")]
+    assert compared("What is the smallest town of Kenya?", "Osk", triples=town) == ""
+
+
+def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
+    question = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
+    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi")]
+    assert compared(question, "Nairobi", triples=triples).endswith("Nairobi only tells which things it compares")
+    assert compared(question, "Kenya", triples=triples) == ""
+
+
+def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
+    ages = [triple("m", "Austria", "median age", "44.5", literal=True)]
+    fault = "the question asks for age, and 44.5 is its median age"
+    assert compared("At what age may people vote in Austria?", "44.5", triples=ages) == fault
+    assert compared("What is the median age in Austria?", "44.5", triples=ages) == ""
+    area = [triple("a", "Austria", "area sq km", "83871", literal=True)]
+    assert compared("What is the area of Austria?", "83871", triples=area) == ""

@@ -33,12 +33,14 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, Triple, other_end
-from thinkgraph.tools.grounding import compares, fold
+from thinkgraph.tools.grounding import compared_by, compares, fold, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
 """Most entities that are looked up for one answer."""
 ON_THE_WAY = "on the way to it"
+_BARE = re.compile(r"\d+(?: \d+)*")
+_UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
 
@@ -95,10 +97,11 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
         items: the evidence that they stand on.
         texts: what the evidence refers to.
     """
-    asked = asked_for(question)
+    asked, walk = asked_for(question), _Walk(question, items, texts)
+    if answers and walk.compares and (against := walk.uncompared(answers)):
+        return f"the question compares, and {against}"
     if asked is None:
         return ""
-    walk = _Walk(question, items, texts)
     left = []
     if answers and not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
         return _words(asked, answers[0], "what it asks about")
@@ -218,6 +221,10 @@ class _Walk:
         self.ends = self._ended(items)
         self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
         self._far = self._distances()
+        told = [one["object_label"] for one in triples if one["literal"]]
+        told += [value for one in triples for name, value in one["qualifiers"] if self.says(name)]
+        told += [sentence for item in items if item["kind"] == "chunk" for sentence in sentences_of(item, texts)]
+        self.values = sum(len(numbers(text)) for text in told)
 
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
@@ -252,6 +259,22 @@ class _Walk:
                 if fold(label) == answer and _names_object(triple["relation_label"]) == is_object
             )
         )
+
+    def uncompared(self, answers: Sequence[str]) -> str:
+        """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
+        if len(answers) > 1 and all(map(self.named, answers)):
+            return "only one of the things that it names is the answer"
+        if described := [
+            one
+            for one in answers
+            if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.asked)
+        ]:
+            return f"{one_line(described[0])} only tells which things it compares"
+        word = compared_by(self._question)
+        if not word or any(word in fold(label) for label in {one["relation_label"] for one in self.triples}):
+            return ""
+        # A community is cited for the answer alone, without the one it was compared with.
+        return "" if self.communities or self.values > 1 else "the lines cited do not have two values"
 
     def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
         """Where the cited lines end; a community's every entity."""
@@ -321,13 +344,23 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
         named = thing and not numeric and not set(answer.split()) <= NUMBER_WORDS
         return "a name" if named else _other_measure(answer, about, asked, walk)
     if any(map(asked.named_by, about.role)):
-        return ""
+        return _narrower(answer, about, walk) if asked.kind == "thing" and about.literal else ""
     if thing and any(map(asked.named_by, about.own)):
         return "what has it"
     if about.role and not about.own and asked.excludes({sort_of_objects(label) for label in about.role}):
         # Of a thing that is a subject too, what one statement calls it is not all.
         return f"a {noun_of(min(about.role))}"
     return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
+
+
+def _narrower(answer: str, about: _Surroundings, walk: _Walk) -> str:
+    """What a number is by relations that all say more than the question does: "its median age" where an age is asked for; else empty."""
+    more = [label for label in about.role if not walk.roots.issuperset(map(root_of, _unitless(label)))]
+    return f"its {min(more).replace('_', ' ')}" if _BARE.fullmatch(answer) and len(more) == len(about.role) else ""
+
+
+def _unitless(relation: str) -> list[str]:
+    return [word for word in words_of(relation) if word not in _UNITS]
 
 
 def _other_measure(answer: str, about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
