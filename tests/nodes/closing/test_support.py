@@ -46,6 +46,7 @@ def one(question: str, answer: str, given: Evidence) -> Support:
         ("Which countries border Gabon?", "Cameroon, which shares a border with Gabon", BORDERS, "path"),
         ("How many countries border Gabon?", "2", BORDERS, "count"),
         ("How many people live in Gabon?", "349", BORDERS, "words"),
+        ("Which countries border Gabon?", "2", BORDERS, "words"),
         ("What is the length of the border of Gabon and Cameroon?", "349", BORDERS, "path"),
         ("Is Gabon a neighbour of Cameroon?", "yes", BORDERS, "conclusion"),
         ("Which countries border Gabon?", "Chad", BORDERS, "none"),

@@ -38,6 +38,8 @@ class _Question:
         self._folded = f" {fold(text)} "
         self._compares = compares(text)
         self._asked = asked_for(text)
+        self._asks_how_many = self._asked is None or self._asked.kind == "number"
+        """Or the words do not tell."""
         self._square = bool(SQUARE.search(fold(text)))
         self._roots = set(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(text)))))
 
@@ -63,7 +65,9 @@ class _Question:
         kind: SupportKind = "words"
         if fold(answer) in DERIVED:
             kind = "conclusion"
-        elif re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._counts(lines):
+        elif (
+            self._asks_how_many and re.fullmatch(r"\d{1,4}", fold(answer)) and int(fold(answer)) in self._counts(lines)
+        ):
             kind = "count"
         elif not holds(answer, lines):
             kind = "none"
