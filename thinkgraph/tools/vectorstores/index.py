@@ -47,7 +47,9 @@ def chroma_errors(raised: type[ThinkGraphError], what: str) -> Iterator[None]:
         from chromadb.errors import ChromaError
     # Chroma's dependencies fail in ways of their own on old systems (a SQLite that is too old is a RuntimeError).
     except (ImportError, RuntimeError) as error:
-        raise KnowledgeError(f"chromadb cannot be loaded ({one_line(error)}): `pip install chromadb`") from error
+        raise KnowledgeError(
+            f"chromadb cannot be loaded ({one_line(error)}): `pip install 'thinkgraph[chroma]'`"
+        ) from error
     try:
         yield
     except (ChromaError, OSError, ValueError, RuntimeError) as error:
