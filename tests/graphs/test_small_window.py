@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from langchain_openai import ChatOpenAI
-from model_server import ModelServer, ServedCall, _answers_of
+from model_server import ModelServer, ServedCall, answers_of
 from pydantic import SecretStr
 from replies import Answer, Fault
 
@@ -30,7 +30,7 @@ class SmallWindow:
     def __init__(self, knowledge: Knowledge) -> None:
         self.refused = 0
         self.longest = 0
-        self._answer = _answers_of(offline_model(knowledge)())
+        self._answer = answers_of(offline_model(knowledge)())
 
     def __call__(self, call: ServedCall) -> Answer:
         tokens = sum(len(str(message.get("content") or "")) for message in call.messages) // 2

@@ -341,7 +341,7 @@ def test_two_builds_of_one_folder(tmp_path, files):
     [
         ({"triples": ["nothing.tsv"]}, "there is no file nothing.tsv"),
         ({"triples": ["."]}, "is a folder"),
-        ({"aliases": "/dev/null"}, "is empty"),
+        ({"aliases": "/dev/null"}, "is no file but a pipe or a device"),
         ({"passages": ["nothing.jsonl"]}, "there is no file"),
     ],
 )

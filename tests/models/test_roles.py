@@ -58,7 +58,7 @@ def test_one_client_serves_one_model() -> None:
         ({"tog2.reason": "openai:x"}, "need a 'default' entry"),
         ({}, "need a 'default' entry"),
         ({"default": "gpt-4o"}, "must be named provider:name"),
-        ({"default": "openai:x", "tog2.reasn": "openai:y"}, "no role 'tog2.reasn'; known: coggrag"),
+        ({"default": "openai:x", "tog2.reasn": "openai:y"}, "no role 'tog2.reasn'; known: closing"),
         ("", "must be named provider:name"),
     ],
 )
