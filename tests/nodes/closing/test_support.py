@@ -87,6 +87,8 @@ def test_sentences(question: str, answer: str, kind: str) -> None:
 def test_other_alphabets() -> None:
     found = one("Столица Болгарии?", "София", evidence("(Болгария) -[столица]-> (София)"))
     assert found["kind"] == "path"
+    born = evidence(text="Население столицы составляет 1248452 человека.")
+    assert one("Сколько людей живёт в Софии?", "1248452", born)["kind"] == "sentence"
     long = evidence(text="İstanbul Straße. The capital is Ankara.")
     assert one("What is the capital?", "ankara", long)["kind"] == "sentence"
 

@@ -38,6 +38,8 @@ class _Question:
         self._folded = f" {fold(text)} "
         self._compares = compares(text)
         self._asked = asked_for(text)
+        self._foreign = self._asked is None and not text.isascii()
+        """Whether its words are of a language whose forms are not known here."""
         self._asks_how_many = self._asked is None or self._asked.kind == "number"
         """Or the words do not tell."""
         self._square = bool(SQUARE.search(fold(text)))
@@ -84,6 +86,8 @@ class _Question:
         """Whether a number in a sentence may be the one asked for: the question has a word of the sentence, or of what it refers back
         to for a year. A number of two digits is no date.
         """
+        if self._foreign:
+            return True
         dated = self._asked is not None and self._asked.kind == "time"
         if self._square and not SQUARE.search(fold(sentence)):
             return False
