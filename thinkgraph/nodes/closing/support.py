@@ -30,11 +30,14 @@ def support_of(question: str, answers: Sequence[str], evidence: Evidence) -> lis
     Returns:
         One for each answer, in their order.
     """
-    return [_Question(question).support(answer, evidence) for answer in answers]
+    held = _Held(question, evidence)
+    return [held.support(answer) for answer in answers]
 
 
-class _Question:
-    def __init__(self, text: str) -> None:
+class _Held:
+    """The evidence, read once for all answers, beside the question's words."""
+
+    def __init__(self, text: str, evidence: Evidence) -> None:
         self._folded = f" {fold(text)} "
         self._compares = compares(text)
         self._asked = asked_for(text)
@@ -44,26 +47,30 @@ class _Question:
         """Or the words do not tell."""
         self._square = bool(SQUARE.search(fold(text)))
         self._roots = set(map(root_of, content_tokens(" ".join(_IN_LOWER_CASE.findall(text)))))
+        self._literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
+        self._passages = evidence["passages"]
+        self._items = [parse_item(0, path["text"]) for path in evidence["paths"]]
+        self._ends = [list(self._led_to(item)) for item in self._items]
 
-    def support(self, answer: str, evidence: Evidence) -> Support:
+    def support(self, answer: str) -> Support:
         """The answer's."""
-        literals = {fold(one["object_label"]) for one in evidence["triples"] if one["literal"]}
-        lines = [path["text"] for path in evidence["paths"]]
-        for number, line in enumerate(lines):
-            if found := self._in_path(answer, parse_item(0, line)):
+        for number, (item, ends) in enumerate(zip(self._items, self._ends, strict=True)):
+            line = item.text
+            if found := next((label for label in ends if _is(answer, label, line)), ""):
                 start = max(line.rfind(f"({found})") + 1, 0) or max(line.rfind(found), 0)
-                kind: SupportKind = "value" if fold(found) in literals else "path"
+                kind: SupportKind = "value" if fold(found) in self._literals else "path"
                 return Support(
                     answer=answer, kind=kind, within="paths", line=number, start=start, end=start + len(found)
                 )
-        for number, passage in enumerate(evidence["passages"]):
+        for number, passage in enumerate(self._passages):
             if span := self._in_passage(answer, passage):
                 return Support(
                     answer=answer, kind="sentence", within="passages", line=number, start=span[0], end=span[1]
                 )
-        return self._as_a_whole(answer, [*lines, *(passage["text"] for passage in evidence["passages"])])
+        return self._as_a_whole(answer)
 
-    def _as_a_whole(self, answer: str, lines: Sequence[str]) -> Support:
+    def _as_a_whole(self, answer: str) -> Support:
+        lines = [*(item.text for item in self._items), *(passage["text"] for passage in self._passages)]
         kind: SupportKind = "words"
         if fold(answer) in DERIVED:
             kind = "conclusion"
@@ -95,11 +102,7 @@ class _Question:
             return False
         return self._says(sentence) or (dated and bool(_REFERS.match(sentence)) and self._says(before))
 
-    def _in_path(self, answer: str, item: Item) -> str:
-        """The label that the answer is among those that a line leads to; empty where it is none."""
-        return next((label for label in self._ends(item) if _is(answer, label, item.text)), "")
-
-    def _ends(self, item: Item) -> Iterator[str]:
+    def _led_to(self, item: Item) -> Iterator[str]:
         """What a line leads to: the end of a path, everything in a community, and what the question asks by the name of a qualifier.
 
         What stands before the end counts in a comparison, and where the question names the end.
@@ -120,7 +123,7 @@ class _Question:
 
     def _counts(self, lines: Sequence[str]) -> set[int]:
         """How many things are listed: by relations that the question names, if there are any; at things that it names, likewise."""
-        lists = [one for line in lines for one in parse_item(0, line).lists]
+        lists = [one for item in self._items for one in item.lists]
         said = [one for one in lists if self._says(one.relation)]
         near = [one for one in said if self._named(one.source)] or said
         together = {fold(end) for one in near for end in one.ends}
