@@ -1,4 +1,4 @@
-"""Makes `vectors.npz` of the example knowledge base: every text that building it encodes, encoded once and for all.
+"""Makes `vectors.npz` of the example knowledge base: every text of it that is ever encoded, encoded once and for all.
 
     python scripts/make_world_vectors.py
 
@@ -14,9 +14,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from thinkgraph.ingest.encode import encode_stores
 from thinkgraph.ingest.readers.known import save
 from thinkgraph.ingest.world import build_world
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
+from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -46,6 +48,7 @@ def main() -> int:
     recorder = Recorder()
     with tempfile.TemporaryDirectory() as folder:
         build_world(Path(folder) / "world", WORLD, embedder=recorder, known=False)
+        encode_stores(Path(folder) / "world", recorder, no_progress)
     out = WORLD / "vectors.npz"
     save(out, recorder.name, list(recorder.made), np.stack(list(recorder.made.values())))
     print(f"{out}: {len(recorder.made):,} vectors, {out.stat().st_size:,} bytes")

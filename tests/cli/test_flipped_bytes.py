@@ -13,6 +13,7 @@ from graphs.cases import PASSAGES, ROWS
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.build import build_kb
+from thinkgraph.ingest.encode import encode_kb
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -53,6 +54,27 @@ def test_of_a_knowledge_base(cli: Run, tmp_path: Path, name: str) -> None:
     assert cli("kb", "info", str(folder)).code == 0
     assert said, "no damage was ever met"
     assert not [one for one in said if "\n" in one]
+
+
+def test_of_the_vectors(tmp_path: Path) -> None:
+    """They are no part of the content: what is damaged is made again, and answers stay."""
+    folder, embedder = tmp_path / "kb", HashEmbedder()
+    (tmp_path / "rows.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
+    (tmp_path / "passages.jsonl").write_text("".join(json.dumps(one) + "\n" for one in PASSAGES), "utf-8")
+    build_kb(folder, triples=[tmp_path / "rows.tsv"], passages=[tmp_path / "passages.jsonl"], embedder=embedder)
+    encode_kb(folder, embedder=embedder)
+    path = folder / "encodings.sqlite"
+    whole = path.read_bytes()
+
+    def hits() -> object:
+        with Knowledge.open(folder, embedder=embedder) as knowledge:
+            assert knowledge.text is not None
+            return knowledge.text.passages_of(["Suriname", "Colombia"], "capital")
+
+    expected = hits()
+    for seed in range(TRIES):
+        flip(path, whole, seed)
+        assert hits() == expected
 
 
 def test_of_checkpoints(ask: Run, cli: Run, home: Path) -> None:

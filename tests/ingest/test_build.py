@@ -107,8 +107,8 @@ def test_build_and_open(tmp_path, files):
         "entities": 4, "literals": 2, "triples": 4, "relations": 3, "duplicates": 1, "entities_without_triples": 1,
     }  # fmt: skip
     text = report.manifest["text"]
-    assert text == {**text, "passages": 4, "vectors": 4, "entities": 2, "not_linked": 1}
-    assert report.manifest["linking"] == {**report.manifest["linking"], "entities": 4, "vectors": 4}
+    assert text == {**text, "passages": 4, "entities": 2, "not_linked": 1}
+    assert report.manifest["linking"] == {**report.manifest["linking"], "entities": 4}
     assert report.notes == []
     assert report.manifest["literal_relations"] == ["population"]
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}

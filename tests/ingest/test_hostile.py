@@ -13,11 +13,9 @@ from thinkgraph.cli.main import main
 from thinkgraph.ingest import passages
 from thinkgraph.ingest.readers import files
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.tools import cache
 from thinkgraph.tools.encoders import embeddings
 from thinkgraph.tools.kb_files import read_manifest
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.sqlite import text as sqlite_text
 
 REFUSED = 3
 INTERRUPTED = 130
@@ -190,46 +188,52 @@ def test_no_room(tmp_path):
     assert read_manifest(tmp_path / "kb")["graph"]["triples"] == 20_000
 
 
-def test_interrupted_builds_go_on(build, tmp_path, encoder):
+@pytest.fixture
+def rows(build, tmp_path):
+    """A knowledge base of 2,000 passages and 2 entities."""
     (tmp_path / "t.tsv").write_text("a\tb\tc\n")
-    rows = [{"id": i, "text": f"passage number {i}"} for i in range(2000)]
-    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    lines = [json.dumps({"id": i, "text": f"passage number {i}"}) for i in range(2000)]
+    (tmp_path / "p.jsonl").write_text("\n".join(lines))
+    assert build("--triples", tmp_path / "t.tsv", "--passages", tmp_path / "p.jsonl")[0] == 0
+    return tmp_path / "kb"
+
+
+def test_a_build_encodes_nothing(rows, encoder, capsys):
+    assert encoder.encoded == 0
+    assert not (rows / "encodings.sqlite").exists()
+    assert main(["kb", "info", str(rows)]) == 0
+    assert "0 of 2,000 passages (the others when they are first ranked" in capsys.readouterr().out
+
+
+def test_an_interrupted_index_goes_on(rows, encoder, capsys):
     encoder.left = 4
-    arguments = ["--triples", tmp_path / "t.tsv", "--passages", tmp_path / "p.jsonl"]
-    status, err, _ = build(*arguments)
-    assert status == INTERRUPTED
-    assert err == ["thinkgraph: error: interrupted; the same command goes on where it stopped"]
-    assert not (tmp_path / "kb").exists()
-    assert encoder.encoded == 4 * 256
-    status, _, out = build(*arguments)
-    assert status == 0
-    assert "continued" in out
-    assert encoder.encoded == 2000 + 2  # every passage once, and the entities
-    assert not list(tmp_path.glob(".kb*"))
+    assert main(["kb", "index", str(rows)]) == INTERRUPTED
+    assert capsys.readouterr().err == "thinkgraph: error: interrupted; the same command goes on where it stopped\n"
+    assert encoder.encoded == 4 * 128
+    assert main(["kb", "info", str(rows), "--json"]) == 0
+    facts = json.loads(capsys.readouterr().out)
+    assert facts["encoded"] == {"passages": {"made": 512, "of": 2000}, "entities": {"made": 0, "of": 2}}
+    assert main(["kb", "index", str(rows)]) == 0
+    assert "all is encoded (1,488 of the passages, 2 of the entities now)" in capsys.readouterr().out
+    assert encoder.encoded == 2000 + 2
+    assert main(["kb", "info", str(rows)]) == 0
+    assert "2,000 of 2,000 passages\n" in capsys.readouterr().out
 
 
-def test_interrupted_while_encoding_the_entities(build, tmp_path, encoder):
-    (tmp_path / "t.tsv").write_text("".join(f"n{i}\tr\tn{i + 1}\n" for i in range(999)))
-    encoder.left = 2
-    assert build("--triples", tmp_path / "t.tsv")[0] == INTERRUPTED
-    status, _, out = build("--triples", tmp_path / "t.tsv")
-    assert status == 0
-    assert "continued" in out
-    assert encoder.encoded == 1000
+def test_a_new_build_takes_over_what_is_encoded(rows, build, tmp_path, encoder):
+    assert main(["kb", "index", str(rows)]) == 0
+    (tmp_path / "more.tsv").write_text("a\tb\tc\nx\ty\tz\n")
+    assert build("--replace", "--triples", tmp_path / "more.tsv", "--passages", tmp_path / "p.jsonl")[0] == 0
+    encoder.encoded = 0
+    encoder._cache.clear()
+    assert main(["kb", "index", str(rows)]) == 0
+    assert encoder.encoded == 2  # the new entities
 
 
-def test_index_of_a_large_base_and_a_cache_that_cannot_be_written(build, tmp_path, monkeypatch):
-    monkeypatch.setattr(sqlite_text, "SCANNED", 1)
-    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
-    assert build("--triples", tmp_path / "t.tsv")[0] == 0
-    assert len(list(cache.cache_folder("index").glob("text-*/complete.json"))) == 1
-    monkeypatch.setenv("THINKGRAPH_CACHE", "/dev/null/nowhere")
-    status, err, _ = build("--triples", tmp_path / "t.tsv", target="other")
-    assert status == 0
-    assert len(err) == 1
-    assert err[0].startswith("note: no search index was made: cannot write the cache")
-    with Knowledge.open(tmp_path / "other", embedder=HashEmbedder()) as kb:
-        assert kb.graph.info()["triples"] == 1
+def test_index_of_what_is_no_folder(tmp_path, capsys):
+    for name in ("neo4j://host", str(tmp_path / "none")):
+        assert main(["kb", "index", name]) != 0
+        assert len(capsys.readouterr().err.splitlines()) == 1
 
 
 def test_no_index(build, tmp_path, encoder, capsys):

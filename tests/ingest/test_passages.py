@@ -32,7 +32,7 @@ def passage(number: int, text: str = "") -> Passage:
 
 
 def build(path: Path, passages: Iterable[Passage], embedder: HashEmbedder | None = None) -> TextInfo:
-    return build_text(path, passages, embedder=embedder or HashEmbedder(), progress=no_progress)
+    return build_text(path, passages, embedder=(embedder or HashEmbedder()).name, progress=no_progress)
 
 
 def test_counts_and_progress(tmp_path: Path) -> None:
@@ -40,7 +40,7 @@ def test_counts_and_progress(tmp_path: Path) -> None:
     info = build_text(
         tmp_path / "kb" / "text.sqlite",
         (passage(i) for i in range(600)),
-        embedder=HashEmbedder(),
+        embedder=HashEmbedder().name,
         progress=lambda *news: told.append(news),
         total=600,
     )
@@ -51,39 +51,32 @@ def test_counts_and_progress(tmp_path: Path) -> None:
     assert os.listdir(tmp_path / "kb") == ["text.sqlite"]  # noqa: PTH208 - names suffice
 
 
-def test_again_embeds_nothing_and_a_change_embeds_itself(tmp_path: Path) -> None:
+def test_a_build_that_is_cut_off_leaves_the_old_store(tmp_path: Path) -> None:
     path = tmp_path / "text.sqlite"
-    first = build(path, [passage(i) for i in range(300)])
-    embedder = HashEmbedder()
-    assert build(path, [passage(i) for i in range(300)], embedder) == first
-    assert embedder.encoded == 0
-    changed = [passage(i, "changed" if i == 5 else "") for i in range(300)]
-    second = build(path, changed, embedder)
-    assert embedder.encoded == 1
-    assert second["fingerprint"] != first["fingerprint"]
-    relinked: list[Passage] = [{**p, "entities": ["other"]} for p in changed]
-    third = build(path, relinked, embedder)
-    assert embedder.encoded == 1
-    assert third["entities"] == 1
-    assert third["fingerprint"] != second["fingerprint"]
-
-
-def test_a_killed_build_goes_on(tmp_path: Path) -> None:
-    path = tmp_path / "text.sqlite"
+    before = build(path, [passage(i) for i in range(300)])
 
     def dying() -> Iterator[Passage]:
-        for i in range(1000):
-            if i == 700:
-                raise KeyboardInterrupt
-            yield passage(i)
+        yield from (passage(i) for i in range(700))
+        raise KeyboardInterrupt
 
-    embedder = HashEmbedder(cache_size=0)
     with pytest.raises(KeyboardInterrupt):
-        build(path, dying(), embedder)
-    assert not path.exists()
-    info = build(path, (passage(i) for i in range(1000)), embedder)
-    assert embedder.encoded == 1000
-    assert info == build(tmp_path / "other.sqlite", (passage(i) for i in range(1000)))
+        build(path, dying())
+    with SqliteTextStore(path, HashEmbedder()) as store:
+        assert store.info() == {**before, "name": tmp_path.name}
+    after = build(path, (passage(i) for i in range(1000)))
+    assert after == build(tmp_path / "other.sqlite", (passage(i) for i in range(1000)))
+
+
+def test_a_change_changes_the_fingerprint(tmp_path: Path) -> None:
+    path = tmp_path / "text.sqlite"
+    first = build(path, [passage(i) for i in range(300)])
+    assert build(path, [passage(i) for i in range(300)]) == first
+    changed = [passage(i, "changed" if i == 5 else "") for i in range(300)]
+    second = build(path, changed)
+    relinked: list[Passage] = [{**p, "entities": ["other"]} for p in changed]
+    third = build(path, relinked)
+    assert third["entities"] == 1
+    assert len({first["fingerprint"], second["fingerprint"], third["fingerprint"]}) == 3
 
 
 def test_readers_see_the_old_store_until_the_new_is_done(tmp_path: Path) -> None:
@@ -106,17 +99,6 @@ def test_fingerprint_is_of_the_content_and_the_embedder(tmp_path: Path) -> None:
     back = build(tmp_path / "b.sqlite", reversed(sample_passages()))
     other = build(tmp_path / "c.sqlite", sample_passages(), HashEmbedder(64))
     assert there["fingerprint"] == back["fingerprint"] != other["fingerprint"]
-
-
-def test_another_embedder_embeds_all_again(tmp_path: Path) -> None:
-    path = tmp_path / "text.sqlite"
-    build(path, [passage(i) for i in range(10)])
-    embedder = HashEmbedder(64)
-    build(path, [passage(i) for i in range(10)], embedder)
-    assert embedder.encoded == 10
-    with SqliteTextStore(path, embedder) as store:
-        assert store.dimensions == 64
-        assert store.search(["text number 3"], limit=1)[0][0]["passage"]["id"] == "p3"
 
 
 def test_one_id_twice(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, cast
 
 from thinkgraph.errors import KnowledgeError, UsageError
+from thinkgraph.ingest.encode import encode_stores, take_over
 from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
 from thinkgraph.ingest.readers.facts import Facts, Languages
 from thinkgraph.ingest.readers.files import (
@@ -40,7 +41,7 @@ from thinkgraph.tools.sqlite.file import chunks
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
 MOST_ENTITIES = 50_000
-"""Entities encoded at most, those with the most triples: some minutes of work, however large the graph is."""
+"""Entities that can be linked by meaning, those with the most triples: a second of work, however large the graph is."""
 
 _BATCH = 500
 _BLOCK = 1 << 20
@@ -98,8 +99,8 @@ def build_kb(
         embedder: a name, or an embedder (which must then be given again to open the base); by default the bundled one.
         literal_relations: relations all of whose objects are literals.
         detect_literals: whether numbers, dates and the like become literals where a relation has nothing else.
-        index: whether to encode the entities, and to make the index for searching all vectors in the user's cache.
-        known_vectors: vectors made before (`thinkgraph.ingest.readers.known`), for their texts and their encoder.
+        index: whether entities can be linked by meaning too.
+        known_vectors: vectors made before (`thinkgraph.ingest.readers.known`), taken over where the encoder is theirs.
         strict: stop at the first malformed row instead of reporting it.
         replace: whether an existing knowledge base may be replaced, once the new one is ready.
         progress: told how far the work is.
@@ -200,6 +201,8 @@ class Build:
     detect_literals: bool
     index: bool
     known_vectors: Path | None = None
+    encode: bool = False
+    """Whether all vectors are made now."""
     rejects: Rejects
     progress: Progress
     documents: DocumentCounts | None = None
@@ -233,9 +236,10 @@ class Build:
         linking = self._stage(place, "entities", lambda: self._entities(place.work)) if self.index else None
         with (place.work / kb_files.REPORT).open("w", encoding="utf-8") as report:
             report.writelines(json.dumps(reject, ensure_ascii=False) + "\n" for reject in self.rejects.kept)
-        if self.index:
-            for store in [kb_files.TEXT] * bool(text) + [kb_files.ENTITIES]:
-                self._build_index(place.work / store)
+        if self._encodes:
+            take_over(place.target, place.work, self._encoder.name)
+        if self.encode or self.known_vectors:
+            encode_stores(place.work, self._encoder, self.progress)
         manifest = self._manifest(place.work, counts, text, linking)
         (place.work / kb_files.MANIFEST).write_text(json.dumps(manifest, indent=2, ensure_ascii=False) + "\n", "utf-8")
         return BuildReport(
@@ -340,7 +344,7 @@ class Build:
 
     @cached_property
     def _encoder(self) -> Embedder:
-        """What makes the vectors; a known one costs nothing."""
+        """What makes the vectors, now or later; a known one costs nothing."""
         from thinkgraph.tools.encoders.embeddings import load_embedder
 
         embedder: Embedder = load_embedder(self.embedder)
@@ -360,7 +364,7 @@ class Build:
             info = build_text(
                 work / kb_files.TEXT,
                 _at_least_one(linked_passages(graph, rows, self.rejects, counts)),
-                embedder=self._encoder,
+                embedder=self._encoder.name,
                 progress=self.progress,
                 total=self.inputs.total_passages,
                 name=self.name,
@@ -368,16 +372,15 @@ class Build:
         return {
             "fingerprint": info["fingerprint"],
             "passages": info["passages"],
-            "vectors": self._vectors(work / kb_files.TEXT),
             "entities": info["entities"],
             "not_linked": counts["not linked"],
         }
 
     def _entities(self, work: Path) -> EntityCounts:
-        """Encode the graph's entities, so that a mention whose words no name shares can be linked by what it means."""
+        """List the graph's entities, so that a mention whose words no name shares can be linked by what it means."""
         from thinkgraph.ingest.passages import build_text
+        from thinkgraph.tools.linking.meaning import entity_passage
         from thinkgraph.tools.sqlite.graph import SqliteGraphStore
-        from thinkgraph.tools.vectorstores.index import entity_passage
 
         path = work / kb_files.ENTITIES
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
@@ -386,29 +389,13 @@ class Build:
             info = build_text(
                 path,
                 (entity_passage(entity) for entity in found if entity is not None),
-                embedder=self._encoder,
+                embedder=self._encoder.name,
                 progress=self.progress,
                 total=len(ids),
                 name=self.name,
                 stage="entities",
             )
-        return {"fingerprint": info["fingerprint"], "entities": info["passages"], "vectors": self._vectors(path)}
-
-    def _vectors(self, path: Path) -> int:
-        from thinkgraph.tools.sqlite.text import SqliteTextStore
-
-        with SqliteTextStore(path, self._encoder) as store:
-            return store.vector_count
-
-    def _build_index(self, path: Path) -> None:
-        from thinkgraph.tools.sqlite.text import SqliteTextStore
-
-        with SqliteTextStore(path, self._encoder) as store:
-            try:
-                store.build_index(self.progress)
-            except KnowledgeError as error:
-                # The knowledge base is whole without it: searches read all vectors, or make it later.
-                self.notes.append(f"no search index was made: {error}")
+        return {"fingerprint": info["fingerprint"], "entities": info["passages"]}
 
 
 def embedder_name(embedder: Embedder | str | None) -> str | None:

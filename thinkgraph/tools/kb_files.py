@@ -6,7 +6,7 @@ import functools
 import hashlib
 import json
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NotRequired
 
 from pydantic import Field, TypeAdapter, ValidationError
 from typing_extensions import TypedDict
@@ -16,7 +16,7 @@ from thinkgraph.errors import KnowledgeError
 KB_FORMAT = 2
 """Version of the folder's layout."""
 
-BUILDER_VERSION = 2
+BUILDER_VERSION = 3
 """Raised whenever the same inputs would give another content, so that fingerprints tell them apart."""
 
 MANIFEST = "kb.json"
@@ -24,13 +24,15 @@ GRAPH = "graph.sqlite"
 TEXT = "text.sqlite"
 ENTITIES = "entities.sqlite"
 DOCUMENTS = "documents.sqlite"
+ENCODINGS = "encodings.sqlite"
+"""Vectors made so far: no part of the content, and in no manifest."""
 REPORT = "build_report.jsonl"
 
 _ADVICE = "copy the folder again or build it again with `thinkgraph kb build --replace`"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
-"""A hash: the index of a text store lies in a folder of this name."""
+"""A hash."""
 _FileName = Annotated[str, Field(pattern=r"^\w+\.sqlite$")]
 
 
@@ -62,8 +64,8 @@ class TextCounts(TypedDict):
 
     fingerprint: Fingerprint
     passages: int
-    vectors: int
-    """Vectors of all passages; a long passage has several."""
+    vectors: NotRequired[int]
+    """Of earlier releases, which encoded everything at once."""
     entities: int
     """Entities with at least one passage."""
     not_linked: int
@@ -75,7 +77,7 @@ class EntityCounts(TypedDict):
 
     fingerprint: Fingerprint
     entities: int
-    vectors: int
+    vectors: NotRequired[int]
 
 
 class DocumentCounts(TypedDict):

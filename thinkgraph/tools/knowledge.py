@@ -145,7 +145,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
 
     def _standard_linker(self) -> Linker:
         from thinkgraph.tools.linking.linker import StandardLinker
-        from thinkgraph.tools.vectorstores.index import EntityIndex
+        from thinkgraph.tools.linking.meaning import EntityIndex
 
         store = self._part("index")
         return StandardLinker(

@@ -91,8 +91,8 @@ class TextStore(Protocol):
         ...
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
-        """The `limit` passages nearest to `query` among those of the given entities, best first, each once. Exact: no
-        passage of these entities that is nearer is left out.
+        """The `limit` passages nearest to `query` among those of the given entities, best first, each once. Exact, unless
+        there are so many that encoding them all would take long: then those that share most words with `query` are ranked.
         """
         ...
 

@@ -15,7 +15,7 @@ from thinkgraph.ingest.world import build_world
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.vectorstores.index import entity_text
+from thinkgraph.tools.linking.meaning import entity_text
 
 WORLD = Path(__file__).parents[3] / "thinkgraph" / "data" / "world"
 MOST_BYTES = 3_000_000

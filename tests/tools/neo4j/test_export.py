@@ -21,6 +21,7 @@ from tools.neo4j.conftest import Database, cli_run
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.build import build_kb
+from thinkgraph.ingest.encode import encode_kb
 from thinkgraph.ingest.neo4j.csv_files import export_csv
 from thinkgraph.ingest.neo4j.export import export_neo4j
 from thinkgraph.state.knowledge import Triple
@@ -70,6 +71,7 @@ def build(place: Path, more: list[dict[str, Any]]) -> Path:
         embedder=HashEmbedder(),
         index=False,
     )
+    encode_kb(place / "kb", embedder=HashEmbedder())
     return place / "kb"
 
 

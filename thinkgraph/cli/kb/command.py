@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb import documents, info
+from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import INTERRUPTED, LineProgress, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 CSV = "neo4j-csv"
 _SHOWN_REJECTS = 20
 _SHOWN_LITERALS = 8
+_INDEXED = {"text": "passages", "entities": "entities"}
 _FILES: dict[str, Any] = {"metavar": "FILE", "type": Path, "action": "extend", "nargs": "+", "default": []}
 
 
@@ -31,6 +33,14 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     _add_build(commands)
     documents.add_commands(commands)
     info.add_arguments(commands)
+    index = commands.add_parser(
+        "index",
+        help="encode all passages and entities ahead",
+        description="Encode all passages and entities ahead: questions are quicker, and searches exact. What was stopped goes "
+        "on when the same command is given again.",
+    )
+    index.add_argument("folder", metavar="KB", help='a knowledge base\'s folder, or "world"')
+    add_flags(index, "trust-embedder")
     export = commands.add_parser(
         "export",
         help="load a knowledge base into an empty Neo4j database, or write files for neo4j-admin",
@@ -83,7 +93,7 @@ def _add_build(commands: Any) -> None:
     build.add_argument(
         "--no-index",
         action="store_true",
-        help="do not encode the entities for linking by meaning, and do not index the vectors now",
+        help="no linking of entities by meaning",
     )
     build.add_argument("--strict", action="store_true", help="stop at the first malformed row")
     build.add_argument("--replace", action="store_true", help="replace the knowledge base that is there")
@@ -107,9 +117,14 @@ def run(args: argparse.Namespace) -> int:
         return info.run(args)
     if args.kb_command == "build":
         documents.check(args)
-    work: _Work = {"build": _build, "update": documents.update, "remove": documents.remove, "export": _export}[
-        args.kb_command
-    ]
+    works: dict[str, _Work] = {
+        "build": _build,
+        "update": documents.update,
+        "remove": documents.remove,
+        "index": _index,
+        "export": _export,
+    }
+    work = works[args.kb_command]
     try:
         with LineProgress(sys.stderr) as progress:
             report, lines = work(args, progress)
@@ -146,6 +161,19 @@ def _build(args: argparse.Namespace, progress: Progress) -> tuple[BuildReport, l
         progress=progress,
     )
     return report, []
+
+
+def _index(args: argparse.Namespace, progress: Progress) -> tuple[None, list[str]]:
+    from thinkgraph.ingest.encode import encode_kb
+
+    if "://" in args.folder:
+        raise UsageError(
+            "kb index takes a knowledge base's folder; of a server's texts, what a question brings is encoded"
+        )
+    folder = info.folder_of(args.folder)
+    made = encode_kb(folder, trust_embedder=bool(args.trust_embedder), progress=progress)
+    counts = ", ".join(f"{count:,} of the {_INDEXED[what]}" for what, count in made.items())
+    return None, [f"{one_line(str(folder))}: all is encoded ({counts or 'nothing to encode'} now)"]
 
 
 def _problems(report: BuildReport) -> list[str]:

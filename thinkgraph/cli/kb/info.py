@@ -125,16 +125,18 @@ def _folder(folder: Path) -> tuple[dict[str, Any], list[str]]:
         relations = graph.relation_counts()
     size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
     listed = [{"name": name, "label": label, "triples": count} for name, label, count in relations]
-    lines = _manifest_lines(manifest, size)
+    encoded = _encoded(folder, manifest)
+    lines = _manifest_lines(manifest, size, encoded)
     # The label too, where the name does not tell ("P36", an IRI).
     lines += [
         f"  {count:>12,}  {one_line(name)}" + (f"  ({one_line(label)})" if label != relation_label(name) else "")
         for name, label, count in relations[:_SHOWN]
     ]
-    return {**manifest, "bytes": size, "relations": listed}, lines + _more(relations)
+    counts = {what: {"made": made, "of": total} for what, (made, total) in encoded.items()}
+    return {**manifest, "bytes": size, "encoded": counts, "relations": listed}, lines + _more(relations)
 
 
-def _manifest_lines(manifest: KbManifest, size: int) -> list[str]:
+def _manifest_lines(manifest: KbManifest, size: int, encoded: dict[str, tuple[int, int]]) -> list[str]:
     graph, text, model, linking = manifest["graph"], manifest["text"], manifest["embedder"], manifest["linking"]
     lines = [
         _row("name", manifest["name"]),
@@ -158,22 +160,25 @@ def _manifest_lines(manifest: KbManifest, size: int) -> list[str]:
         lines.append(_row("by meaning", f"{linking['entities']:,} of {graph['entities']:,} entities can be linked"))
     else:
         lines.append(_row("by meaning", "no entity can be linked (built with --no-index)"))
-    for kind, store in (("passages", text), ("entities", linking)):
-        if store:
-            lines.append(_row("search", f"{kind}: {_search(store['fingerprint'], store['vectors'])}"))
+    for what, (made, total) in encoded.items():
+        note = "" if made == total else " (the others when they are first ranked, or all by `thinkgraph kb index`)"
+        lines.append(_row("encoded", f"{made:,} of {total:,} {what}{note}"))
     return [*lines, _row("embedder", model["name"] if model else "none"), _row("relations", f"{graph['relations']:,}")]
 
 
-def _search(fingerprint: str, vectors: int) -> str:
-    """How a search over all vectors of a store is done."""
-    from thinkgraph.tools.sqlite.text_schema import SCANNED
-    from thinkgraph.tools.vectorstores.index import index_folder, is_complete
+def _encoded(folder: Path, manifest: KbManifest) -> dict[str, tuple[int, int]]:
+    """How many passages and entities have their vectors, and of how many."""
+    from thinkgraph.tools import kb_files
+    from thinkgraph.tools.sqlite.encodings import stored_vectors
 
-    if vectors <= SCANNED:
-        return f"all {vectors:,} vectors are read (an index is made for more than {SCANNED:,})"
-    folder = index_folder(fingerprint)
-    where = "in" if is_complete(folder) else "not made yet: on first use, in"
-    return f"index of {vectors:,} vectors {where} {folder}"
+    found = {}
+    files = {"passages": kb_files.TEXT, "entities": kb_files.ENTITIES}
+    for what, name in files.items():
+        if name in manifest["files"]:
+            with stored_vectors(folder / name) as (db, vectors):
+                (total,) = db.execute("SELECT count(*) FROM passages").fetchone()
+                found[what] = (vectors.count(db), total)
+    return found
 
 
 def _server(knowledge: Knowledge) -> tuple[dict[str, Any], list[str]]:

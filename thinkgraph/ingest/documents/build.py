@@ -25,6 +25,7 @@ from thinkgraph.ingest.documents import graph
 from thinkgraph.ingest.documents.pieces import UnreadableError
 from thinkgraph.ingest.documents.sources import find_sources, names_of
 from thinkgraph.ingest.documents.store import DocumentStore
+from thinkgraph.ingest.encode import is_encoded
 from thinkgraph.ingest.folder import BuildFolder, writing
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools import kb_files
@@ -133,7 +134,7 @@ def build_documents(
         extractor: the model that extracts relations; by default the offline one.
         name: for people; by default the folder's.
         embedder: encodes the passages; a name, or an embedder (which must then be given again).
-        index: whether to encode the entities, and to make the index for searching all vectors.
+        index: whether entities can be linked by meaning too.
         replace: whether an existing knowledge base may be replaced.
         progress: called with stage, done and total.
 
@@ -273,6 +274,7 @@ def _change_of(
         extractor=extractor or ExtractionModel(),
         progress=progress,
         old=manifest["fingerprint"],
+        encode=is_encoded(target),
         model_before=manifest["documents"]["model"],
     )
 
@@ -291,6 +293,8 @@ class _Change:
     old: str = ""
     """Fingerprint of the base that is updated; empty: all is read anew, and what is not found goes."""
     model_before: str = ""
+    encode: bool = False
+    """Whether the old base was encoded ahead: then the new one is too."""
 
     def run(
         self,
@@ -336,18 +340,17 @@ class _Change:
         return DocumentsReport(build=report, documents=counts, changes=changes, counts=made, usage=usage)
 
     def _take_over(self, work: Path) -> None:
-        """Copy the old base's documents, texts and vectors into a new working folder, so that they are used again.
+        """Copy the old base's documents into a new working folder, so that they are not read again.
 
-        If the documents are damaged or not there, all is made anew.
+        If they are damaged or not there, all is made anew.
         """
         try:
             with DocumentStore(self.target / kb_files.DOCUMENTS, write=False) as store:
                 sound = store.is_sound()
         except (KnowledgeError, sqlite3.Error):
             sound = False
-        for file in (kb_files.DOCUMENTS, kb_files.TEXT, kb_files.ENTITIES) if sound else ():
-            if (self.target / file).is_file():
-                shutil.copyfile(self.target / file, work / file)
+        if sound:
+            shutil.copyfile(self.target / kb_files.DOCUMENTS, work / kb_files.DOCUMENTS)
 
     def _extract(self, store: DocumentStore, how: Extraction, work: Path, rejects: Rejects) -> ExtractionUsage:
         from thinkgraph.ingest.documents.extraction import cached_journal, extract
@@ -412,6 +415,7 @@ class _Change:
             embedder=self.embedder,
             detect_literals=self.options.extract != "cooccurrence",
             index=self.index,
+            encode=self.encode,
             rejects=rejects,
             progress=self.progress,
             documents=counts,

@@ -13,9 +13,9 @@ import numpy as np
 from thinkgraph.ingest.neo4j import form
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.linking.names import key_label
+from thinkgraph.tools.sqlite.encodings import stored_vectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile
 from thinkgraph.tools.sqlite.graph_schema import ALIAS
-from thinkgraph.tools.sqlite.text_schema import VECTOR_TYPE
 
 # The limit, which is none, keeps SQLite from dropping the inner order.
 _TRIPLES = """
@@ -26,10 +26,8 @@ CROSS JOIN node s ON s.id = t.subject CROSS JOIN relation r ON r.id = t.relation
 LEFT JOIN qualifier q ON q.id = t.qualifiers
 """
 _LONGEST_NAME = "SELECT coalesce(max(length(CAST(iif(label = '', key, label) AS BLOB))), 0) FROM node WHERE literal = 0"
-_PASSAGES = """
-SELECT p.id, p.title, p.section, p.text, p.entities, v.vector
-FROM passages p LEFT JOIN vectors v ON v.passage = p.no ORDER BY p.no
-"""
+_PASSAGES = "SELECT no, id, title, section, text, entities FROM passages ORDER BY no"
+_BATCH = 500
 
 Properties = dict[str, Any]
 """Of a node; those without a value are left out."""
@@ -59,10 +57,11 @@ class KbRows(AbstractContextManager["KbRows"]):
         self._text = ReadOnlyFile(folder / kb_files.TEXT) if kb_files.TEXT in self.manifest["files"] else None
         self.passages_count = self.manifest["text"]["passages"] if self.manifest["text"] else 0
         self.dimensions = 0
-        """Length of the passages' vectors; 0 where there are none."""
+        """Length of the passages' vectors; 0 where not all are made: an index over some would hide the others."""
         if self._text:
-            with self._text.connection() as db:
-                self.dimensions = int(dict(db.execute("SELECT key, value FROM meta")).get("dimensions", 0))
+            with stored_vectors(self._text.path) as (db, vectors):
+                first = vectors.read(db, [1]) if vectors.whole else {}
+                self.dimensions = first[1].shape[1] if first else 0
         with self._graph.connection() as db:
             ((longest,),) = db.execute(_LONGEST_NAME).fetchall()
             relations = db.execute("SELECT name, label FROM relation WHERE triples > 0 ORDER BY name").fetchall()
@@ -103,11 +102,13 @@ class KbRows(AbstractContextManager["KbRows"]):
         """All passages, each with its vector if it has exactly one, and with the ids of its entities."""
         if self._text is None:
             return
-        size = self.dimensions * np.dtype(VECTOR_TYPE).itemsize
-        with self._text.connection() as db:
-            for id_, title, section, text, entities, blob in db.execute(_PASSAGES):
-                own: Properties = {"title": title, "section": section, "text": text}
-                if blob is not None and len(blob) == size:
-                    own[form.VECTOR] = np.frombuffer(blob, VECTOR_TYPE).astype(np.float32).tolist()
-                kept = {name: value for name, value in own.items() if value}
-                yield {"id": id_, **kept}, [form.stored_id(entity) for entity in json.loads(entities)]
+        with stored_vectors(self._text.path) as (db, vectors):
+            rows = db.execute(_PASSAGES)
+            while some := rows.fetchmany(_BATCH):
+                made = vectors.read(db, [number for number, *_ in some]) if self.dimensions else {}
+                for number, id_, title, section, text, entities in some:
+                    own: Properties = {"title": title, "section": section, "text": text}
+                    if number in made and len(made[number]) == 1:
+                        own[form.VECTOR] = made[number][0].astype(np.float32).tolist()
+                    kept = {name: value for name, value in own.items() if value}
+                    yield {"id": id_, **kept}, [form.stored_id(entity) for entity in json.loads(entities)]

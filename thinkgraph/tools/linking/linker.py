@@ -10,10 +10,10 @@ from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.vectorstores.index import entity_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,11 +11,11 @@ import numpy as np
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.state.knowledge import Entity
 from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import NONE, Row
 from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader
 from thinkgraph.tools.neo4j.schema import Index
-from thinkgraph.tools.vectorstores.index import entity_text
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder

@@ -1,4 +1,4 @@
-"""The text store of a knowledge base folder: passages and their vectors in one SQLite file."""
+"""The text store of a knowledge base folder: passages, their words for full text, and vectors as they are needed."""
 
 from __future__ import annotations
 
@@ -11,13 +11,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.encoders.embeddings import embed_array
+from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
+from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.words import WORDS
+from thinkgraph.tools.linking.lexical import content_tokens, tokens
 from thinkgraph.tools.progress import no_progress
-from thinkgraph.tools.sqlite.file import ReadOnlyFile
-from thinkgraph.tools.sqlite.text_schema import FORMAT, SCANNED, VECTOR_TYPE, clean
+from thinkgraph.tools.sqlite.encodings import StoredVectors
+from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
+from thinkgraph.tools.sqlite.text_schema import ENCODED_FORMAT, FORMAT, VECTOR_TYPE, clean, title_prefix
 from thinkgraph.tools.sqlite.top import Top
-from thinkgraph.tools.vectorstores.index import TextIndex
 
 if TYPE_CHECKING:
     import sqlite3
@@ -29,21 +31,43 @@ if TYPE_CHECKING:
     from thinkgraph.tools.progress import Progress
     from thinkgraph.tools.protocols import Embedder
 
+    Vectors = dict[int, NDArray[np.float16]]
+
+RANKED = 128
+"""Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""
+
+SCANNED = 200_000
+"""Passages up to which a search over everything reads all vectors, where all are encoded: a third of a second."""
+
 _CHUNK = 512
 """Passages scored at once: what stays in the processor's cache (4,096 take twice as long), however many there are."""
+_ENCODED = 128
+"""Passages whose vectors are kept together: what a killed process loses."""
+_MOST_WORDS = 64
+"""Words of a query that are searched."""
+_OF = (
+    "SELECT DISTINCT l.passage FROM json_each(?) j CROSS JOIN entities e ON e.id = j.value"
+    " CROSS JOIN links l ON l.entity = e.no ORDER BY l.passage"
+)
+_BY_WORDS = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rank, rowid LIMIT ?2"
+# The plus keeps SQLite from asking the index once for each number.
+_BY_WORDS_OF = (
+    "SELECT rowid FROM words WHERE words MATCH ?1 AND +rowid IN (SELECT value FROM json_each(?3))"
+    " ORDER BY rank, rowid LIMIT ?2"
+)
 _log = logging.getLogger(__name__)
 
 
 class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     """Reads the file that `thinkgraph.ingest.passages.build_text` wrote. Implements `TextStore`.
 
-    Never writes, so the folder may be read-only. Safe from several threads. Close it, or use it as a context manager.
-    Search over the whole store goes through an index in the user's cache, made on first use if `kb build` did not;
-    without one (no Chroma, no writable cache) every vector is read, which is slower and exact.
+    Never writes in its file. Vectors are made when passages are first ranked, and kept (`StoredVectors`). Until all are made
+    (`encode`), at most `RANKED` passages are ranked for one query: of more, those whose words fit it best. Safe from several
+    threads and processes. Close it, or use it as a context manager.
     """
 
     def __init__(self, path: str | Path, embedder: Embedder) -> None:
-        """Open the store; `embedder` must be the one its vectors were made with, or one by words, and is not loaded yet.
+        """Open the store; `embedder` must be the one it was built for, or one by words, and is not loaded yet.
 
         Raises:
             KnowledgeError: There is no text store at `path`, or it has another format or embedder.
@@ -64,7 +88,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
                 f"{self.path} is not a readable text store: build it again with `thinkgraph kb build`"
             ) from error
         problem = None
-        if meta.get("format") != FORMAT:
+        if meta.get("format") not in {FORMAT, ENCODED_FORMAT}:
             problem = f"has format {meta.get('format')}, this version reads {FORMAT}: build it again"
         elif "fingerprint" not in meta:
             problem = "is unfinished: run `thinkgraph kb build` again"
@@ -83,24 +107,19 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
                 "passages": int(meta["passages"]),
                 "entities": int(meta["entities"]),
             }
-            self.dimensions = int(meta["dimensions"])
-            """Length of the stored vectors."""
-            self.vector_count = int(meta["vectors"])
-            """How many vectors are stored, all windows of all passages."""
+            self.vectors = StoredVectors(self.path, meta)
+            """Those that were made so far."""
         except (KeyError, ValueError) as error:
             self.close()
             raise KnowledgeError(f"the text store {self.path} is damaged ({error}): build it again") from None
-        self._index = TextIndex(self._info, self.vector_count, self.vectors)
+        self._warned = False
 
     def __exit__(self, *_error: object) -> None:
         self.close()
 
     def close(self) -> None:
-        """Close the file and the index; later calls raise `StoreError`."""
+        """Close the file; later calls raise `StoreError`."""
         self._pool.close()
-        index = getattr(self, "_index", None)
-        if index is not None:
-            index.close()
 
     def info(self) -> TextInfo:
         """Name, fingerprint and counts, as stored."""
@@ -121,7 +140,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         return out
 
     def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
-        """The `limit` passages nearest to `query` among those of `entities`, best first; exact.
+        """The `limit` passages nearest to `query` among those of `entities`, best first.
 
         The score is the cosine of query and passage, of its best window where it has several, to six decimals; equal
         scores are ordered by id.
@@ -129,82 +148,102 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         if not entities or limit < 1 or not self._info["passages"]:
             return []
         wanted = {clean(id_) for id_ in entities}
-        vector = embed_array(self._embedder, [query])[0]
-        top = Top(limit)
         with self._pool.connection() as connection:
-            rows = connection.execute(
-                "SELECT v.passage, v.vector FROM (SELECT DISTINCT l.passage FROM json_each(?) j"
-                " CROSS JOIN entities e ON e.id = j.value CROSS JOIN links l ON l.entity = e.no ORDER BY l.passage) p"
-                " CROSS JOIN vectors v ON v.passage = p.passage",
-                (json.dumps(sorted(wanted)),),
-            )
-            for numbers, windows, firsts in self._chunks(rows):
-                top.add(numbers, np.maximum.reduceat(windows @ vector, firsts))
-            hits = self._hits(connection, top.numbers(), vector, limit)
+            numbers = [number for (number,) in connection.execute(_OF, (json.dumps(sorted(wanted)),))]
+            if not self._exact:
+                numbers = self._fitting(connection, query, numbers, limit)
+            (hits,) = self._best(connection, numbers, [query], limit)
         if any(wanted.isdisjoint(hit["passage"]["entities"]) for hit in hits):
             raise self._damaged("passages about others")
         return hits
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
-        """The `limit` passages nearest to each query, best first, by the index or, where there is none, by reading all."""
+        """The `limit` passages nearest to each query, best first."""
         if not queries:
             return []
         if limit < 1 or not self._info["passages"]:
             return [[] for _ in queries]
-        vectors = embed_array(self._embedder, queries)
-        near = self._nearest(vectors, limit)
         with self._pool.connection() as connection:
-            if near is None:
-                near = self._scan(connection, vectors, limit)
+            if self._exact and (self._info["passages"] <= SCANNED or self.vectors.inside):
+                return self._best(connection, self._all(connection), queries, limit)
             return [
-                self._hits(connection, numbers, vector, limit) for numbers, vector in zip(near, vectors, strict=True)
+                self._best(connection, self._fitting(connection, query, None, limit), [query], limit)[0]
+                for query in queries
             ]
 
-    def build_index(self, progress: Progress = no_progress) -> None:
-        """Make the index for `search` in the user's cache, unless it is there or the store is small enough to be read.
+    def encode(self, progress: Progress = no_progress, stage: str = "text") -> int:
+        """Make all vectors that are not there yet; what a killed process made is kept. Searches are exact from then on.
+
+        Returns:
+            How many passages were encoded now.
 
         Raises:
-            KnowledgeError: Chroma is missing or fails, or the cache cannot be written.
+            KnowledgeError: they cannot be kept, or the embedder fails.
         """
-        if self.vector_count > SCANNED:
-            self._index.build(progress)
-
-    def vectors(self) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32]]]:
-        """All stored vectors in chunks: the number of the passage each belongs to, shape (n,), and (n, dimensions)."""
+        if self._by_words:
+            raise KnowledgeError(NO_ENCODER)
+        made, total = 0, self._info["passages"]
+        progress(stage, 0, total)
         with self._pool.connection() as connection:
-            rows = connection.execute("SELECT passage, vector FROM vectors ORDER BY passage")
-            for numbers, windows, firsts in self._chunks(rows):
-                counts = np.diff([*firsts, len(windows)])
-                yield np.repeat(numbers, counts), windows
+            numbers = self._all(connection)
+            for at in range(0, total, _ENCODED):
+                part = numbers[at : at + _ENCODED]
+                missing = sorted(set(part) - self.vectors.read(connection, part).keys())
+                self.vectors.keep(connection, self._made(connection, missing))
+                made += len(missing)
+                progress(stage, at + len(part), total)
+        self.vectors.set_whole()
+        return made
 
-    def _nearest(self, vectors: NDArray[np.float32], limit: int) -> list[list[int]] | None:
-        if self.vector_count <= SCANNED or self._by_words:
-            return None
-        try:
-            return self._index.nearest(vectors, limit)
-        except KnowledgeError as error:
-            _log.warning("searching without an index: %s", error)
-            return None
+    @property
+    def _exact(self) -> bool:
+        """Whether all is ranked. Where vectors cannot be used, all is where there are no words to take candidates by."""
+        return self.vectors.inside if self._by_words else self.vectors.whole
 
-    def _scan(self, connection: sqlite3.Connection, vectors: NDArray[np.float32], limit: int) -> list[list[int]]:
-        tops = [Top(limit) for _ in vectors]
-        rows = connection.execute("SELECT passage, vector FROM vectors ORDER BY passage")
-        for numbers, windows, firsts in self._chunks(rows):
+    def _all(self, connection: sqlite3.Connection) -> list[int]:
+        return [number for (number,) in connection.execute("SELECT no FROM passages ORDER BY no")]
+
+    def _fitting(self, connection: sqlite3.Connection, query: str, numbers: list[int] | None, limit: int) -> list[int]:
+        """At most `RANKED` passages (`limit`, if that is more) of these or of all, those first whose words fit the query.
+
+        Which ones does not depend on what is encoded already: the same question finds the same passages.
+        """
+        most = max(RANKED, limit)
+        if numbers is None and self._info["passages"] <= most:
+            numbers = self._all(connection)
+        if numbers is not None and len(numbers) <= most:
+            return numbers
+        words = list(dict.fromkeys(content_tokens(query) or tokens(query)))[:_MOST_WORDS]
+        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+        found: list[int] = []
+        if words:
+            sql, more = (_BY_WORDS, ()) if numbers is None else (_BY_WORDS_OF, (json.dumps(numbers),))
+            found = [number for (number,) in connection.execute(sql, (match, most, *more))]
+        if len(found) < most:
+            seen = set(found)
+            rest = self._all(connection) if numbers is None else numbers
+            found += [number for number in rest if number not in seen][: most - len(found)]
+        return found
+
+    def _best(
+        self, connection: sqlite3.Connection, numbers: list[int], queries: Sequence[str], limit: int
+    ) -> list[list[PassageHit]]:
+        """The best `limit` of these passages for each query, scored in double precision at the end: one score however
+        they were found.
+        """
+        vectors = embed_array(self._embedder, queries)
+        tops = [Top(limit) for _ in queries]
+        for found, windows, firsts in self._chunks(connection, numbers):
             scores = np.maximum.reduceat(windows @ vectors.T, firsts, axis=0)
             for column, top in enumerate(tops):
-                top.add(numbers, scores[:, column])
-        return [top.numbers() for top in tops]
+                top.add(found, scores[:, column])
+        return [self._hits(connection, top.numbers(), vector, limit) for top, vector in zip(tops, vectors, strict=True)]
 
     def _hits(
         self, connection: sqlite3.Connection, numbers: list[int], vector: NDArray[np.float32], limit: int
     ) -> list[PassageHit]:
-        """The best `limit` of a few passages, scored in double precision: one score however they were found."""
-        rows = connection.execute(
-            "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value",
-            (json.dumps(numbers),),
-        )
         scores: dict[int, float] = {}
-        for found, windows, firsts in self._chunks(rows):
+        for found, windows, firsts in self._chunks(connection, numbers):
             exact = np.maximum.reduceat(windows.astype(np.float64) @ vector.astype(np.float64), firsts)
             scores.update(zip(found.tolist(), np.round(exact, 6).tolist(), strict=True))
         hits: list[PassageHit] = [
@@ -216,26 +255,42 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         return StoreError(f"{self.path} is damaged ({what}); build or copy the knowledge base again")
 
     def _chunks(
-        self, rows: sqlite3.Cursor
+        self, connection: sqlite3.Connection, numbers: Sequence[int]
     ) -> Iterator[tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]]:
         """Passages' numbers, their windows' vectors one below the other, and the row where each passage begins."""
-        size = self.dimensions * np.dtype(VECTOR_TYPE).itemsize
-        while chunk := rows.fetchmany(_CHUNK):
-            if self._by_words:
-                yield self._worded([number for number, _ in chunk])
-                continue
-            windows = np.frombuffer(b"".join([blob for _, blob in chunk]), VECTOR_TYPE).reshape(-1, self.dimensions)
-            if not np.isfinite(windows).all():
+        for part in chunks(sorted(numbers), _CHUNK):
+            found = {} if self._by_words else self.vectors.read(connection, part)
+            if missing := [number for number in part if number not in found]:
+                if self.vectors.inside and not self._by_words:
+                    raise self._damaged("vectors")
+                found |= self._kept(connection, self._made(connection, missing))
+            windows = [found[number] for number in part]
+            counts = np.fromiter(map(len, windows), np.int64, len(windows))
+            rows = np.concatenate(windows).astype(np.float32)
+            if not np.isfinite(rows).all():
                 raise self._damaged("vectors")
-            counts = np.fromiter((len(blob) // size for _, blob in chunk), np.int64, len(chunk))
-            numbers = np.fromiter((number for number, _ in chunk), np.int64, len(chunk))
-            yield numbers, windows.astype(np.float32), np.cumsum(counts) - counts
+            yield np.asarray(part, np.int64), rows, np.cumsum(counts) - counts
 
-    def _worded(self, numbers: list[int]) -> tuple[NDArray[np.int64], NDArray[np.float32], NDArray[np.int64]]:
-        with self._pool.connection() as connection:
-            texts = {no: f"{one['title']}: {one['text']}" for no, one in _read(connection, "no", numbers)}
-        windows = embed_array(self._embedder, [texts[number] for number in numbers])
-        return np.asarray(numbers, np.int64), windows, np.arange(len(numbers))
+    def _kept(self, connection: sqlite3.Connection, made: Vectors) -> Vectors:
+        """Vectors that were just made. Where they cannot be kept the question goes on, and says so once."""
+        if self._by_words:
+            return made
+        try:
+            self.vectors.keep(connection, made)
+        except KnowledgeError as error:
+            if not self._warned:
+                _log.warning("%s", error)
+            self._warned = True
+        return made
+
+    def _made(self, connection: sqlite3.Connection, numbers: list[int]) -> Vectors:
+        if not numbers:
+            return {}
+        passages = list(_read(connection, "no", numbers))
+        windows = [windows_of(self._embedder, one["text"], title_prefix(one)) for _, one in passages]
+        vectors = embed_array(self._embedder, [window for group in windows for window in group]).astype(VECTOR_TYPE)
+        ends = np.cumsum([len(group) for group in windows])
+        return {number: rows for (number, _), rows in zip(passages, np.split(vectors, ends[:-1]), strict=True)}
 
 
 def _read(connection: sqlite3.Connection, key: str, values: Sequence[str | int]) -> Iterator[tuple[int, Passage]]:

@@ -2,38 +2,48 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 from thinkgraph.tools.linking.names import well_formed
 
-FORMAT = "1"
-"""Version of the tables below and of the rule that makes vectors; stores of another version are built anew."""
+if TYPE_CHECKING:
+    from thinkgraph.state.knowledge import Passage
+
+FORMAT = "2"
+"""Version of the tables below; stores of another version are built anew."""
+
+ENCODED_FORMAT = "1"
+"""The version of earlier releases, which holds the vectors of all passages (`vectors`) and no words. It is still read."""
 
 VECTOR_TYPE = "<f2"
 """Half precision: 22 MB instead of 44 for 28,565 passages; scores move by less than 0.0005."""
 
-SCANNED = 5_000
-"""Vectors up to which a search reads all of them, exactly and in 8 ms; Chroma takes 2 ms, after half a second of loading and two of
-building."""
-
-SCHEMA = """
-CREATE TABLE IF NOT EXISTS meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
-CREATE TABLE IF NOT EXISTS passages (
+TABLES = """
+CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
+CREATE TABLE passages (
     no INTEGER PRIMARY KEY,
     id TEXT NOT NULL UNIQUE,
+    content BLOB NOT NULL,   -- hash of all of the passage
+    embedded BLOB NOT NULL,  -- hash of what its vectors are made from
     title TEXT NOT NULL,
     section TEXT NOT NULL,
     text TEXT NOT NULL,
-    entities TEXT NOT NULL,  -- a JSON list, in the passage's order
-    content BLOB NOT NULL,   -- hash of all of the passage
-    embedded BLOB NOT NULL   -- hash of what its vectors are made from
+    entities TEXT NOT NULL   -- a JSON list, in the passage's order
 );
-CREATE TABLE IF NOT EXISTS entities (no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
-CREATE TABLE IF NOT EXISTS links (
-    passage INTEGER NOT NULL, entity INTEGER NOT NULL, PRIMARY KEY (entity, passage)
-) WITHOUT ROWID;
-CREATE INDEX IF NOT EXISTS links_by_passage ON links (passage);
--- Beside the passages, not in them, so that scoring reads no text. One blob holds all windows of a passage.
-CREATE TABLE IF NOT EXISTS vectors (passage INTEGER PRIMARY KEY, vector BLOB NOT NULL);
+CREATE TABLE entities (no INTEGER PRIMARY KEY, id TEXT NOT NULL UNIQUE);
+CREATE TABLE links (entity INTEGER NOT NULL, passage INTEGER NOT NULL, PRIMARY KEY (entity, passage)) WITHOUT ROWID;
+-- The words are those of `content_tokens`, for alphabets that FTS5 cannot cut.
+CREATE VIRTUAL TABLE words USING fts5(
+    text, content='', tokenize="unicode61 remove_diacritics 0 categories 'L* N* M* Co'"
+);
 """
+
+
+def title_prefix(passage: Passage) -> str:
+    """What stands before the text of a passage where it is encoded: its title and a colon."""
+    title = passage["title"].strip()
+    # Many corpora repeat the title at the head of every passage; once is enough.
+    return f"{title}: " if title and not passage["text"].startswith(title) else ""
 
 
 def clean(text: str) -> str:

@@ -1,1 +1,1 @@
-"""Vector stores: the index over everything, Chroma collections, LangChain vector stores."""
+"""Vector stores of others: Chroma collections, LangChain vector stores."""

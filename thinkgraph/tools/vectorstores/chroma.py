@@ -5,20 +5,19 @@ from __future__ import annotations
 import copy
 import hashlib
 import json
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from threading import Lock
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError
 from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, one_line
-from thinkgraph.tools.vectorstores.index import chroma_client, chroma_errors
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -27,6 +26,30 @@ if TYPE_CHECKING:
 
 _PAGE = 2000
 _ENTITIES_AT_ONCE = 200
+
+
+@contextmanager
+def _chroma_errors(raised: type[ThinkGraphError], what: str) -> Iterator[None]:
+    """Turn whatever Chroma raises into one line: what failed, and why."""
+    try:
+        from chromadb.errors import ChromaError
+    # Chroma's dependencies fail in ways of their own on old systems (a SQLite that is too old is a RuntimeError).
+    except (ImportError, RuntimeError) as error:
+        raise KnowledgeError(
+            f"a Chroma collection needs chromadb ({one_line(error)}): pip install 'thinkgraph[chroma]'"
+        ) from error
+    try:
+        yield
+    except (ChromaError, OSError, ValueError, RuntimeError) as error:
+        raise raised(f"{what}: {one_line(error)}") from error
+
+
+def _chroma_client(folder: Path) -> Any:
+    """Chroma's database in a folder; close it."""
+    import chromadb
+    from chromadb.config import Settings
+
+    return chromadb.PersistentClient(path=str(folder), settings=Settings(anonymized_telemetry=False))
 
 
 class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
@@ -71,8 +94,8 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         self._lock = Lock()
         self._scanned: TextInfo | None = None
         try:
-            with chroma_errors(KnowledgeError, f"cannot open the Chroma collection {collection!r}"):
-                self._client = chroma_client(folder) if folder else client
+            with _chroma_errors(KnowledgeError, f"cannot open the Chroma collection {collection!r}"):
+                self._client = _chroma_client(folder) if folder else client
                 self._collection = self._client.get_collection(collection)
         except KnowledgeError:
             self.close()
@@ -90,7 +113,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
     def _ask(self, call: Callable[[], Any]) -> Any:
         if self._client is None:
             raise StoreError(f"the Chroma collection {self._name!r} is closed")
-        with chroma_errors(StoreError, f"the Chroma collection {self._name!r} failed"):
+        with _chroma_errors(StoreError, f"the Chroma collection {self._name!r} failed"):
             return call()
 
     def info(self) -> TextInfo:

@@ -1,0 +1,243 @@
+"""Vectors of texts, kept once they are made: in the knowledge base where it can be written, else in the user's cache."""
+
+from __future__ import annotations
+
+import functools
+import json
+import logging
+import os
+import sqlite3
+import zlib
+from contextlib import closing, contextmanager
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from thinkgraph.errors import KnowledgeError
+from thinkgraph.tools.cache import cache_folder
+from thinkgraph.tools.encoders.embeddings import one_line
+from thinkgraph.tools.kb_files import ENCODINGS
+from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
+from thinkgraph.tools.sqlite.text_schema import ENCODED_FORMAT, VECTOR_TYPE
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator, Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+_log = logging.getLogger(__name__)
+
+_UNREADABLE = (sqlite3.Error, UnicodeDecodeError)
+_ASKED = 500
+_INSIDE = "SELECT v.passage, v.vector FROM json_each(?) j CROSS JOIN vectors v ON v.passage = j.value"
+_HASHES = "SELECT p.no, p.embedded FROM json_each(?) j CROSS JOIN passages p ON p.no = j.value"
+_WAIT = 30.0
+"""Seconds to wait for another process that writes: it takes milliseconds."""
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS vectors (
+    model TEXT NOT NULL,
+    hash BLOB NOT NULL,
+    windows INTEGER NOT NULL,
+    vector BLOB NOT NULL,      -- all windows, one below the other
+    checksum INTEGER NOT NULL, -- no manifest knows this file
+    UNIQUE (model, hash)
+);
+CREATE TABLE IF NOT EXISTS whole (fingerprint TEXT PRIMARY KEY) WITHOUT ROWID;
+"""
+
+
+class Encodings:
+    """The vectors that one encoder made of texts, each known by a hash of its text.
+
+    Every call opens the file anew, so that threads, forks and other processes may use it at once; a process that is killed
+    leaves what it had finished. What lies in the user's cache is shared by all knowledge bases.
+    """
+
+    def __init__(self, folder: Path, model: str) -> None:
+        """What `model` made for the knowledge base in `folder`; nothing is opened yet."""
+        own = folder / ENCODINGS
+        self.model = model
+        # A link may lead anywhere: what it names is neither read nor written.
+        self._files = [file for file in (own, cache_folder(ENCODINGS)) if not file.is_symlink()]
+        self._own = own
+
+    def get(self, hashes: Collection[bytes]) -> dict[bytes, NDArray[np.float16]]:
+        """The vectors of the texts that were encoded, one row for each window of a text.
+
+        What is damaged is not there: it is made again.
+        """
+        found: dict[bytes, NDArray[np.float16]] = {}
+        for file in self._files:
+            missing = [one for one in dict.fromkeys(hashes) if one not in found]
+            for one, windows, blob, checksum in self._rows(file, "hash, windows, vector, checksum", missing):
+                # In a damaged file a number may be a text.
+                sound = isinstance(one, bytes) and isinstance(windows, int) and isinstance(blob, bytes)
+                if sound and checksum == _checksum(one, windows, blob):
+                    found[one] = np.frombuffer(blob, VECTOR_TYPE).reshape(windows, -1)
+        return found
+
+    def known(self, hashes: Collection[bytes]) -> set[bytes]:
+        """The texts that were encoded."""
+        asked = list(dict.fromkeys(hashes))
+        return {one for file in self._files for (one,) in self._rows(file, "hash", asked)}
+
+    def put(self, made: Mapping[bytes, NDArray[np.float16]]) -> None:
+        """Keep the vectors of texts.
+
+        Raises:
+            KnowledgeError: neither the knowledge base nor the cache can be written.
+        """
+        if not made:
+            return
+        blobs = {one: (len(rows), rows.astype(VECTOR_TYPE).tobytes()) for one, rows in made.items()}
+        rows = [(self.model, one, *blob, _checksum(one, *blob)) for one, blob in blobs.items()]
+        self._write("INSERT OR REPLACE INTO vectors VALUES (?, ?, ?, ?, ?)", rows)
+
+    def is_whole(self, fingerprint: str) -> bool:
+        """Whether all texts of the store with this fingerprint were encoded ahead."""
+        sql = "SELECT 1 FROM whole WHERE fingerprint = ?"
+        return any(_read(file, sql, [fingerprint]) for file in self._files)
+
+    def set_whole(self, fingerprint: str) -> None:
+        """Remember that all texts of a store are encoded.
+
+        Raises:
+            KnowledgeError: as `put`.
+        """
+        self._write("INSERT OR IGNORE INTO whole VALUES (?)", [(fingerprint,)])
+
+    def _rows(self, file: Path, columns: str, hashes: list[bytes]) -> list[tuple[Any, ...]]:
+        found: list[tuple[Any, ...]] = []
+        for part in chunks(hashes, _ASKED):
+            marks = ",".join("?" * len(part))
+            sql = f"SELECT {columns} FROM vectors WHERE model = ? AND hash IN ({marks})"
+            found += _read(file, sql, [self.model, *part])
+        return found
+
+    def _write(self, sql: str, rows: list[tuple[Any, ...]]) -> None:
+        problem: Exception | None = None
+        for file in self._files:
+            if file == self._own and not _may_write(file):
+                continue
+            try:
+                _kept(file, sql, rows)
+            except (OSError, *_UNREADABLE) as error:
+                problem = error
+            else:
+                return
+        why = one_line(problem) if problem else "no place"
+        raise KnowledgeError(f"vectors cannot be kept in {self._files[-1]} ({why}): make room, or set THINKGRAPH_CACHE")
+
+
+class StoredVectors:
+    """The vectors that a text store's passages have already: beside it, or in it where an earlier release encoded all at once."""
+
+    def __init__(self, path: Path, meta: Mapping[str, str]) -> None:
+        """Those of the store at `path`, which says `meta` of itself.
+
+        Raises:
+            KeyError, ValueError: it does not say enough.
+        """
+        self.inside = meta["format"] == ENCODED_FORMAT
+        """Whether the store holds them itself; then it has no words for full text."""
+        self._dimensions = int(meta["dimensions"]) if self.inside else 0
+        self.model = meta["embedder"]
+        self._kept = Encodings(path.parent, self.model)
+        self._fingerprint = meta["fingerprint"]
+        self._whole = self.inside
+
+    @property
+    def whole(self) -> bool:
+        """Whether all were made ahead."""
+        self._whole = self._whole or self._kept.is_whole(self._fingerprint)
+        return self._whole
+
+    def read(self, db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, NDArray[np.float16]]:
+        """By the passages' numbers, one row for each window; without those that are not made yet."""
+        if self.inside:
+            found = db.execute(_INSIDE, (json.dumps(numbers),)).fetchall()
+            return {no: np.frombuffer(blob, VECTOR_TYPE).reshape(-1, self._dimensions) for no, blob in found}
+        hashes = self._hashes(db, numbers)
+        kept = self._kept.get(hashes.values())
+        return {no: kept[one] for no, one in hashes.items() if one in kept}
+
+    def count(self, db: sqlite3.Connection) -> int:
+        """How many passages have theirs."""
+        if self.inside:
+            return int(db.execute("SELECT count(*) FROM vectors").fetchone()[0])
+        hashes = [one for (one,) in db.execute("SELECT embedded FROM passages")]
+        kept = self._kept.known(hashes)
+        return sum(one in kept for one in hashes)
+
+    def keep(self, db: sqlite3.Connection, made: Mapping[int, NDArray[np.float16]]) -> None:
+        """Keep the vectors of these passages.
+
+        Raises:
+            KnowledgeError: as `Encodings.put`.
+        """
+        if not self.inside:
+            self._kept.put({one: made[no] for no, one in self._hashes(db, list(made)).items()})
+
+    def set_whole(self) -> None:
+        """Remember that all are made.
+
+        Raises:
+            KnowledgeError: as `Encodings.put`.
+        """
+        if not self.whole:
+            self._kept.set_whole(self._fingerprint)
+
+    @staticmethod
+    def _hashes(db: sqlite3.Connection, numbers: Sequence[int]) -> dict[int, bytes]:
+        return dict(db.execute(_HASHES, (json.dumps(numbers),)))
+
+
+@contextmanager
+def stored_vectors(path: Path) -> Iterator[tuple[sqlite3.Connection, StoredVectors]]:
+    """A text store's file, and the vectors that its passages have; no encoder is needed.
+
+    Raises:
+        KnowledgeError: there is no such file, or it cannot be read.
+    """
+    with closing(ReadOnlyFile(path)) as file, file.connection() as db:
+        yield db, StoredVectors(path, dict(db.execute("SELECT key, value FROM meta")))
+
+
+def _checksum(text: bytes, windows: int, blob: bytes) -> int:
+    return zlib.crc32(b"%s %d %s" % (text, windows, blob))
+
+
+def _kept(file: Path, sql: str, rows: list[tuple[Any, ...]]) -> None:
+    file.parent.mkdir(parents=True, exist_ok=True)
+    with closing(sqlite3.connect(file, timeout=_WAIT, isolation_level=None)) as db:
+        db.executescript(f"PRAGMA trusted_schema=OFF; PRAGMA synchronous=NORMAL; {_SCHEMA}")
+        db.execute("BEGIN IMMEDIATE")
+        db.executemany(sql, rows)
+        db.execute("COMMIT")
+
+
+def _may_write(file: Path) -> bool:
+    """Whether a knowledge base takes what is made later. A folder marked as read-only is left alone, by root too."""
+    try:
+        return bool(file.parent.stat().st_mode & 0o222) and os.access(file if file.exists() else file.parent, os.W_OK)
+    except OSError:
+        return False
+
+
+def _read(file: Path, sql: str, values: list[str | bytes]) -> list[tuple[Any, ...]]:
+    if not file.is_file():
+        return []
+    try:
+        # Not "ro": what a killed process left half written is undone by the first who may.
+        with closing(sqlite3.connect(f"{file.absolute().as_uri()}?mode=rw", uri=True, timeout=_WAIT)) as db:
+            db.execute("PRAGMA trusted_schema=OFF")
+            return db.execute(sql, values).fetchall()
+    except _UNREADABLE as error:
+        _warn(file, str(error))
+        return []
+
+
+@functools.cache
+def _warn(file: Path, error: str) -> None:
+    _log.warning("the vectors in %s cannot be read (%s) and are made again; delete that file", file, error)
