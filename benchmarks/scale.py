@@ -1,6 +1,7 @@
 """Millions of triples: how fast they load, how much room they take, and what it costs to read and walk them.
 
     ./tg python benchmarks/scale.py --triples FILE [--copies N] [--folder DIR] [--no-plain] [--keep]
+    ./tg python benchmarks/scale.py --triples FILE --passages FILE --ask QUESTION --ask QUESTION
 
 FILE holds subject, relation, object, tab-separated (plain or .gz; further columns are left out). It is grown to N copies
 first: entities with 2,000 triples or more are shared by all copies, as hubs are, every other one is another entity in each,
@@ -11,6 +12,9 @@ and every fiftieth triple leads on to the next copy. Then, each in a process of 
     read    relations and neighbours of single entities: drawn from all alike, drawn as the ends of triples (which are hubs
             more often), and of the largest hubs
     walk    a thousand walks of three hops and a hundred runs of ToG-2 without an encoder; the memory they take
+
+With --passages nothing of that is done: `kb build` makes a knowledge base of both files, and ToG-2 with the offline model is asked each
+question twice, every time in a process of its own that loads the encoder: what is ready when, and what the first question pays.
 
 Everything is written to a folder under the system's temporary one, or DIR, and removed at the end unless --keep is given.
 """
@@ -263,7 +267,39 @@ def hops(graph: GraphStore, names: Sequence[str]) -> int:
     return triples
 
 
+def ask(question: str, folder: Path) -> dict[str, Any]:
+    """One question, from opening the knowledge base to the answer; the encoder is loaded before the clock starts."""
+    import thinkgraph as tg
+
+    with tg.Knowledge.open(folder / "kb") as knowledge:
+        knowledge.embedder.embed(["warm"])
+        began = time.perf_counter()
+        usage = tg.build("tog2", knowledge=knowledge).invoke({"question": question})["answer"]["usage"]
+        took = time.perf_counter() - began
+    return {"took": took, "encoded": usage["encoder_texts"]}
+
+
+def texts(triples: Path, passages: Path, questions: Sequence[str], folder: Path) -> None:
+    """How soon passages can be asked about, and what the first question over them pays."""
+    from thinkgraph.ingest.build import build_kb
+
+    began, used = time.perf_counter(), time.process_time()
+    report = build_kb(folder / "kb", triples=[triples], passages=[passages])
+    took, used = time.perf_counter() - began, time.process_time() - used
+    count = report.manifest["text"]["passages"] if report.manifest["text"] else 0
+    print(f"{count:,} passages ready in {took:.1f} s ({used:.1f} CPU s)", flush=True)
+    for question in questions:
+        for name in ("first", "again"):
+            found = step("ask", Path(question), folder)
+            print(
+                f"{name:<6}{found['took']:>7.2f} s{found['cpu']:>7.2f} CPU s in all{found['encoded']:>7,} texts encoded  "
+                f"{question}",
+                flush=True,
+            )
+
+
 STEPS: dict[str, Callable[[Path, Path], dict[str, Any]]] = {"plain": plain, "load": load, "read": read, "walk": walk}
+"""By name; `ask` is one more, over a question in place of a file."""
 
 
 def step(name: str, source: Path, folder: Path) -> dict[str, Any]:
@@ -278,7 +314,7 @@ def step(name: str, source: Path, folder: Path) -> dict[str, Any]:
 def only(name: str, source: Path, folder: Path) -> None:
     """Do one step here and print what it found as JSON."""
     began = time.perf_counter()
-    found = STEPS[name](source, folder)
+    found = ask(str(source), folder) if name == "ask" else STEPS[name](source, folder)
     wall = time.perf_counter() - began
     used = resource.getrusage(resource.RUSAGE_SELF)
     # Not the system's ru_maxrss, which a process takes over from the one that started it.
@@ -341,7 +377,9 @@ def main() -> int:
     parser.add_argument("--folder", type=Path, help="where to work (default: a temporary folder)")
     parser.add_argument("--no-plain", action="store_true", help="leave out the plain loader")
     parser.add_argument("--keep", action="store_true", help="leave the grown file and the knowledge base in the folder")
-    parser.add_argument("--only", choices=STEPS, help=argparse.SUPPRESS)
+    parser.add_argument("--only", choices=(*STEPS, "ask"), help=argparse.SUPPRESS)
+    parser.add_argument("--passages", type=Path, help="passages about the entities: only their figures")
+    parser.add_argument("--ask", action="append", default=[], help="a question over the passages; may be repeated")
     args = parser.parse_args()
     if args.only:
         only(args.only, args.triples, args.folder)
@@ -350,7 +388,10 @@ def main() -> int:
     folder.mkdir(parents=True, exist_ok=True)
     shutil.rmtree(folder / "kb", ignore_errors=True)
     try:
-        run(args.triples, folder, copies=args.copies, compare=not args.no_plain)
+        if args.passages:
+            texts(args.triples, args.passages, args.ask, folder)
+        else:
+            run(args.triples, folder, copies=args.copies, compare=not args.no_plain)
     finally:
         if not args.keep:
             shutil.rmtree(folder / "kb", ignore_errors=True)
