@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 RANKED = 128
 """Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""
 
-SCANNED = 200_000
-"""Passages up to which a search over everything reads all vectors, where all are encoded: a third of a second."""
+SCANNED = 50_000
+"""Passages up to which a search over everything reads all vectors, where all are encoded: under a second."""
 
 _CHUNK = 512
 """Passages scored at once: what stays in the processor's cache (4,096 take twice as long), however many there are."""
