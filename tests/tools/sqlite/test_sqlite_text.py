@@ -16,6 +16,7 @@ import numpy as np
 import pytest
 
 from thinkgraph.errors import KnowledgeError, StoreError
+from thinkgraph.ingest.encode import take_over
 from thinkgraph.ingest.passages import build_text
 from thinkgraph.testing.conformance.text import TextStoreConformance, ids_of, sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
@@ -333,3 +334,14 @@ def test_entity_index(tmp_path: Path) -> None:
     assert apple[0][1] == pytest.approx(1, abs=1e-3)
     assert pear[0][0] == entities[401]
     assert len(apple) == 3
+
+
+def test_vectors_of_an_earlier_release_are_taken_over(folder: Path, tmp_path: Path) -> None:
+    make_old(folder)
+    build_text(tmp_path / "new" / "text.sqlite", sample_passages()[1:], embedder=NAME, progress=no_progress)
+    take_over(folder, tmp_path / "new", "another encoder")
+    assert not (tmp_path / "new" / "encodings.sqlite").exists()
+    take_over(folder, tmp_path / "new", NAME)
+    embedder = HashEmbedder(cache_size=0)
+    with opened(tmp_path / "new", embedder) as store:
+        assert store.encode() == embedder.encoded == 0
