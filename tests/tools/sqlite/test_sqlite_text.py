@@ -25,7 +25,7 @@ from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite import text as sqlite_text
 from thinkgraph.tools.sqlite.encodings import Encodings
-from thinkgraph.tools.sqlite.text import RANKED, SqliteTextStore
+from thinkgraph.tools.sqlite.text import OF_ONE, RANKED, SqliteTextStore
 from thinkgraph.tools.sqlite.text_schema import title_prefix
 
 if TYPE_CHECKING:
@@ -61,6 +61,10 @@ def notes(count: int) -> list[Passage]:
 
 
 class TestSqlite(TextStoreConformance):
+    """Of an entity with more passages than `OF_ONE`, those whose words fit best."""
+
+    exact = False
+
     @pytest.fixture
     def store(self, folder: Path) -> Iterator[SqliteTextStore]:
         with opened(folder) as store:
@@ -86,7 +90,7 @@ class TestSqliteOfEarlierReleases(TextStoreConformance):
 
 
 class TestSqliteByWords(TextStoreConformance):
-    """Of more passages than are ranked, those whose words fit best."""
+    """As above, of all passages too."""
 
     exact = False
 
@@ -182,13 +186,34 @@ def test_the_same_question_finds_the_same_before_and_after_others_were_asked(tmp
     embedder = HashEmbedder(cache_size=0)
     with opened(tmp_path, embedder) as store:
         hits = store.passages_of(["many"], "w7 of v7", limit=5)
-        assert embedder.encoded == 1 + RANKED
+        assert embedder.encoded == 1 + OF_ONE
         assert hits[0]["passage"]["id"] == "n0007"
         for number in range(0, 600, 50):
             store.search([f"w{number}"], limit=5)
         assert store.passages_of(["many"], "w7 of v7", limit=5) == hits
         assert len(store.passages_of(["many"], "nothing of it", limit=RANKED + 9)) == RANKED + 9
         assert len(store.search(["?"], limit=7)[0]) == 7
+
+
+def test_no_entity_takes_the_places_of_the_others(tmp_path: Path) -> None:
+    def about(entity: str, count: int, text: str) -> list[Passage]:
+        return [
+            {"id": f"{entity}{i:03}", "entities": [entity], "title": "", "section": "", "text": f"{text} of no {i}"}
+            for i in range(count)
+        ]
+
+    loud, quiet = about("loud", 2 * RANKED, "river sea"), about("quiet", RANKED, "hill")
+    quiet[99]["text"] = "river and many other words that make it long, which counts against it"
+    build_text(tmp_path / "text.sqlite", [*loud, *quiet], embedder=NAME, progress=no_progress)
+    embedder = HashEmbedder(cache_size=0)
+    with opened(tmp_path, embedder) as store:
+        found = ids_of(store.passages_of(["loud", "quiet"], "river sea", limit=2 * OF_ONE))
+        assert embedder.encoded == 1 + 2 * OF_ONE
+        assert sum(one.startswith("quiet") for one in found) == OF_ONE
+        assert "quiet099" in found
+        embedder.encoded = 0
+        assert ids_of(store.passages_of(["loud", "nobody"], "river sea", limit=5))
+        assert embedder.encoded <= 1 + OF_ONE
 
 
 def test_all_is_exact_once_all_is_encoded(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
+from collections import Counter
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -23,7 +24,7 @@ from thinkgraph.tools.sqlite.top import Top
 
 if TYPE_CHECKING:
     import sqlite3
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
@@ -36,6 +37,10 @@ if TYPE_CHECKING:
 RANKED = 128
 """Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""
 
+OF_ONE = 32
+"""Of these at most so many about one entity: twice as many as the passage that answers a question ever took to be among them
+(docs/knowledge.md, Vectors)."""
+
 SCANNED = 50_000
 """Passages up to which a search over everything reads all vectors, where all are encoded: under a second."""
 
@@ -46,7 +51,7 @@ _ENCODED = 128
 _MOST_WORDS = 64
 """Words of a query that are searched."""
 _OF = (
-    "SELECT DISTINCT l.passage FROM json_each(?) j CROSS JOIN entities e ON e.id = j.value"
+    "SELECT l.entity, l.passage FROM json_each(?) j CROSS JOIN entities e ON e.id = j.value"
     " CROSS JOIN links l ON l.entity = e.no ORDER BY l.passage"
 )
 _BY_WORDS = "SELECT rowid FROM words WHERE words MATCH ?1 ORDER BY rank, rowid LIMIT ?2"
@@ -149,9 +154,11 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             return []
         wanted = {clean(id_) for id_ in entities}
         with self._pool.connection() as connection:
-            numbers = [number for (number,) in connection.execute(_OF, (json.dumps(sorted(wanted)),))]
-            if not self._exact:
-                numbers = self._fitting(connection, query, numbers, limit)
+            links = connection.execute(_OF, (json.dumps(sorted(wanted)),)).fetchall()
+            if self._exact:
+                numbers = list({number for _, number in links})
+            else:
+                numbers = self._fitting_of(connection, query, links, limit)
             (hits,) = self._best(connection, numbers, [query], limit)
         if any(wanted.isdisjoint(hit["passage"]["entities"]) for hit in hits):
             raise self._damaged("passages about others")
@@ -167,8 +174,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             if self._exact and (self._info["passages"] <= SCANNED or self.vectors.inside):
                 return self._best(connection, self._all(connection), queries, limit)
             return [
-                self._best(connection, self._fitting(connection, query, None, limit), [query], limit)[0]
-                for query in queries
+                self._best(connection, self._fitting(connection, query, limit), [query], limit)[0] for query in queries
             ]
 
     def encode(self, progress: Progress = no_progress, stage: str = "text") -> int:
@@ -203,27 +209,39 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     def _all(self, connection: sqlite3.Connection) -> list[int]:
         return [number for (number,) in connection.execute("SELECT no FROM passages ORDER BY no")]
 
-    def _fitting(self, connection: sqlite3.Connection, query: str, numbers: list[int] | None, limit: int) -> list[int]:
-        """At most `RANKED` passages (`limit`, if that is more) of these or of all, those first whose words fit the query.
+    def _fitting(self, connection: sqlite3.Connection, query: str, limit: int) -> list[int]:
+        """At most `RANKED` passages (`limit`, if that is more), those first whose words fit the query.
 
         Which ones does not depend on what is encoded already: the same question finds the same passages.
         """
         most = max(RANKED, limit)
-        if numbers is None and self._info["passages"] <= most:
-            numbers = self._all(connection)
-        if numbers is not None and len(numbers) <= most:
-            return numbers
-        words = list(dict.fromkeys(content_tokens(query) or tokens(query)))[:_MOST_WORDS]
-        match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
-        found: list[int] = []
-        if words:
-            sql, more = (_BY_WORDS, ()) if numbers is None else (_BY_WORDS_OF, (json.dumps(numbers),))
-            found = [number for (number,) in connection.execute(sql, (match, most, *more))]
+        found = _sharing_words(connection, query, most) if self._info["passages"] > most else []
         if len(found) < most:
-            seen = set(found)
-            rest = self._all(connection) if numbers is None else numbers
-            found += [number for number in rest if number not in seen][: most - len(found)]
+            found = list(dict.fromkeys([*found, *self._all(connection)]))[:most]
         return found
+
+    @staticmethod
+    def _fitting_of(
+        connection: sqlite3.Connection, query: str, links: Sequence[tuple[int, int]], limit: int
+    ) -> list[int]:
+        """As `_fitting`, of the passages linked to entities: each entity's best in turn, `OF_ONE` of each."""
+        numbers = {number for _, number in links}
+        if len(numbers) <= max(OF_ONE, limit):
+            return list(numbers)
+        order = {number: place for place, number in enumerate(_sharing_words(connection, query, -1, numbers))}
+        seen: Counter[int] = Counter()
+        turns: list[tuple[int, int]] = []
+        for entity, number in sorted(links, key=lambda link: (order.get(link[1], len(order)), link[1])):
+            turns.append((seen[entity], number))
+            seen[entity] += 1
+        best: dict[int, int] = {}
+        for turn, number in sorted(turns, key=lambda one: one[0]):
+            best.setdefault(number, turn)
+        return [
+            number
+            for place, (number, turn) in enumerate(best.items())
+            if place < limit or (turn < OF_ONE and place < RANKED)
+        ]
 
     def _best(
         self, connection: sqlite3.Connection, numbers: list[int], queries: Sequence[str], limit: int
@@ -291,6 +309,18 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         vectors = embed_array(self._embedder, [window for group in windows for window in group]).astype(VECTOR_TYPE)
         ends = np.cumsum([len(group) for group in windows])
         return {number: rows for (number, _), rows in zip(passages, np.split(vectors, ends[:-1]), strict=True)}
+
+
+def _sharing_words(
+    connection: sqlite3.Connection, query: str, most: int, numbers: Collection[int] | None = None
+) -> list[int]:
+    """Passages that share words with the query, of these or of all, best first; all of them where `most` is -1."""
+    words = list(dict.fromkeys(content_tokens(query) or tokens(query)))[:_MOST_WORDS]
+    if not words:
+        return []
+    match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
+    sql, more = (_BY_WORDS, ()) if numbers is None else (_BY_WORDS_OF, (json.dumps(list(numbers)),))
+    return [number for (number,) in connection.execute(sql, (match, most, *more))]
 
 
 def _read(connection: sqlite3.Connection, key: str, values: Sequence[str | int]) -> Iterator[tuple[int, Passage]]:
