@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -9,7 +11,11 @@ from fakes import FakeModel
 from graphs.cases import CASES
 
 import thinkgraph as tg
+from thinkgraph.ingest.build import build_kb
 from thinkgraph.prompts.forms import LIKELIEST, LIKELY
+from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.sqlite.text import RANKED
 
 
 @pytest.fixture(params=["rag", "kg_rag"])
@@ -81,3 +87,27 @@ def test_what_is_asked_from_memory_always_answers_where_the_paper_is_wanted(name
         assert graph.invoke({"question": case.question})["answer"]["status"] == status
         assert words in model.said
         assert (LIKELIEST in model.said) is (status == "memory")
+
+
+def test_the_whole_corpus_knows_aliases(tmp_path: Path) -> None:
+    """The passage shares only small words with the question, many others a word of weight: words alone would miss it."""
+    rows = [{"id": "it", "title": "Netherlands", "text": "Which has which? The lion.", "entities": ["Netherlands"]}]
+    rows += [
+        {"id": f"n{i}", "title": f"Note {i}", "text": "An emblem, no more.", "entities": []} for i in range(RANKED)
+    ]
+    (tmp_path / "p.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
+    (tmp_path / "t.tsv").write_text("Netherlands\tcapital\tAmsterdam\n")
+    (tmp_path / "aliases.json").write_text(json.dumps({"Netherlands": ["Holland"]}))
+    embedder = HashEmbedder()
+    build_kb(
+        tmp_path / "kb",
+        triples=[tmp_path / "t.tsv"],
+        passages=[tmp_path / "p.jsonl"],
+        aliases=tmp_path / "aliases.json",
+        embedder=embedder,
+    )
+    model = Reading({"rag.reason": {"sufficient": False, "answers": [], "evidence": []}})
+    with Knowledge.open(tmp_path / "kb", embedder=embedder) as knowledge:
+        graph = tg.build("rag", model=model, knowledge=knowledge, settings={"scope": "corpus"})
+        graph.invoke({"question": "Which emblem has Holland?"})
+    assert "The lion." in model.said

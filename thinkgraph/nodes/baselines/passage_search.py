@@ -13,11 +13,16 @@ from thinkgraph.state.baselines import RagSettings, RetrievalState
 def passage_search(state: RetrievalState, settings: RagSettings) -> Flow[Update]:
     """The top K chunks for the question, of the linked entities' documents or of the whole corpus."""
     question = state["question"]
-    ids = named(state)
     if settings.scope == "corpus":
-        hits = (yield from requests.search_passages([question], limit=settings.rank_texts))[0]
+        # A store may take its candidates by words: a passage calls an entity by one name, the question by another.
+        links = (yield from requests.link_names([question], limit=settings.link_candidates))[0]
+        ids = list(dict.fromkeys(link["entity"]["id"] for link in links))
+        everywhere = (yield from requests.search_passages([question], limit=settings.rank_texts))[0]
     else:
-        hits = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
+        ids, everywhere = named(state), []
+    about = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
+    found = {hit["passage"]["id"]: hit for hit in (*everywhere, *about)}
+    hits = sorted(found.values(), key=lambda hit: (-hit["score"], hit["passage"]["id"]))[: settings.rank_texts]
     chunks = cut(hits, settings)[: settings.rank_texts]
     scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings.ranker, settings, key="0")
     best = sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
