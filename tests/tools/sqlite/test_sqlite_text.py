@@ -20,6 +20,7 @@ from thinkgraph.ingest.encode import take_over
 from thinkgraph.ingest.passages import build_text
 from thinkgraph.testing.conformance.text import TextStoreConformance, ids_of, sample_passages
 from thinkgraph.testing.embedder import HashEmbedder
+from thinkgraph.tools.encoders.words import WordsEmbedder
 from thinkgraph.tools.linking.meaning import EntityIndex, entity_passage, entity_text
 from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.progress import no_progress
@@ -370,3 +371,13 @@ def test_vectors_of_an_earlier_release_are_taken_over(folder: Path, tmp_path: Pa
     embedder = HashEmbedder(cache_size=0)
     with opened(tmp_path / "new", embedder) as store:
         assert store.encode() == embedder.encoded == 0
+
+
+@pytest.mark.parametrize("old", [False, True])
+def test_words_serve_where_nothing_can_encode(folder: Path, *, old: bool) -> None:
+    if old:
+        make_old(folder)
+    with SqliteTextStore(folder / "text.sqlite", WordsEmbedder()) as store:
+        assert ids_of(store.passages_of(["austria"], "capital of Austria"))[0] == "p1"
+        assert ids_of(store.search(["The capital of Hungary is Budapest"], limit=1)[0]) == ["p3"]
+    assert not (folder / "encodings.sqlite").exists()
