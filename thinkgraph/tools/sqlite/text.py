@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 RANKED = 128
 """Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""
 
-OF_ONE = 32
-"""Of these at most so many about one entity: twice as many as the passage that answers a question ever took to be among them
-(docs/knowledge.md, Vectors)."""
+OF_ONE, OF_SEVERAL = 32, 64
+"""The same of passages about one entity, and about several together: each has its share. A passage that answers a question was
+always among the 16 about its entity that share most words with it (docs/knowledge.md, Vectors)."""
 
 SCANNED = 50_000
 """Passages up to which a search over everything reads all vectors, where all are encoded: under a second."""
@@ -224,7 +224,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     def _fitting_of(
         connection: sqlite3.Connection, query: str, links: Sequence[tuple[int, int]], limit: int
     ) -> list[int]:
-        """As `_fitting`, of the passages linked to entities: each entity's best in turn, `OF_ONE` of each."""
+        """As `_fitting`, of the passages linked to entities: at most `OF_SEVERAL`, each entity's best in turn."""
         numbers = {number for _, number in links}
         if len(numbers) <= max(OF_ONE, limit):
             return list(numbers)
@@ -240,7 +240,7 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         return [
             number
             for place, (number, turn) in enumerate(best.items())
-            if place < limit or (turn < OF_ONE and place < RANKED)
+            if place < limit or (turn < OF_ONE and place < OF_SEVERAL)
         ]
 
     def _best(
