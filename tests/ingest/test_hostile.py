@@ -10,7 +10,6 @@ import sys
 import pytest
 
 from thinkgraph.cli.main import main
-from thinkgraph.ingest import passages
 from thinkgraph.ingest.readers import files
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.encoders import embeddings
@@ -102,18 +101,6 @@ def test_a_passage_that_is_no_passage(build, tmp_path, monkeypatch):
     assert status == 0
     assert "p.jsonl, line 1: malformed: the text is longer than 1,000 characters; cut it into passages" in err
     assert read_manifest(tmp_path / "kb")["text"]["passages"] == 1
-
-
-def test_long_passages_are_not_encoded_all_at_once(build, tmp_path, monkeypatch, encoder):
-    monkeypatch.setattr(passages, "_BATCH_CHARACTERS", 5000)
-    rows = [{"id": str(number), "text": f"{number} " + "a b " * 500} for number in range(30)]
-    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
-    (tmp_path / "p.jsonl").write_text("\n".join(map(json.dumps, rows)))
-    encoder.left = 4
-    assert build("--triples", tmp_path / "t.tsv", "--no-index", "--passages", tmp_path / "p.jsonl")[0] == INTERRUPTED
-    assert 0 < encoder.encoded < 30, "what was encoded before is kept by threes"
-    assert build("--triples", tmp_path / "t.tsv", "--no-index", "--passages", tmp_path / "p.jsonl")[0] == 0
-    assert read_manifest(tmp_path / "kb")["text"]["passages"] == 30
 
 
 def test_quotes_over_lines(build, tmp_path):

@@ -10,7 +10,7 @@ import subprocess
 import sys
 from contextlib import closing
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
@@ -381,3 +381,21 @@ def test_words_serve_where_nothing_can_encode(folder: Path, *, old: bool) -> Non
         assert ids_of(store.passages_of(["austria"], "capital of Austria"))[0] == "p1"
         assert ids_of(store.search(["The capital of Hungary is Budapest"], limit=1)[0]) == ["p3"]
     assert not (folder / "encodings.sqlite").exists()
+
+
+def test_long_passages_are_not_encoded_all_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    sizes: list[int] = []
+
+    class Recording(HashEmbedder):
+        def _encode(self, model: Any, texts: list[str]) -> Any:
+            sizes.append(sum(map(len, texts)))
+            return super()._encode(model, texts)
+
+    monkeypatch.setattr(sqlite_text, "_AT_ONCE", 5000)
+    long = [{**one, "text": f"{one['id']} " + "a b " * 500} for one in notes(30)]
+    build_text(tmp_path / "text.sqlite", long, embedder=NAME, progress=no_progress)
+    with opened(tmp_path, Recording()) as store:
+        assert store.encode() == 30
+        assert len(store.passages_of(["many"], "a", limit=30)) == 30
+    assert len(sizes) > 30 / 3
+    assert max(sizes) < 3 * 3000

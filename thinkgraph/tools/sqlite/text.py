@@ -48,6 +48,8 @@ _CHUNK = 512
 """Passages scored at once: what stays in the processor's cache (4,096 take twice as long), however many there are."""
 _ENCODED = 128
 """Passages whose vectors are kept together: what a killed process loses."""
+_AT_ONCE = 2_000_000
+"""Characters after which a batch of texts ends, for it is in memory with all its windows."""
 _MOST_WORDS = 64
 """Words of a query that are searched."""
 _OF = (
@@ -302,13 +304,26 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         return made
 
     def _made(self, connection: sqlite3.Connection, numbers: list[int]) -> Vectors:
-        if not numbers:
-            return {}
-        passages = list(_read(connection, "no", numbers))
-        windows = [windows_of(self._embedder, one["text"], title_prefix(one)) for _, one in passages]
-        vectors = embed_array(self._embedder, [window for group in windows for window in group]).astype(VECTOR_TYPE)
-        ends = np.cumsum([len(group) for group in windows])
-        return {number: rows for (number, _), rows in zip(passages, np.split(vectors, ends[:-1]), strict=True)}
+        made: Vectors = {}
+        passages = _read(connection, "no", numbers)
+        while batch := _batch(passages):
+            windows = [windows_of(self._embedder, one["text"], title_prefix(one)) for _, one in batch]
+            vectors = embed_array(self._embedder, [one for group in windows for one in group]).astype(VECTOR_TYPE)
+            ends = np.cumsum([len(group) for group in windows])
+            made |= {number: rows for (number, _), rows in zip(batch, np.split(vectors, ends[:-1]), strict=True)}
+        return made
+
+
+def _batch(passages: Iterator[tuple[int, Passage]]) -> list[tuple[int, Passage]]:
+    """The next passages that are encoded at once."""
+    batch: list[tuple[int, Passage]] = []
+    characters = 0
+    for number, passage in passages:
+        batch.append((number, passage))
+        characters += len(passage["text"])
+        if characters > _AT_ONCE:
+            break
+    return batch
 
 
 def _sharing_words(
