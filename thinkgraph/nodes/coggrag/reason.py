@@ -8,7 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.doubt import miscited, named, unfit
+from thinkgraph.nodes.common.doubt import Held, miscited, named, unfit
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.lines import numbered, safe_block
@@ -58,16 +58,16 @@ def think(
     if not lines and not settings.own_knowledge:
         return unanswered(state, NOT_HELD, attempts)
     cited, instead_of = context.evidence(lines), context.evidence(moved_from(judgement["evidence"], lines))
-    held = (state["asked"], answers, cited, context.items, context.texts, own)
-    doubt = yield from unfit(*held)
+    held = Held(state["asked"], answers, cited, context.items, context.texts, own)
+    doubt = yield from unfit(held)
     if not before:
-        doubt = doubt or (yield from miscited(instead_of, *held))
+        doubt = doubt or (yield from miscited(instead_of, held))
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
     # Only a verifier that would be asked is worth looking for the relation.
     spares = settings.verify and settings.skip_settled and not doubt
-    plain = spares and (yield from named(*held)) is True
+    plain = spares and (yield from named(held)) is True
     return {
         **unanswered(state, "", attempts),
         "answers": answers,

@@ -48,6 +48,27 @@ MOST_LOOKS = 5
 """Most calls of one judgement: three of all the evidence, two of the lines cited alone."""
 
 
+class Held(NamedTuple):
+    """Answers, to be held against their question."""
+
+    question: str
+    answers: Sequence[str]
+    cited: Sequence[str]
+    """Ids of the items that they stand on."""
+    items: Sequence[EvidenceItem]
+    texts: Texts
+    settings: DoubtSettings
+
+    @property
+    def is_doubtable(self) -> bool:
+        """Whether something is cited, the settings doubt, and a question was asked, not a claim."""
+        return bool(self.cited) and self.settings.backtracks > 0 and self.settings.task == "question"
+
+    def only(self, ids: Sequence[str]) -> list[EvidenceItem]:
+        """These items."""
+        return [item for item in self.items if item["id"] in ids]
+
+
 class Judged(NamedTuple):
     """A judgement whose answer has been held against the question."""
 
@@ -89,10 +110,10 @@ def judged(
         draft = draft_of(judgement, context)
         if draft is None:
             return Judged(judgement, "", doubted)
-        held = (state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
-        fault = against = yield from unfit(*held)
-        against = against or (yield from miscited(draft.get("instead_of", ()), *held))
-        if not against and key != _LAST and (yield from named(*held)) is False:
+        held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
+        fault = against = yield from unfit(held)
+        against = against or (yield from miscited(draft.get("instead_of", ()), held))
+        if not against and key != _LAST and (yield from named(held)) is False:
             against = f"{_listed(draft['answers'])} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
@@ -109,67 +130,33 @@ def _agree(draft: Draft, second: Draft | None) -> bool:
     return second is not None and not {*map(fold, draft["answers"])}.isdisjoint(map(fold, second["answers"]))
 
 
-def unfit(
-    question: str,
-    answers: Sequence[str],
-    cited: Sequence[str],
-    items: Sequence[EvidenceItem],
-    texts: Texts,
-    settings: DoubtSettings,
-) -> Flow[str]:
-    """Why answers cannot be what the question asks for; empty where nothing says so, where nothing is cited, without doubt, and of a
-    claim. `cited` are ids of the items that they stand on.
-    """
-    if not cited or not _doubts(settings):
+def unfit(held: Held) -> Flow[str]:
+    """Why answers cannot be what the question asks for; empty where nothing says so, and where nothing is doubted."""
+    if not held.is_doubtable:
         return ""
-    return (yield from misfit(question, answers, _only(items, cited), texts))
+    return (yield from misfit(held.question, held.answers, held.only(held.cited), held.texts))
 
 
-def miscited(
-    instead_of: Sequence[str],
-    question: str,
-    answers: Sequence[str],
-    cited: Sequence[str],
-    items: Sequence[EvidenceItem],
-    texts: Texts,
-    settings: DoubtSettings,
-) -> Flow[str]:
+def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
     """That answers do not stand where the model says, if what it cites fits the question as well as what holds them; else empty, and
-    where nothing is doubted. `instead_of` are ids of what the model cited where that does not hold them; for the rest see `unfit`.
+    where nothing is doubted. `instead_of` are ids of what the model cited where that does not hold them.
     """
-    others = _only(items, instead_of)
-    if not others or not _doubts(settings):
+    others = held.only(instead_of)
+    if not others or not held.is_doubtable:
         return ""
-    better = yield from fits_better(question, answers, _only(items, cited), others, texts)
-    return "" if better else f"{_listed(answers)} does not stand in the lines cited for it"
+    better = yield from fits_better(held.question, held.answers, held.only(held.cited), others, held.texts)
+    return "" if better else f"{_listed(held.answers)} does not stand in the lines cited for it"
 
 
-def named(
-    question: str,
-    answers: Sequence[str],
-    cited: Sequence[str],
-    items: Sequence[EvidenceItem],
-    texts: Texts,
-    settings: DoubtSettings,
-) -> Flow[bool | None]:
-    """Whether the question names the relations that lead to its answers, see `is_named`; None where nothing is cited, without doubt,
-    and of a claim. `cited` as of `unfit`.
-    """
-    if not cited or not _doubts(settings):
+def named(held: Held) -> Flow[bool | None]:
+    """Whether the question names the relations that lead to its answers, see `is_named`; None where nothing is doubted."""
+    if not held.is_doubtable:
         return None
-    return (yield from is_named(question, answers, _only(items, cited), texts))
+    return (yield from is_named(held.question, held.answers, held.only(held.cited), held.texts))
 
 
 def _listed(answers: Sequence[str]) -> str:
     return "; ".join(map(one_line, answers))
-
-
-def _doubts(settings: DoubtSettings) -> bool:
-    return settings.backtracks > 0 and settings.task == "question"
-
-
-def _only(items: Sequence[EvidenceItem], ids: Sequence[str]) -> list[EvidenceItem]:
-    return [item for item in items if item["id"] in ids]
 
 
 def rounds_since(state: BacktrackState) -> int:
