@@ -145,6 +145,11 @@ class TextInfo(TypedDict):
     """How many entities have at least one passage."""
 
 
+def both_ends(triple: Triple) -> tuple[str, str]:
+    """The ids of subject and object."""
+    return triple["subject"], triple["object"]
+
+
 def other_end(triple: Triple, entity: str) -> str:
     """The id of the triple's end that is not `entity` (the same id for a self-loop)."""
     return triple["object"] if triple["subject"] == entity else triple["subject"]

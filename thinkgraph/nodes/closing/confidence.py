@@ -18,7 +18,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import RunState, Sample
 from thinkgraph.state.coggrag import Outcome
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple, other_end
+from thinkgraph.state.knowledge import Triple, both_ends, other_end
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import compares, fold
 from thinkgraph.tools.linking.lexical import content_tokens
@@ -178,7 +178,9 @@ class _Basis:
                     here = other_end(self.triples[key], here) if key in self.triples else here
                 found.update(other_end(self.triples[key], here) for key in item["tails"] if key in self.triples)
             elif item["kind"] == "community":
-                found.update(end for key in triple_ids(item) if key in self.triples for end in _both(self.triples[key]))
+                found.update(
+                    end for key in triple_ids(item) if key in self.triples for end in both_ends(self.triples[key])
+                )
         return {self.labels[key] for key in found if key in self.labels}
 
     def _way(self) -> list[Triple]:
@@ -193,17 +195,13 @@ class _Basis:
             steps = [
                 (there, [*ways[here], triple])
                 for triple in self.triples.values()
-                for here, there in (_both(triple), _both(triple)[::-1])
+                for here, there in (both_ends(triple), both_ends(triple)[::-1])
                 if here in new and there not in ways
             ]
             ways = {**dict(reversed(steps)), **ways}
             new = {there for there, _ in steps}
         way = [triple for key, steps in ways.items() if self.labels.get(key) in self.answers for triple in steps]
         return list(self.triples.values()) if self.compares or not way else way
-
-
-def _both(triple: Triple) -> tuple[str, str]:
-    return triple["subject"], triple["object"]
 
 
 def _ends(triple: Triple) -> list[tuple[str, str]]:

@@ -32,7 +32,7 @@ from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_i
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, Triple, other_end
+from thinkgraph.state.knowledge import Entity, Relation, Triple, both_ends, other_end
 from thinkgraph.tools.grounding import compared_by, compares, fold, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
@@ -97,7 +97,10 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
         items: the evidence that they stand on.
         texts: what the evidence refers to.
     """
-    asked, walk = asked_for(question), _Walk(question, items, texts)
+    asked = asked_for(question)
+    if asked is None and not compares(question):
+        return ""
+    walk = _Walk(question, items, texts)
     if answers and walk.compares and (against := walk.uncompared(answers)):
         return f"the question compares, and {against}"
     if asked is None:
@@ -144,7 +147,7 @@ def _nearest(question: str, labels: AbstractSet[str], walk: _Walk) -> Flow[str]:
 
     Those that the question names by words are for other steps.
     """
-    origins = {end for one in walk.triples if one["relation_label"] in labels for end in _both(one)}
+    origins = {end for one in walk.triples if one["relation_label"] in labels for end in both_ends(one)}
     found = yield from requests.relations(sorted(origins)[:MAX_LOOKED_UP])
     others = {edge["label"] for edges in found for edge in edges}
     options = sorted(labels | {label for label in others if not walk.says(label)})
@@ -211,7 +214,7 @@ class _Walk:
         self.about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
         self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
-        self._question = question
+        self._question, self._items, self._texts = question, items, texts
         self.asked = f" {fold(question)} "
         self.words = set(content_tokens(question))
         self.roots = set(map(root_of, self.words))
@@ -221,10 +224,6 @@ class _Walk:
         self.ends = self._ended(items)
         self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
         self._far = self._distances()
-        told = [one["object_label"] for one in triples if one["literal"]]
-        told += [value for one in triples for name, value in one["qualifiers"] if self.says(name)]
-        told += [sentence for item in items if item["kind"] == "chunk" for sentence in sentences_of(item, texts)]
-        self.values = sum(len(numbers(text)) for text in told)
 
     def named(self, label: str) -> bool:
         """Whether the question names a thing."""
@@ -274,7 +273,14 @@ class _Walk:
         if not word or any(word in fold(label) for label in {one["relation_label"] for one in self.triples}):
             return ""
         # A community is cited for the answer alone, without the one it was compared with.
-        return "" if self.communities or self.values > 1 else "the lines cited do not have two values"
+        return "" if self.communities or self._values() > 1 else "the lines cited do not have two values"
+
+    def _values(self) -> int:
+        """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
+        told = [one["object_label"] for one in self.triples if one["literal"]]
+        told += [value for one in self.triples for name, value in one["qualifiers"] if self.says(name)]
+        told += [said for item in self._items if item["kind"] == "chunk" for said in sentences_of(item, self._texts)]
+        return sum(len(numbers(text)) for text in told)
 
     def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
         """Where the cited lines end; a community's every entity."""
@@ -282,7 +288,7 @@ class _Walk:
         ends: set[str] = set()
         for item in items:
             if item["kind"] == "community":
-                ends.update(end for key in item["triples"] if key in by_id for end in _both(by_id[key]))
+                ends.update(end for key in item["triples"] if key in by_id for end in both_ends(by_id[key]))
             elif item["kind"] == "path":
                 here = item["path"]["start"]
                 for key in item["path"]["triples"]:
@@ -298,7 +304,7 @@ class _Walk:
         while near:
             far.update(dict.fromkeys(near, steps))
             steps += 1
-            near = {end for one in self.triples if near & set(_both(one)) for end in _both(one)} - far.keys()
+            near = {end for one in self.triples if near & set(both_ends(one)) for end in both_ends(one)} - far.keys()
         return {**dict.fromkeys(labels, 0), **far}
 
     def steps(self, ids: set[str], way: int) -> list[Triple]:
@@ -319,10 +325,6 @@ class _Walk:
     def passes(self, ids: set[str]) -> bool:
         """Whether the cited paths lead through these entities and none ends there."""
         return ids.isdisjoint(self.ends | self.starts) and bool(self.steps(ids, 1))
-
-
-def _both(triple: Triple) -> tuple[str, str]:
-    return triple["subject"], triple["object"]
 
 
 def _ends(triple: Triple) -> list[tuple[str, str, bool]]:
