@@ -14,38 +14,18 @@ from thinkgraph.tools.linking.lexical import overlap
 
 T = TypeVar("T")
 
-Way = Literal[
-    "random",
-    "confusable",
-    "missing",
-    "extra",
-    "none",
-    "early",
-    "never",
-    "name",
-    "citation",
-    "bridge",
-    "elsewhere",
-    "number",
-]
+_Any = Literal["random", "confusable"]
+_Choosing = Literal[_Any, "missing", "extra", "none"]
+_Judging = Literal[_Any, "early", "never", "name", "citation", "bridge", "elsewhere", "number"]
+Way = Literal[_Choosing, _Judging]
 Near = Callable[[str, Sequence[str]], Sequence[float]]
 """How near texts are to one, as a ranker scores them."""
 
-_CHOOSING: tuple[Way, ...] = ("random", "confusable", "missing", "extra", "none")
-_JUDGING: tuple[Way, ...] = (
-    "random",
-    "confusable",
-    "early",
-    "never",
-    "name",
-    "citation",
-    "bridge",
-    "elsewhere",
-    "number",
-)
+_CHOOSING: tuple[Way, ...] = get_args(_Choosing)
+_JUDGING: tuple[Way, ...] = get_args(_Judging)
 _WAYS: Mapping[str, tuple[Way, ...]] = {"pick": _CHOOSING, "score": _CHOOSING, "pairs": _CHOOSING, "judge": _JUDGING}
 """By kind of reply; any other errs in one way, however it is called."""
-_ANY: tuple[Way, ...] = ("random", "confusable")
+_ANY: tuple[Way, ...] = get_args(_Any)
 _MOST_EXTRA = 2
 
 
