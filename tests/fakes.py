@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import io
 import json
 import threading
 import time
@@ -88,3 +89,10 @@ class FakeModel(BaseChatModel):
     def roles(self) -> list[str]:
         """Roles asked, in order."""
         return [prompt.role for prompt in self.asked]
+
+
+class Terminal(io.StringIO):
+    """Keeps what is written to it as a terminal."""
+
+    def isatty(self) -> bool:
+        return True

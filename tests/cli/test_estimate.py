@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import MODEL, QUESTION, Run
+from fakes import Terminal
 from model_server import ModelServer
 
 from thinkgraph.cli.show import LineProgress
@@ -88,19 +89,6 @@ def test_a_bench_is_estimated_from_a_sample_and_begins_nothing(
     assert not report.exists()
 
 
-class _Terminal:
-    text = ""
-
-    def isatty(self) -> bool:
-        return True
-
-    def write(self, text: str) -> None:
-        self.text += text
-
-    def flush(self) -> None:
-        pass
-
-
 @pytest.mark.parametrize("command", ["batch", "bench"])
 def test_spent_and_expected_stand_in_the_progress_line(
     cli: Run, served: ModelServer, tmp_path: Path, kb: str, command: str, monkeypatch: pytest.MonkeyPatch
@@ -129,11 +117,11 @@ def test_what_failed_tells_nothing_and_what_was_kept_counts(ask: Run) -> None:
 
 
 def test_the_note_stands_behind_the_count() -> None:
-    out = _Terminal()
-    progress = LineProgress(out)  # type: ignore[arg-type]
+    out = Terminal()
+    progress = LineProgress(out)
     progress.note = "spent 3.0 calls"
     progress("questions", 2, 5)
-    assert "questions: 2 of 5; spent 3.0 calls" in out.text
+    assert "questions: 2 of 5; spent 3.0 calls" in out.getvalue()
 
 
 def test_a_bill_scales_its_money_with_its_tokens() -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, Run, environment, use_server
+from fakes import Terminal
 from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
@@ -189,24 +190,11 @@ def _answered(server: ModelServer, call: ServedCall) -> Answer:
 
 
 def test_progress_on_a_terminal():
-    class Terminal:
-        def __init__(self) -> None:
-            self.text = ""
-
-        def isatty(self) -> bool:
-            return True
-
-        def write(self, text: str) -> None:
-            self.text += text
-
-        def flush(self) -> None:
-            pass
-
     out = Terminal()
     progress = LineProgress(out)
     for i in range(1000):
         progress("triples", i, None)
     progress("text", 5, 5)
     progress.close()
-    assert out.text.count("\r") <= 5
-    assert out.text.endswith("\r")
+    assert out.getvalue().count("\r") <= 5
+    assert out.getvalue().endswith("\r")
