@@ -229,6 +229,10 @@ def test_a_comparison_needs_two_values_and_one_answer() -> None:
     assert compared(SMALLER, "Uganda", "Kenya", triples=BOTH).endswith(
         "only one of the things that it names is the answer"
     )
+    # What stands before a relation to things tells which of them it is.
+    buyer = [triple("b", "Kenya", "export partner", "Uganda"), triple("c", "Uganda", "capital", "Kampala")]
+    asked = "What is the capital of the country that is the largest export partner of Kenya?"
+    assert compared(asked, "Kampala", triples=buyer) == ""
     # A relation may say itself which is the smallest.
     town = [triple("t", "Kenya", "smallest town", "Osk")]
     assert compared("What is the smallest town of Kenya?", "Osk", triples=town) == ""

@@ -124,13 +124,16 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     Args: as of `misfit`.
 
     Returns:
-        None where the question's words do not tell what it asks for, or only texts hold an answer.
+        None where only texts hold an answer, or the question's words do not tell what it asks for and do not spell out the
+        relation that leads to the answers.
     """
     asked = asked_for(question)
-    if asked is None or asked.kind == "number":
+    if asked is not None and asked.kind == "number":
         return None
     walk = _Walk(question, items, texts)
     stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
+    if asked is None:
+        return True if walk.spells_out(stated) else None
     if not stated:
         return None
     if not walk.is_rooted or (not walk.compares and any(map(walk.named, stated))):
@@ -241,6 +244,21 @@ class _Walk:
         """Whether the question has a word of a relation's label, in some form."""
         return not self.roots.isdisjoint(map(root_of, words_of(relation)))
 
+    def spells_out(self, answers: Sequence[str]) -> bool:
+        """Whether relations whose whole labels the question has lead to all answers, to one at least from a thing that it names.
+
+        A question with many answers put in may not name them all.
+        """
+        spelt = [
+            (fold(label), other)
+            for triple in self.triples
+            if self.named(triple["relation_label"])
+            for (_, label, _), (_, other, _) in itertools.permutations(_ends(triple), 2)
+        ]
+        return set(answers) <= {end for end, _ in spelt} and any(
+            end in answers and self.named(other) for end, other in spelt
+        )
+
     def calls_doer(self, relation: str) -> bool:
         """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
         roots = {root_of(word) for word in self.words if root_of(word) != word}
@@ -270,10 +288,16 @@ class _Walk:
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
         word = compared_by(self._question)
-        if not word or any(word in fold(label) for label in {one["relation_label"] for one in self.triples}):
+        if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
             return ""
         # A community is cited for the answer alone, without the one it was compared with.
         return "" if self.communities or self._values() > 1 else "the lines cited do not have two values"
+
+    def _tells_which(self, word: str) -> bool:
+        """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
+        following = map(root_of, self.asked.partition(f" {word} ")[2].split()[:2])
+        labels = {one["relation_label"] for one in self.triples if not one["literal"]}
+        return not {root for label in labels for root in map(root_of, words_of(label))}.isdisjoint(following)
 
     def _values(self) -> int:
         """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
