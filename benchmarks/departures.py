@@ -105,6 +105,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "namesakes",
         "top_headers",
         "ask_lone",
+        "ask_subjects",
         "skip_empty_reason",
         "partial",
         "community_text prose_candidates",
@@ -137,6 +138,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "follow_answers",
         "passages",
         "skip_settled",
+        "joint_keys",
         "questions max_calls keys names entities link_candidates hub hub_relations tails encode_texts lines",
     ),
 }

@@ -26,7 +26,7 @@ ANSWERS = {
 }
 BIGGER = "Which has more neighbours, Panama or Colombia?"
 Splits = Mapping[str, Sequence[tuple[str, Sequence[int]]]]
-STEPS = {"ranker": "bm25", "passages": 0, "backtracks": 0}
+STEPS = {"ranker": "bm25", "passages": 0, "backtracks": 0, "joint_keys": False}
 """Settings of tests that script the paper's steps: doubt is off."""
 DOUBT = {**STEPS, "backtracks": 2}
 

@@ -250,7 +250,7 @@ REPLIES: dict[str, Any] = {
     "fasttog.reason": _said,
     "coggrag.decompose": {"questions": [{"question": CAPITAL, "open": False, "refers": []}]},
     "coggrag.extract_keys_local": {"keys": [{"key": ["Georgia", "capital", "?1"], "of": [1]}]},
-    "coggrag.extract_keys_global": {"keys": [{"key": ["Georgia", "capital", "?1"], "of": [1]}]},
+    "coggrag.extract_keys_joint": {"keys": [{"key": ["Georgia", "capital", "?1"], "of": [1]}]},
     "coggrag.reason": _said,
     "coggrag.verify": {"right": True},
     "history.rephrase": CAPITAL,

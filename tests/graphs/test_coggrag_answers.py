@@ -280,6 +280,18 @@ def test_ablations() -> None:
     assert (answer["status"], outline(answer)[0]) == ("grounded", f"{TWO_HOPS} → Panama City")
 
 
+def test_one_call_extracts_the_keys_of_both_levels() -> None:
+    keys = [{"key": ["?2", "highest point", "Baru"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [2, 3]}]
+    replies = script(extract_keys_joint={"keys": keys})
+    answer, model = ask(TWO_HOPS, replies, joint_keys=True)
+    assert answer["answers"] == ["Panama City"]
+    assert [role for role in model.roles if "keys" in role] == ["coggrag.extract_keys_joint"]
+    assert [key["level"] for key in answer["trace"]["data"]["keys"]] == ["joint", "joint"]
+    # Nothing links a lone question.
+    _, model = ask(TWO_HOPS, script(), decompose=False, joint_keys=True)
+    assert [role for role in model.roles if "keys" in role] == ["coggrag.extract_keys_local"]
+
+
 def test_the_paper_preset_gives_way_and_asks_about_every_question() -> None:
     assert resolve_settings(CogGragSettings, {"preset": "paper", "passages": 3}).passages == 3
     _, model = ask("Capital of Panama?", script({}, [], {}), preset="paper")

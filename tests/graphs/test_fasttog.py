@@ -67,6 +67,24 @@ def test_evidence_is_the_chains_that_led_to_the_answer() -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    ("question", "asks"),
+    [
+        (CAPITAL, False),
+        ('What is near "Baru"?', False),
+        # A word written like a name that nothing bears; a name in lower case; none; a first word that may be one.
+        ("What is the capital of the country of Baru and Zorvania?", True),
+        ("what is near baru?", True),
+        ("Where is it?", True),
+        ("Zorvania has the mountain Baru: where?", True),
+    ],
+)
+def test_names_are_asked_for_where_the_graph_does_not_have_them_all(question: str, *, asks: bool) -> None:
+    answer, model = ask(question, {}, ask_subjects=False)
+    assert ("fasttog.extract_subjects" in model.roles) is asks
+    assert [one["label"] for one in answer["trace"]["data"]["start"]] == ["Baru"]
+
+
 def test_community_prune_of_one_candidate_costs_no_call() -> None:
     rows = [("a", "to", "b"), ("b", "to", "c"), ("c", "to", "d")]
     answer, model = ask(

@@ -14,7 +14,7 @@ In doubt (`backtracks`) a question without an answer goes from reason or rethink
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal
+from typing import Any
 
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
@@ -37,6 +37,7 @@ from thinkgraph.state.coggrag import (
     CogGragSettings,
     CogGragState,
     DecomposeTask,
+    KeyLevel,
     KeysTask,
     QuestionOutput,
     QuestionState,
@@ -49,7 +50,8 @@ def roles(settings: CogGragSettings) -> Sequence[str]:
     wanted = {
         "coggrag.decompose": settings.decompose,
         "coggrag.extract_keys_local": True,
-        "coggrag.extract_keys_global": settings.global_keys,
+        "coggrag.extract_keys_global": settings.global_keys and not settings.joint_keys,
+        "coggrag.extract_keys_joint": settings.global_keys and settings.joint_keys,
         "coggrag.reason": True,
         "coggrag.verify": settings.verify,
         "coggrag.rethink": settings.verify,
@@ -82,10 +84,10 @@ def _after_mind_map(state: CogGragState) -> str | list[Send]:
 
 def _extract(state: CogGragState, settings: CogGragSettings) -> list[Send]:
     ids, questions = listed(state["mind_map"])
-    levels: list[Literal["local", "global"]] = ["local"]
+    levels: list[KeyLevel] = ["local"]
     # Subgraphs link several questions: a lone one has none. On the way back the questions' own names stand in for them.
     if settings.global_keys and not state["backtracked"] and (len(ids) > 1 or not settings.skip_settled):
-        levels.append("global")
+        levels = ["joint"] if settings.joint_keys else ["local", "global"]
     return [
         Send("extract_keys", KeysTask(**task, level=level, ids=ids, questions=questions))
         for task, level in tasks(state, settings, zip(levels, levels, strict=True), keep=_last_calls(settings))
@@ -173,7 +175,7 @@ def bound(settings: CogGragSettings, answer: Answer) -> int:
     split = answer["usage"]["roles"].get("coggrag.decompose")
     asked = 1 + 2 * settings.rethinks + (settings.backtracks > 0) if settings.verify else 1
     questions = len(answer["trace"]["data"]["nodes"]) + settings.backtracks * settings.questions
-    extractions = 1 + settings.global_keys + settings.backtracks
+    extractions = 1 + (settings.global_keys and not settings.joint_keys) + settings.backtracks
     return (split["calls"] if split else 0) + extractions + asked * questions
 
 

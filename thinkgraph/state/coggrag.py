@@ -31,6 +31,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "follow_answers": False,
         "passages": 0,
         "skip_settled": False,
+        "joint_keys": False,
         "anchored_keys": False,
         "unanswered": True,
         "offer_memory": False,
@@ -53,6 +54,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
 
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
+    joint_keys: bool = Field(True, description="One call extracts local and global keys (off: one each).")
     verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
     comparisons: bool = Field(
         False, description="What follows from other answers (a comparison, a count) is a sub-question of its own."
@@ -150,6 +152,10 @@ class SubQuestion(TypedDict):
     """Numbers of the sibling questions whose answers it needs, counted from 1."""
 
 
+KeyLevel = Literal["joint", "local", "global"]
+"""Keys from each question, from several, or from both in one extraction."""
+
+
 class MapKey(TypedDict):
     """Something to look up, extracted from the mind map (section 4.2)."""
 
@@ -157,7 +163,7 @@ class MapKey(TypedDict):
     """[entity], [entity, relation] or [subject, relation, object]. "?0.2" stands for the answer to question 0.2. Any other
     text that starts with "?" stands for something else unknown."""
     of: list[str]
-    level: Literal["local", "global"]
+    level: KeyLevel
 
 
 class Attempt(TypedDict):
@@ -241,7 +247,7 @@ class DecomposeTask(TaskState):
 class KeysTask(TaskState):
     """Payload of one extraction."""
 
-    level: Literal["local", "global"]
+    level: KeyLevel
     ids: list[str]
     """Ids of the questions, in the order of their numbers."""
     questions: list[str]

@@ -48,6 +48,7 @@ class FastTogSettings(DoubtSettings):
         "community_text": "sentences",
         "top_headers": True,
         "ask_lone": True,
+        "ask_subjects": True,
         "backtracks": 0,
     }
 
@@ -99,6 +100,10 @@ class FastTogSettings(DoubtSettings):
         False, description="Ask for the W best headers (off: for as many of them as the question needs)."
     )
     ask_lone: bool = Field(False, description="Ask about a candidate that is alone too (off: it is taken unasked).")
+    ask_subjects: bool = Field(
+        False,
+        description="Ask for the names in a question even where all that is written like one is an entity's (off: they are taken unasked).",
+    )
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
     )

@@ -250,6 +250,10 @@ def test_who_did_it_is_where_a_relation_called_so_leads(
         ("Who starred for Ada Lund?", "Osk", [DIRECTED], "directed by", False),
         ("Who directed the film that Ada Lund directed?", "Ada Lund", [DIRECTED], "directed by", False),
         ("Which kind of thing is it?", "Osk", [DIRECTED], "directed by", False),
+        # Nobody knows what is asked for, but the relation is spelt out.
+        ("What has Ada Lund as its directed by?", "Osk", [DIRECTED], "", True),
+        ("What has Ada Lund as its written by?", "Osk", [DIRECTED], "", None),
+        ("What has Bo Hall as its directed by?", "Osk", [DIRECTED], "", None),
         # Nothing tells.
         ("Which genre is the film Osk of?", "drama", [DIRECTED], "", None),
         ("Welches Genre hat Osk?", "Ada Lund", [DIRECTED], "", None),

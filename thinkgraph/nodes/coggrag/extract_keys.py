@@ -1,10 +1,9 @@
-"""Extraction of keys from the mind map (CogGRAG section 4.2): local, from each question; global, over several."""
+"""Extraction of keys from the mind map (CogGRAG section 4.2): local, from each question; global, over several; or both (joint)."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Mapping, Sequence
-from typing import Literal
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
@@ -13,7 +12,7 @@ from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
-from thinkgraph.state.coggrag import CogGragSettings, KeysTask, MapKey
+from thinkgraph.state.coggrag import CogGragSettings, KeyLevel, KeysTask, MapKey
 
 _LONGEST = 1000
 _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
@@ -22,7 +21,7 @@ _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
     """Keys of one level from all questions, in one call."""
     level, ids, questions = state["level"], state["ids"], state["questions"]
-    whole = words_of(questions) if level == "local" else []
+    whole = words_of(questions) if level != "global" else []
     try:
         found = yield from requests.call(
             KEYS,
@@ -52,7 +51,7 @@ def is_open(part: str) -> bool:
     return part.startswith("?")
 
 
-def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: Literal["local", "global"]) -> list[MapKey]:
+def as_keys(found: Sequence[ExtractedKey], ids: Sequence[str], level: KeyLevel) -> list[MapKey]:
     """The keys of a reply, each once, with ids in place of numbers. A key that names nothing is dropped."""
     keys: dict[tuple[str, ...], MapKey] = {}
     for entry in found:
@@ -79,7 +78,7 @@ def settled(keys: Mapping[str, Sequence[MapKey]], nodes: Nodes) -> list[MapKey]:
     A placeholder without a number ("?mountain") stands for the answer to the first question, in the order of answering, with
     a key that has it.
     """
-    every = [key for level in ("local", "global", "words") for key in keys.get(level, ())]
+    every = [key for level in ("joint", "local", "global", "words") for key in keys.get(level, ())]
     owner: dict[str, str] = {}
     for at in answer_order(nodes).ids:
         for part in (part for key in every if at in key["of"] for part in key["parts"]):

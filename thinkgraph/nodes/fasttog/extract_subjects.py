@@ -15,28 +15,37 @@ from thinkgraph.prompts.lines import safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Link
+from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAMED = 0.8
 """Link score from which a match by name is written as a name, not as a common word."""
 _MAX_NAMES = 32
+_AROUND = "'\"\u201c\u201d\u2018\u2019()[]«»,;:-"
+"""Marks that may stand around a word."""
 MAX_LINKS = 40
 """Most links of one text that are looked at."""
 
 
 def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
-    """Ask for the names in the question and link them. Where none leads to an entity, link the question itself."""
+    """Ask for the names in the question and link them. Where none leads to an entity, or all that is written like a name is one,
+    link the question itself.
+    """
     yield from warm_up(settings)
-    names = yield from requests.call(
-        NAMES,
-        "fasttog.extract_subjects",
-        {"question": safe_block(state["question"])},
-        shape=Shape(explain=settings.explain),
-        fallback=[],
-        spare=1,
-    )
-    found = (yield from requests.link(names[:_MAX_NAMES], limit=MAX_LINKS)) if names else []
-    if not any(found):
-        found = yield from requests.link([state["question"]], limit=MAX_LINKS)
+    question = state["question"]
+    whole = [] if settings.ask_subjects else (yield from requests.link([question], limit=MAX_LINKS))
+    found = whole
+    if not whole or not names_all(question, whole[0]):
+        names = yield from requests.call(
+            NAMES,
+            "fasttog.extract_subjects",
+            {"question": safe_block(question)},
+            shape=Shape(explain=settings.explain),
+            fallback=[],
+            spare=1,
+        )
+        found = (yield from requests.link(names[:_MAX_NAMES], limit=MAX_LINKS)) if names else []
+        if not any(found):
+            found = whole or (yield from requests.link([question], limit=MAX_LINKS))
     meant: dict[str, Link] = {}
     for links in found:
         # Where nothing has such a name, the best of those that merely resemble the text.
@@ -48,6 +57,20 @@ def extract_subjects(state: FastTogState, settings: FastTogSettings) -> Flow[Upd
     if not subjects and not may_remember(settings):
         return {"subjects": subjects, "draft": nothing_found(state, settings)}
     return {"subjects": subjects}
+
+
+def names_all(question: str, links: Sequence[Link]) -> bool:
+    """Whether entities have all the names in a question: one at least is written like a name, and none of the words beside them is.
+
+    Never of a script without capitals, or a question without any.
+    """
+    left = list(question)
+    for link in links:
+        if link["method"] in BY_NAME and link["score"] >= _NAMED and not link["mention"][0].islower():
+            start, end = link["start"], link["start"] + len(link["mention"])
+            left[start:end] = " " * (end - start)
+    words = [word.strip(_AROUND) for word in "".join(left).split() if content_tokens(word)]
+    return question != "".join(left) and all(word[0].islower() for word in words)
 
 
 def by_name(links: Sequence[Link], namesakes: int) -> list[Link]:
