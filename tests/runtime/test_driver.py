@@ -12,12 +12,13 @@ from fakes import FakeModel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Overwrite
+from pydantic import PrivateAttr
 
 from thinkgraph.errors import StoreError
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
 from thinkgraph.models.journal import Journal, MemoryJournal
-from thinkgraph.models.ops import Flow, NodeFunction, Update
+from thinkgraph.models.ops import Blocking, Flow, NodeFunction, Update
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.library import PromptLibrary
@@ -73,21 +74,27 @@ class Toy:
     """A graph of an entry and one node, run in either mode; keeps what came out of it."""
 
     def __init__(
-        self, function: NodeFunction, deps: Deps | None = None, first: NodeFunction = entry, **settings: Any
+        self,
+        function: NodeFunction,
+        deps: Deps | None = None,
+        first: NodeFunction = entry,
+        beside: NodeFunction | None = None,
+        **settings: Any,
     ) -> None:
         runner = NodeRunner(deps or deps_of(), RunSettings, {"shots": 0, **settings})
         graph = StateGraph(State, context_schema=RunSettings)
         graph.add_node("begin", runner.node("begin", first, entry=True))
-        graph.add_node("toy", runner.node("toy", function))
         graph.add_edge(START, "begin")
-        graph.add_edge("begin", "toy")
-        graph.add_edge("toy", END)
+        for name, step in {"toy": function, **({"beside": beside} if beside else {})}.items():
+            graph.add_node(name, runner.node(name, step))
+            graph.add_edge("begin", name)
+            graph.add_edge(name, END)
         self.graph = graph.compile(checkpointer=InMemorySaver())
         self.events: list[Any] = []
 
-    async def run(self, mode: str, thread: str = "t") -> Any:
+    async def run(self, mode: str, thread: str = "t", *, question: str | None = "q") -> Any:
         config: Any = {"configurable": {"thread_id": thread}}
-        state: Any = {"question": "q"}
+        state: Any = {"question": question} if question else None
         modes: Any = ["values", "custom"]
         if mode == "sync":
             chunks = list(self.graph.stream(state, config, stream_mode=modes))
@@ -296,6 +303,41 @@ async def test_a_ceiling_holds_for_parts_side_by_side(mode: str) -> None:
 
     await Toy(greedy, deps_of(model), max_calls=7).run(mode)
     assert len(model.asked) == 7
+
+
+class Telling(FakeModel):
+    """Says when a request reaches it, and counts them."""
+
+    _reached: threading.Event = PrivateAttr(default_factory=threading.Event)
+    _sent: int = PrivateAttr(0)
+
+    def _enter(self) -> None:
+        super()._enter()
+        self._sent += 1
+        self._reached.set()
+
+
+@MODES
+async def test_what_a_cancelled_node_had_sent_counts_after_a_resume(mode: str) -> None:
+    model, broken = Telling({ROLE: {"numbers": [2]}}, latency=0.2), [True]
+
+    def fails(_state: Any, _settings: Any) -> Flow[Update]:
+        if broken:
+            assert (yield Blocking(lambda: model._reached.wait(10)))
+            # On an event loop this cancels the node beside it; threads end by themselves.
+            raise StoreError("the server is gone")
+        return {}
+
+    def waits(_state: Any, _settings: Any) -> Flow[Update]:
+        return {"out": (yield from pick("in flight"))}
+
+    toy = Toy(waits, deps_of(model, MemoryJournal()), beside=fails)
+    with pytest.raises(StoreError, match="the server is gone"):
+        await toy.run(mode)
+    broken.clear()
+    state = await toy.run(mode, question=None)
+    assert state["out"] == [2]
+    assert sum(call["attempts"] for call in state["calls"].values()) == model._sent == (1 if mode == "sync" else 2)
 
 
 @MODES

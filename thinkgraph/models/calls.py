@@ -6,6 +6,7 @@ import functools
 import hashlib
 import json
 import time
+from asyncio import CancelledError
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Generic, TypeAlias, TypeVar, cast
@@ -328,12 +329,13 @@ def _reply(
         # What this execution of the node tried is counted already.
         scope.ledger.replay(attempts=0 if key in scope.records else tally.attempts, tokens=0, cost=0.0)
         found = None
-    problem: Exception | None = None
+    problem: BaseException | None = None
     raw = found
     if raw is None:
         try:
             raw = yield from _request(request, scope, client, (write, more), options, tally)
-        except (BudgetSpentError, ModelError) as error:
+        # A run that is cancelled, as beside a branch that failed, has sent what it has sent: the ceilings count it.
+        except (Exception, CancelledError, KeyboardInterrupt) as error:
             if not tally.attempts:
                 raise
             raw, problem = tally.unanswered(client.name), error

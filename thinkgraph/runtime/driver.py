@@ -91,7 +91,8 @@ class Driver:
                 return stop.value  # type: ignore[no-any-return]
             try:
                 resume = functools.partial(flow.send, self._do(op))
-            except Exception as error:  # noqa: BLE001 - handed to the flow, which handles it or lets it rise
+            # Also what ends the whole run (Ctrl-C, a cancelled task): the flow keeps what it tried, and lets it rise.
+            except BaseException as error:  # noqa: BLE001
                 resume = functools.partial(flow.throw, error)
 
     async def adrive(self, flow: Flow[T]) -> T:
@@ -104,7 +105,7 @@ class Driver:
                 return stop.value  # type: ignore[no-any-return]
             try:
                 resume = functools.partial(flow.send, await self._ado(op))
-            except Exception as error:  # noqa: BLE001 - as above
+            except BaseException as error:  # noqa: BLE001 - as above
                 resume = functools.partial(flow.throw, error)
 
     def _do(self, op: Op[Any]) -> Any:  # noqa: PLR0911 - a return for each operation
