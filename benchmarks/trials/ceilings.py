@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import os
 from collections import Counter, defaultdict
-from collections.abc import Iterator
-from contextlib import closing
+from collections.abc import Iterator, Mapping
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -57,8 +57,11 @@ class _Script:
 def _trial(count: int) -> Outcome:
     with own_folder() as folder, ModelServer(_Script(), latency=LATENCY) as server:
         os.environ.update(OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="none")
-        runs = [_Run(number, folder) for number in range(count)]
-        asyncio.run(_all(runs))
+        knowledge = {method: case_of(method).knowledge() for method in METHODS}
+        with ExitStack() as open_until:
+            runs = [_Run(number, folder, knowledge, open_until) for number in range(count)]
+            # Nothing is left to be made: all of them start at once.
+            asyncio.run(_all(runs))
         sent = Counter(str(call.parameters["model"]) for call in server.calls)
         most = server.max_in_flight
     wrong = [one for run in runs for one in run.judged(sent[run.name])]
@@ -68,49 +71,46 @@ def _trial(count: int) -> Outcome:
 
 
 async def _all(runs: list[_Run]) -> None:
-    knowledge = {method: case_of(method).knowledge() for method in METHODS}
-    await asyncio.gather(*(run.work(knowledge[run.method]) for run in runs))
+    await asyncio.gather(*(run.work() for run in runs))
 
 
 class _Run:
     """One run and what came of it."""
 
-    def __init__(self, number: int, folder: Path) -> None:
+    def __init__(self, number: int, folder: Path, knowledge: Mapping[str, Knowledge], until: ExitStack) -> None:
         rng = drawn("ceiling", number)
         self.method = METHODS[number % len(METHODS)]
         self.name = f"{self.method}-{number}"
         self.ceiling = rng.randint(1, 15)
-        self._journal = folder / f"{number}.sqlite"
         self._wrong: list[str] = []
-
-    async def work(self, knowledge: Knowledge) -> None:
-        """Ask, and go on after errors."""
         case = case_of(self.method)
-        settings = {**case.settings, **case.busy, "max_calls": self.ceiling, "call_retries": 2}
-        with closing(tg.SqliteJournal(self._journal)) as journal:
-            graph = tg.build(
-                self.method,
-                knowledge=knowledge,
-                model=f"openai:{self.name}",
-                settings=settings,
-                checkpointer=InMemorySaver(),
-                journal=journal,
-            )
-            config: Any = {"configurable": {"thread_id": "t"}}
-            start: Any = {"question": case.other_question}
-            for _ in range(_RESUMED):
-                try:
-                    answer = (await graph.ainvoke(start, config))["answer"]
-                except ThinkGraphError:
-                    start = None
-                    continue
-                except Exception as error:  # noqa: BLE001 - what is no error of ours is what is looked for
-                    self._wrong.append(f"{type(error).__name__}: {error}")
-                    return
-                used = answer["usage"]["total"]["calls"]
-                if used > self.ceiling:
-                    self._wrong.append(f"usage says {used} calls under a ceiling of {self.ceiling}")
+        self._question = case.other_question
+        self._graph = tg.build(
+            self.method,
+            knowledge=knowledge[self.method],
+            model=f"openai:{self.name}",
+            settings={**case.settings, **case.busy, "max_calls": self.ceiling, "call_retries": 2},
+            checkpointer=InMemorySaver(),
+            journal=until.enter_context(closing(tg.SqliteJournal(folder / f"{number}.sqlite"))),
+        )
+
+    async def work(self) -> None:
+        """Ask, and go on after errors."""
+        config: Any = {"configurable": {"thread_id": "t"}}
+        start: Any = {"question": self._question}
+        for _ in range(_RESUMED):
+            try:
+                answer = (await self._graph.ainvoke(start, config))["answer"]
+            except ThinkGraphError:
+                start = None
+                continue
+            except Exception as error:  # noqa: BLE001 - what is no error of ours is what is looked for
+                self._wrong.append(f"{type(error).__name__}: {error}")
                 return
+            used = answer["usage"]["total"]["calls"]
+            if used > self.ceiling:
+                self._wrong.append(f"usage says {used} calls under a ceiling of {self.ceiling}")
+            return
 
     def judged(self, sent: int) -> list[str]:
         """What it did wrong, where so many requests came to the server."""
