@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 from itertools import pairwise
 from typing import Any, Literal
 
@@ -151,6 +152,10 @@ class Chunk:
     """Names of entities that came with the document."""
 
 
+_known_key = lru_cache(maxsize=200_000)(key_of_name)
+"""Few names make up most of a collection."""
+
+
 class Lexicon:
     """All names of a collection, by key."""
 
@@ -163,8 +168,7 @@ class Lexicon:
     def add(self, text: str, kind: Kind, *, opens: bool = False) -> None:
         """Count one occurrence of a name, if the text can be one."""
         text = " ".join(text.split())
-        key = key_of_name(text)
-        if not key or len(text) > _LONGEST_NAME or value_kind(text):
+        if len(text) > _LONGEST_NAME or not (key := _known_key(text)) or value_kind(text):
             return
         if key in STOP_WORDS and kind != "title" and not is_letters(text):
             return
@@ -186,18 +190,24 @@ def _written(analysis: Analysis, span: NameSpan) -> str:
     return text + "." if len(last.text) == 1 and "." in text and analysis.text[last.end :][:1] == "." else text
 
 
-_SPELT_OUT = re.compile(r"((?:[^\W\d_][\w'\u2019&-]*\s+){1,9}?[^\W\d_][\w'\u2019&-]*)\s*\(\s*([A-Z][A-Z.&]{1,9})\s*\)")
+_ACRONYM = re.compile(r"\(\s*([A-Z][A-Z.&]{1,9})\s*\)")
+_BEFORE = re.compile(r"((?:[^\W\d_][\w'\u2019&-]*\s+){1,9}?[^\W\d_][\w'\u2019&-]*)\s*$")
+_LONGEST_BEFORE = 600
+"""Characters before an acronym in which its name is looked for."""
 
 
 def spelt_out(text: str) -> Iterator[tuple[str, str]]:
     """Keys of an acronym and its name, where a text has "Long Name (LN)" and the letters agree."""
-    for found in _SPELT_OUT.finditer(text):
-        letters = [c for c in found[2] if c.isalpha()]
-        words = found[1].split()
+    for short in _ACRONYM.finditer(text):
+        before = _BEFORE.search(text[max(0, short.start() - _LONGEST_BEFORE) : short.start()])
+        if before is None:
+            continue
+        letters = [c for c in short[1] if c.isalpha()]
+        words = before[1].split()
         for size in range(len(letters), min(len(words), len(letters) + 3) + 1):
             name = words[-size:]
             if name[0][:1].isupper() and initials_fit(letters, name):
-                yield key_of_name(found[2]), key_of_name(" ".join(name))
+                yield key_of_name(short[1]), key_of_name(" ".join(name))
                 break
 
 
