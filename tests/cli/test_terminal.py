@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import signal
 import subprocess
 import time
@@ -16,7 +17,7 @@ from model_server import ModelServer, ServedCall
 from replies import Answer, Fault, Hang, Reply, server_error
 
 from thinkgraph.cli.runs import RunStore
-from thinkgraph.cli.show import LineProgress
+from thinkgraph.cli.show import LineProgress, heed_sigterm
 from thinkgraph.ingest.build import build_kb
 
 ANSI = "\x1b[2J\x1b]0;title\x07"
@@ -142,9 +143,19 @@ def test_labels_that_would_steer_the_terminal(cli: Run, tmp_path: Path, monkeypa
         assert not _steering(shown.out + shown.err), command
 
 
-@pytest.mark.parametrize("reply", [Hang(), server_error()])
-def test_ctrl_c_leaves_at_once_and_the_run_goes_on(
-    cli: Run, kb: str, home: Path, served: ModelServer, monkeypatch: pytest.MonkeyPatch, reply: Answer
+@pytest.mark.parametrize(
+    ("how", "code", "reply"),
+    [(signal.SIGINT, 130, Hang()), (signal.SIGINT, 130, server_error()), (signal.SIGTERM, 143, Hang())],
+)
+def test_ctrl_c_and_sigterm_leave_at_once_and_the_run_goes_on(
+    cli: Run,
+    kb: str,
+    home: Path,
+    served: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    how: signal.Signals,
+    code: int,
+    reply: Answer,
 ) -> None:
     with ModelServer([reply]) as stuck:
         words = _words(kb, "--thread", "t", "--set", "call_retries=10")
@@ -154,11 +165,11 @@ def test_ctrl_c_leaves_at_once_and_the_run_goes_on(
             while not stuck.calls:
                 assert time.monotonic() < end
                 time.sleep(0.02)
-            run.send_signal(signal.SIGINT)
+            run.send_signal(how)
             began = time.monotonic()
             out, err = run.communicate(timeout=30)
     assert time.monotonic() - began < 5
-    assert run.returncode == 130
+    assert run.returncode == code
     assert out == b""
     assert err.decode().splitlines()[-1] == "thinkgraph: error: interrupted; the run is kept: thinkgraph resume t"
     use_server(served, monkeypatch)
@@ -198,3 +209,21 @@ def test_progress_on_a_terminal():
     progress.close()
     assert out.getvalue().count("\r") <= 5
     assert out.getvalue().endswith("\r")
+
+
+def test_sigterm_before_the_work_begins_is_one_line(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """While the question is read, there is nothing of a run to go on with."""
+
+    def stopped(_text: str) -> str:
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(10)
+        return ""
+
+    before = signal.getsignal(signal.SIGTERM)
+    monkeypatch.setattr("thinkgraph.cli.ask.read_question", stopped)
+    try:
+        heed_sigterm()
+        done = cli("ask", "-")
+    finally:
+        signal.signal(signal.SIGTERM, before)
+    assert (done.code, done.line) == (143, "thinkgraph: error: interrupted")

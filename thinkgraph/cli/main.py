@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
-from thinkgraph.cli.show import INTERRUPTED
+from thinkgraph.cli.show import heed_sigterm, stopped_code
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.version import VERSION
 
@@ -76,8 +76,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         code = int(_module(parsed.command).run(parsed))
         # Now, not at exit: a reader who has gone, or a full disk, is an error like others.
         sys.stdout.flush()
-    except KeyboardInterrupt:
-        return _fail("interrupted", INTERRUPTED)
+    except KeyboardInterrupt as stop:
+        return _fail("interrupted", stopped_code(stop))
     except BrokenPipeError:
         _give_up_stdout()
         return 1
@@ -137,4 +137,5 @@ def entry() -> NoReturn:
     """Console script."""
     if not _open_streams():
         sys.exit(_fail("standard output is closed: there is nowhere to write an answer to", 1))
+    heed_sigterm()
     sys.exit(main())

@@ -25,6 +25,14 @@ if TYPE_CHECKING:
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
+TERMINATED = 143
+"""Likewise after SIGTERM."""
+
+
+class TerminatedError(KeyboardInterrupt):
+    """SIGTERM: whoever stops services stops a command as Ctrl-C does."""
+
+
 _UNSEEN = re.compile("[\x7f-\x9f\u2028\u2029\u202a-\u202e\u2066-\u2069]")
 """Control characters that JSON leaves as they are. They stand inside strings only."""
 
@@ -242,7 +250,7 @@ def telling(
 
 @contextlib.contextmanager
 def leaving_at_once(words: str) -> Iterator[None]:
-    """Within the block Ctrl-C ends the process now, whatever its threads wait for.
+    """Within the block Ctrl-C or SIGTERM ends the process now, whatever its threads wait for.
 
     Python would first join the threads that wait for a model's reply, for minutes perhaps. Nothing is lost by not waiting:
     steps and replies are on disk as soon as they exist, and a killed run resumes.
@@ -251,16 +259,31 @@ def leaving_at_once(words: str) -> Iterator[None]:
         words: the error on stderr.
     """
 
-    def leave(_signal: int, _frame: FrameType | None) -> None:
+    def leave(number: int, _frame: FrameType | None) -> None:
         with contextlib.suppress(OSError):
             os.write(2, f"thinkgraph: error: {words}\n".encode())
-        os._exit(INTERRUPTED)
+        os._exit(INTERRUPTED if number == signal.SIGINT else TERMINATED)
 
     if threading.current_thread() is not threading.main_thread():
         yield
         return
-    before = signal.signal(signal.SIGINT, leave)
+    before = {one: signal.signal(one, leave) for one in (signal.SIGINT, signal.SIGTERM)}
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
+        for one, handler in before.items():
+            signal.signal(one, handler)
+
+
+def stopped_code(stop: KeyboardInterrupt) -> int:
+    """The exit status after Ctrl-C or SIGTERM."""
+    return TERMINATED if isinstance(stop, TerminatedError) else INTERRUPTED
+
+
+def heed_sigterm() -> None:
+    """Have SIGTERM raise what Ctrl-C raises, so that files are closed and the command says how to go on."""
+
+    def stop(_signal: int, _frame: FrameType | None) -> None:
+        raise TerminatedError
+
+    signal.signal(signal.SIGTERM, stop)

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from thinkgraph.cli.kb import documents, info
 from thinkgraph.cli.options import add_flags
-from thinkgraph.cli.show import INTERRUPTED, LineProgress, write_line
+from thinkgraph.cli.show import LineProgress, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
 
@@ -128,9 +128,9 @@ def run(args: argparse.Namespace) -> int:
     try:
         with LineProgress(sys.stderr) as progress:
             report, lines = work(args, progress)
-    except KeyboardInterrupt:
+    except KeyboardInterrupt as stop:
         sys.stderr.write("thinkgraph: error: interrupted; the same command goes on where it stopped\n")
-        return INTERRUPTED
+        return stopped_code(stop)
     if report:
         sys.stderr.writelines(f"{line}\n" for line in _problems(report))
         lines = [*_summary(report), *lines]
