@@ -42,6 +42,14 @@ def test_a_named_end_singles_out_its_triple() -> None:
     assert len(found.hops[0].every) > 1
 
 
+def test_an_answer_beside_a_statement_keeps_the_statement_that_reaches_the_named_end() -> None:
+    found = gold([["Kenya", "export_partner"], ["Uganda", "qualifier:since"]], ["1967"])
+    assert (found.operation, found.answers, found.finals) == ("qualifier", ("1967",), (0,))
+    assert found.hops[0].facts == (("Kenya", "export partner", "Uganda"),)
+    with pytest.raises(UsageError, match='hop 1: no hop before reaches "Kenya"'):
+        gold([["Kenya", "qualifier:since"]], ["1967"])
+
+
 def test_star_takes_everything_and_dead_ends_go() -> None:
     found = gold([["Kenya", "export_partner"], ["*", "official_language"]], ["English"])
     assert found.hops[0].ends == ("Uganda",), "Panama has no official language here"

@@ -7,6 +7,7 @@ A gold path is a list of hops:
     [entity, relation, "new"]   what is reached never counts if the path started there ("other films of its actors")
     [entity, relation, other]   a statement: is `other` reached? (yes or no)
     [entity, "text:SECTION"]    the answer stands in a passage with this section about the entity
+    [entity, "qualifier:NAME"]  the answer stands beside the statement that reached the entity ("in which role?")
     ["count"]                   how many things the hop before reached
 
 An entity is an id, else an exact label. "*" is everything reached before (the union, where several branches precede it).
@@ -36,12 +37,12 @@ from thinkgraph.state.knowledge import Entity, Link, Passage, Relation, Step
 from thinkgraph.tools.linking.linker import StandardLinker
 from thinkgraph.tools.protocols import GraphStore, TextStore
 
-Operation = Literal["chain", "intersection", "count", "max", "min", "yesno", "none"]
+Operation = Literal["chain", "intersection", "count", "max", "min", "yesno", "qualifier", "none"]
 Fact = tuple[str, str, str]
 """(subject label, relation label, object label)."""
 
 _MANY = 100_000
-_TEXT = "text:"
+_TEXT, _QUALIFIER = "text:", "qualifier:"
 _BRANCHED = frozenset({"intersection", "comparison"})
 _LARGER = re.compile(
     r"\b(?:high|larg|great|bigg|long|more|most|old|tall|deep|wid|heav|lat|fast|rich)\w*\b", re.IGNORECASE
@@ -305,7 +306,7 @@ def _agrees(gold: Gold) -> bool:
     if gold.operation in {"max", "min"}:
         found = extreme(((hop.source_of(fact), hop.end_of(fact)) for hop in hops for fact in hop.facts), gold.operation)
         return bool(answers & set(map(str.casefold, found)))
-    return all(hop.is_text for hop in hops) or answers == reached
+    return gold.operation == "qualifier" or all(hop.is_text for hop in hops) or answers == reached
 
 
 def extreme(pairs: Iterable[tuple[str, str]], operation: str) -> list[str]:
@@ -328,7 +329,11 @@ def _walk(question: Question, *, branched: bool) -> _Resolver:
             walk.operation, walk.other = "yesno", extra
         sources, takes = yield from _sources(walk, number, hop)
         walk.entities.update(sources)
-        if hop[1].startswith(_TEXT):
+        if hop[1].startswith(_QUALIFIER):
+            if not takes:
+                raise walk.fail(number, f'no hop before reaches "{hop[0]}"')
+            walk.operation, walk.open = "qualifier", dict.fromkeys(takes, sources)
+        elif hop[1].startswith(_TEXT):
             yield from _text_hop(walk, number, sources, takes, hop[1].removeprefix(_TEXT))
         else:
             yield from _graph_hop(walk, number, sources, takes, hop[1], new=extra == "new")

@@ -157,7 +157,8 @@ def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told]) -> Findin
         if not whole and finding.missing is None:
             finding.missing = place
     if finding.missing is None:
-        finding.answers = found_text or _answers(gold, shown, finding)
+        beside = list(gold.answers) if gold.operation == "qualifier" else []
+        finding.answers = found_text or beside or _answers(gold, shown, finding)
         if not finding.answers:
             finding.missing = len(gold.hops) - 1
     if not finding.answers:
