@@ -42,7 +42,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "documents": ("tests/ingest/documents/test_document_readers.py",),
     "g2t": ("tests/tools/communities/test_g2t_writer.py",),
     "mcp": ("tests/integrations/mcp",),
-    "otel": ("tests/integrations/tracing",),
+    "otel": ("tests/integrations/langchain/test_tracing.py",),
     "rdf": ("tests/ingest/readers/test_rdf.py",),
     "sentence-transformers": (),
 }
