@@ -86,6 +86,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
     "tog2": _named(
         *EVERY,
         "own_knowledge abstain",
+        "beam",
         "skip_exact_topic",
         "skip_empty_reason",
         "avoid_cycles",

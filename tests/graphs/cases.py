@@ -331,6 +331,7 @@ CASES: dict[str, Case] = {
         },
         calls=4,
         other_question="Which queen visited Panama?",
+        settings={"beam": "entities"},
         busy={"depth": 2},
     ),
 }

@@ -29,6 +29,8 @@ from thinkgraph.tools.knowledge import Knowledge
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}
 BORDERS = "Which countries border Panama?"
 ONE_WAY = {"ranker": "bm25", "backtracks": 0}
+ENTITIES: Any = {"beam": "entities"}
+"""`test_tog2_paths.py` has a beam of relation paths."""
 
 
 def every_relation(prompt: ParsedPrompt) -> Any:
@@ -84,7 +86,10 @@ def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
     replies = {"tog2.relation_prune": only("borders", "capital"), "tog2.reason": NEVER}
     model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, **replies}, latency=0.5)
     graph = tg.build(
-        "tog2", knowledge=small_knowledge(), model=model, settings={**ONE_WAY, "combined": False, "depth": 2}
+        "tog2",
+        knowledge=small_knowledge(),
+        model=model,
+        settings={**ONE_WAY, **ENTITIES, "combined": False, "depth": 2},
     )
     graph.invoke({"question": BORDERS})
     per_round = [p for p in model.asked if p.role == "tog2.relation_prune"]
@@ -321,7 +326,7 @@ def test_entity_discovery_walks_back_over_a_relation_but_not_in_cycles() -> None
     for avoid, expected in ((True, {"Bob"}), (False, {"Ann", "Bob"})):
         reached.clear()
         knowledge = Knowledge(graph=MemoryGraphStore(rows))
-        ask("Who acted with Ann?", {"tog2.reason": reason}, knowledge, depth=2, avoid_cycles=avoid)
+        ask("Who acted with Ann?", {"tog2.reason": reason}, knowledge, depth=2, avoid_cycles=avoid, **ENTITIES)
         assert reached[-1] == expected
 
 
@@ -332,10 +337,10 @@ def test_reason_sees_the_evidence_of_all_rounds_in_the_last() -> None:
         shown.append(len(prompt.lines("evidence")))
         return NEVER
 
-    ask(BORDERS, {"tog2.reason": reason}, depth=2)
+    ask(BORDERS, {"tog2.reason": reason}, depth=2, **ENTITIES)
     assert shown[-1] > max(shown[:-1])
     shown.clear()
-    ask(BORDERS, {"tog2.reason": reason}, depth=2, all_rounds=False)
+    ask(BORDERS, {"tog2.reason": reason}, depth=2, all_rounds=False, **ENTITIES)
     assert shown == [1, 4, 1], "each sees what its own round found"
 
 
@@ -354,7 +359,7 @@ def test_too_narrow_a_beam_for_all_answers_ends_in_those_it_saw() -> None:
     )
     (gold,) = resolve_golds([question], graph)
     chooser = PerfectChooser({question.question: gold})
-    settings = {"ranker": "llm", "width": 1, "depth": 2}
+    settings = {"ranker": "llm", "width": 1, "depth": 2, **ENTITIES}
     built = tg.build("tog2", knowledge=Knowledge(graph=graph), model=chooser, settings=settings)
     answer = built.invoke({"question": question.question})["answer"]
     assert answer["status"] == "partial"
@@ -416,7 +421,7 @@ def test_triples_take_no_place_among_the_chunks_where_the_paper_is_wanted() -> N
 def test_the_llm_ranker_is_counted_apart_and_asked_in_batches() -> None:
     rows = [("Hub", "member", f"Member {n:03}") for n in range(60)]
     score_all = {"rank.texts": every_relation}
-    answer, model = ask("Hub?", score_all, Knowledge(graph=MemoryGraphStore(rows)), ranker="llm", depth=1)
+    answer, model = ask("Hub?", score_all, Knowledge(graph=MemoryGraphStore(rows)), ranker="llm", depth=1, **ENTITIES)
     assert model.roles.count("rank.texts") == 2
     assert answer["usage"]["roles"]["rank.texts"]["calls"] == 2
 

@@ -16,7 +16,6 @@ Not drawn: samples that agree lead from majority to answer; a spent ceiling lead
 
 from __future__ import annotations
 
-from collections import defaultdict
 from collections.abc import Sequence
 from typing import Any
 
@@ -40,7 +39,7 @@ from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
-from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, Topic
+from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, by_place
 
 
 def roles(settings: Tog2Settings) -> Sequence[str]:
@@ -85,12 +84,8 @@ def _after_reason(state: Tog2State) -> str | list[Send]:
 
 def _relation_prunes(state: Tog2State) -> list[Send]:
     settings = settings_in(state, Tog2Settings)
-    groups: defaultdict[str, list[Topic]] = defaultdict(list)
-    if settings.combined:
-        groups["all"] = state["topics"]
-    for topic in [] if settings.combined else state["topics"]:
-        # Entities that one relation led to are offered together once the search has gone back.
-        groups[(state["backtracked"] and topic["came_by"]) or topic["id"]].append(topic)
+    together = settings.paths or state["backtracked"] > 0
+    groups = {"all": state["topics"]} if settings.combined else by_place(state["topics"], together=together)
     # Until it goes back, a search that comes by an entity twice may walk a relation of it twice, as in the paper.
     walked = list(state["walked"]) if state["backtracked"] else []
     # One call is kept back for Reason, whatever the fan-out uses.

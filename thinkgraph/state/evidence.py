@@ -12,7 +12,7 @@ from thinkgraph.state.knowledge import Direction
 from thinkgraph.state.usage import by_id
 
 MAX_EVIDENCE = 96
-"""Most evidence items a run keeps: the lowest scores of earlier rounds go first. Those of the newest round all stay."""
+"""Most lines of evidence a run keeps: the lowest scores of earlier rounds go first. Those of the newest round all stay."""
 
 
 class Path(TypedDict):
@@ -45,6 +45,8 @@ class EvidenceItem(TypedDict):
     """Path: ids of the triples that share the last hop's entity, relation and direction."""
     total: NotRequired[int]
     """Path: how many such triples the graph holds."""
+    route: NotRequired[str]
+    """Path: the relation path that it walks with others, where it does: those of one route share a line."""
     passage: NotRequired[str]
     """Chunk: id of its passage."""
     start: NotRequired[int]
@@ -60,12 +62,13 @@ class EvidenceItem(TypedDict):
 
 
 def path_item(
-    key: str, path: Path, tails: Sequence[str], *, total: int, score: float = 0.0, number: int = 0
+    key: str, path: Path, tails: Sequence[str], *, total: int, score: float = 0.0, number: int = 0, route: str = ""
 ) -> EvidenceItem:
     """A path with the triples of its last hop; see EvidenceItem. `score` is the best of theirs, `number` the round."""
-    return EvidenceItem(
+    item = EvidenceItem(
         id=key, kind="path", score=round(score, 4), round=number, path=path, tails=list(tails), total=total
     )
+    return {**item, "route": route} if route else item
 
 
 def chunk_item(
@@ -93,6 +96,11 @@ def path_key(*steps: str) -> str:
     return "p" + hashlib.sha256("\n".join(steps).encode("utf-8", "replace")).hexdigest()[:16]
 
 
+def line_key(item: EvidenceItem) -> str:
+    """What items that share a line have in common; of an item with a line of its own its id."""
+    return item.get("route") or item["id"]
+
+
 def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceItem] | None) -> dict[str, EvidenceItem]:
     """Reducer: items by id, the better score wins; of earlier rounds only those that MAX_EVIDENCE leaves room for.
 
@@ -111,6 +119,7 @@ def merge_evidence(old: dict[str, EvidenceItem] | None, new: dict[str, EvidenceI
     best = sorted(
         merged.values(), key=lambda item: (item["round"] < newest, -item["score"], -item["round"], item["id"])
     )
-    own = sum(item["round"] == newest for item in best)
-    keep = {item["id"] for item in best[: max(MAX_EVIDENCE, own)]}
-    return {key: item for key, item in merged.items() if key in keep}
+    lines = list(dict.fromkeys(map(line_key, best)))
+    own = len({line_key(item) for item in best if item["round"] == newest})
+    keep = set(lines[: max(MAX_EVIDENCE, own)])
+    return {key: item for key, item in merged.items() if line_key(item) in keep}

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import Annotated, Any, ClassVar, Self
+from collections.abc import Iterable, Mapping
+from typing import Annotated, Any, ClassVar, Literal, Self
 
 from pydantic import Field, model_validator
 from typing_extensions import TypedDict
@@ -21,9 +21,21 @@ MAX_DROPPED = 50
 class BeamSettings(DoubtSettings):
     """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
 
-    width: int = Field(3, ge=1, le=50, description="W: topic entities kept per round.")
+    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "beam": "entities"}
+
+    beam: Literal["paths", "entities"] = Field(
+        "paths",
+        description="What the beam holds: relation paths, each with all entities that it reaches, or single entities (the paper).",
+    )
+    width: int = Field(3, ge=1, le=50, description="W: what the beam keeps of a round.")
     depth: int = Field(3, ge=0, le=10, description="D: rounds.")
-    relations: int = Field(3, ge=1, le=50, description="R: relations kept per topic entity.")
+    members: int = Field(
+        300,
+        ge=1,
+        le=5_000,
+        description="Most statements that are walked along one relation path in a round (`beam=paths`).",
+    )
+    relations: int = Field(3, ge=1, le=50, description="R: relations kept per topic entity, or path of the beam.")
     min_relation_score: float = Field(1.0, ge=0, le=10, description="Relations scored lower are dropped.")
     relation_options: int = Field(
         400, ge=1, le=20_000, description="Most relations offered in one call: of each topic entity those rarest there."
@@ -35,15 +47,23 @@ class BeamSettings(DoubtSettings):
         True,
         description="With no evidence at all and own_knowledge off, go on without asking whether it is sufficient.",
     )
-    avoid_cycles: bool = Field(True, description="Drop a step that returns to an entity on the same path.")
+    avoid_cycles: bool = Field(
+        True,
+        description="Go on from no entity that the same path has passed; with `beam=entities` the step back to it is dropped.",
+    )
     link_candidates: int = Field(20, ge=1, le=100, description="Most linked entities offered to topic prune.")
     all_rounds: bool = Field(
         True, description="The last Reason sees the evidence of all rounds (off: of its own round, beside the clues)."
     )
 
     @property
+    def paths(self) -> bool:
+        """Whether the beam holds relation paths."""
+        return self.beam == "paths"
+
+    @property
     def hops(self) -> int:
-        """Most relations that are walked in a round: of every topic entity its own."""
+        """Most relations that are walked in a round: of every topic entity, or path of the beam, its own."""
         return self.width * self.relations
 
     @property
@@ -61,7 +81,7 @@ class Tog2Settings(BeamSettings, ChunkSettings):
     """ToG-2's settings; defaults as in the paper where it gives them."""
 
     paper: ClassVar[Mapping[str, Any]] = {
-        **RunSettings.paper,
+        **BeamSettings.paper,
         "skip_exact_topic": False,
         "skip_empty_reason": False,
         "avoid_cycles": False,
@@ -142,7 +162,8 @@ class Topic(TypedDict):
     """Ids of all entities on the path, this one included."""
     score: float
     came_by: str
-    """Key in `BeamState.walked` of the relation that led to it; empty for an entity that the question names."""
+    """Key of the relation that led to it (`relation_key`): from an entity, or from the path of the beam that this one was on. Empty for
+    an entity that the question names."""
 
 
 def further(topic: Topic, end: str, label: str, triple: str, score: float, came_by: str = "") -> Topic:
@@ -174,23 +195,38 @@ class KeptRelation(TypedDict):
     relation: str
     direction: Direction
     score: float
+    count: int
+    """How many triples the graph has of it."""
 
 
 class Hop(KeptRelation):
     """A kept relation with the triples that entity discovery found."""
 
     triples: list[str]
-    """Their ids; those that lead back to an entity of the path are left out."""
+    """Their ids; with `beam=entities` those that lead back to an entity of the path are left out."""
     total: int
 
 
+def place(topic: Topic, *, together: bool) -> str:
+    """Where an entity stands in the beam: a place of its own, or with `together` that of all that one relation led to."""
+    return (together and topic["came_by"]) or topic["id"]
+
+
+def by_place(topics: Iterable[Topic], *, together: bool) -> dict[str, list[Topic]]:
+    """Topic entities by their places; see `place`."""
+    groups: dict[str, list[Topic]] = {}
+    for topic in topics:
+        groups.setdefault(place(topic, together=together), []).append(topic)
+    return groups
+
+
 def relation_key(entity: str, direction: Direction, relation: str) -> str:
-    """What a relation of an entity is called in `kept` and `walked`."""
+    """What a relation of an entity, or of a place in the beam, is called."""
     return f"{entity}|{direction}|{relation}"
 
 
 class Reached(TypedDict):
-    """A candidate entity, or a literal, and the first way to it."""
+    """A candidate entity, or a literal, and the first way to it; with `beam=paths` the first along each relation path."""
 
     id: str
     label: str
@@ -198,6 +234,11 @@ class Reached(TypedDict):
     hop: int
     """Place in `hops`."""
     triple: str
+
+
+def route_of(topic: Topic, hop: Hop, *, together: bool) -> str:
+    """Key of the relation path that a hop from a topic entity walks to its end; see `place`."""
+    return relation_key(place(topic, together=together), hop["direction"], hop["relation"])
 
 
 class RankedChunk(TypedDict):

@@ -240,9 +240,16 @@ def _walks(gold: Gold, entity: str, relation: str, outgoing: bool, *, shared: bo
         for hop in gold.hops
         if not hop.is_text
         and hop.outgoing == outgoing
-        and (key(entity) in map(key, hop.sources) or ((shared or hop.takes) and _SHARED.search(entity)))
+        and (key(entity) in map(key, hop.sources) or ((shared or hop.takes) and _is_shared(hop, entity)))
         and key(relation) in _names_of(hop)
     ]
+
+
+def _is_shared(hop: GoldHop, entity: str) -> bool:
+    """Whether an option names several entities, of which some may be sources of a hop: those that the hop reaches are not."""
+    first = key(_SHARED.sub("", entity))
+    sources, ends = set(map(key, hop.sources)), set(map(key, hop.ends))
+    return bool(_SHARED.search(entity)) and (first in sources or first not in ends)
 
 
 def _names_of(hop: GoldHop) -> set[str]:

@@ -5,6 +5,8 @@ begin ── link_entities ── topic_prune ── relation_prune × W ── 
                                               └──────────────── not sufficient, rounds remain ─────────────────────────┤
                                                                                                             answer ────┘
 
+`entity_prune` only with `beam=entities`: a relation path is kept with all that it reaches, as ToG-R keeps it with some.
+
 Not drawn: where nothing is left to ask, topic_prune and entity_discovery lead to beam or reason.
 """
 
@@ -28,12 +30,18 @@ from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
-from thinkgraph.state.tog2 import RelationPruneTask
+from thinkgraph.state.tog2 import RelationPruneTask, by_place
 
 
 def roles(settings: TogSettings) -> Sequence[str]:
     """The roles a run with these settings may call."""
-    return [*(["tog2.topic_prune"] * settings.topic_prune), "tog2.relation_prune", ENTITY_PRUNE, "tog2.reason"]
+    wanted = {
+        "tog2.topic_prune": settings.topic_prune,
+        "tog2.relation_prune": True,
+        ENTITY_PRUNE: not settings.paths,
+        "tog2.reason": True,
+    }
+    return [role for role, used in wanted.items() if used]
 
 
 def _relation_prunes(state: TogState) -> str | list[Send]:
@@ -41,23 +49,26 @@ def _relation_prunes(state: TogState) -> str | list[Send]:
         return "answer"
     if not state["topics"] or state["stopped"]:
         return "reason"
-    topics = ((topic["id"], topic) for topic in state["topics"])
+    settings = settings_in(state, TogSettings)
     # One call is kept back for Reason.
     return [
-        Send("relation_prune", RelationPruneTask(**task, topics=[topic], walked=[]))
-        for task, topic in tasks(state, settings_in(state, TogSettings), topics, keep=1, ahead=1)
+        Send("relation_prune", RelationPruneTask(**task, topics=topics, walked=[]))
+        for task, topics in tasks(
+            state, settings, by_place(state["topics"], together=settings.paths).items(), keep=1, ahead=1
+        )
     ]
 
 
 def _entity_prunes(state: TogState) -> str | list[Send]:
     if state["stopped"]:
         return "reason"
-    if not state["hops"]:
+    settings = settings_in(state, TogSettings)
+    if not state["hops"] or settings.paths:
         return "beam"
     hops = ((str(number), (number, hop)) for number, hop in enumerate(state["hops"]))
     return [
         Send("entity_prune", EntityPruneTask(**task, number=number, hop=hop))
-        for task, (number, hop) in tasks(state, settings_in(state, TogSettings), hops, keep=1)
+        for task, (number, hop) in tasks(state, settings, hops, keep=1)
     ]
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -12,11 +13,14 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.communities import Place, community_line
 from thinkgraph.prompts.lines import passage_line, path_line, told_once
 from thinkgraph.runtime import requests
-from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Passage, Triple
+from thinkgraph.state.evidence import EvidenceItem, line_key
+from thinkgraph.state.knowledge import Passage, Triple, other_end
+from thinkgraph.tools.grounding import fold
 
 T = TypeVar("T")
 
+_BESIDE = " | "
+"""Between what a shared line says of one entity and of the next."""
 SENTENCE_END = re.compile(r"(?<=[.!?])\s+|\n+")
 
 
@@ -30,21 +34,60 @@ class Texts:
 
 @dataclass(frozen=True)
 class PromptContext:
-    """The evidence of a prompt: line `n` (from 1) renders item `items[n-1]`."""
+    """The evidence of a prompt: line `n` (from 1) renders item `items[n-1]`, or the items that share the n-th line (`sizes`)."""
 
     items: Sequence[EvidenceItem]
     lines: Sequence[str]
     texts: Texts = field(default_factory=lambda: Texts({}, {}))
     """What the items refer to."""
+    sizes: Sequence[int] = ()
+    """How many of the items each line renders; empty: one each."""
 
-    def ids(self, numbers: Iterable[int]) -> list[str]:
-        """Evidence ids behind line numbers."""
-        return [self.items[number - 1]["id"] for number in numbers if 1 <= number <= len(self.items)]
+    def ids(self, numbers: Iterable[int], answers: Collection[str] = ()) -> list[str]:
+        """Evidence ids behind line numbers; of items that share a line those that lead to one of the answers, where some do."""
+        groups, wanted = self._groups(), set(map(fold, answers))
+        found = [groups[number - 1] for number in numbers if 1 <= number <= len(groups)]
+        return [item["id"] for group in found for item in (self._leading(group, wanted) or group)]
 
     def only(self, ids: Collection[str]) -> PromptContext:
-        """The lines of these items alone, numbered anew."""
-        kept = [place for place, item in enumerate(self.items) if item["id"] in ids]
-        return replace(self, items=[self.items[n] for n in kept], lines=[self.lines[n] for n in kept])
+        """The lines of these items alone, numbered anew, with those that say how the entities of a shared line were reached."""
+        groups = self._groups()
+        kept = {place for place, group in enumerate(groups) if any(item["id"] in ids for item in group)}
+        leads = {key for place in kept if len(groups[place]) > 1 for item in groups[place] for key in lead_of(item)}
+        kept |= {
+            place for place, group in enumerate(groups) if leads & {key for item in group for key in tails_of(item)}
+        }
+        lines = sorted(kept)
+        return replace(
+            self,
+            items=[item for place in lines for item in groups[place]],
+            lines=[self.lines[place] for place in lines],
+            sizes=[len(groups[place]) for place in lines],
+        )
+
+    def _groups(self) -> list[Sequence[EvidenceItem]]:
+        ends = itertools.accumulate(self.sizes or [1] * len(self.items))
+        starts = itertools.chain([0], ends)
+        return [self.items[start:end] for start, end in itertools.pairwise(starts)]
+
+    def _leading(self, group: Sequence[EvidenceItem], wanted: Collection[str]) -> list[EvidenceItem]:
+        """The items of a shared line whose last hop names one of these things (folded)."""
+        return [
+            item
+            for item in group
+            for triples in [[self.texts.triples[key] for key in tails_of(item) if key in self.texts.triples]]
+            if any(fold(one[end]) in wanted for one in triples for end in ("subject_label", "object_label"))
+        ]
+
+
+def tails_of(item: EvidenceItem) -> Sequence[str]:
+    """Ids of the triples of a path's last hop; of anything else none."""
+    return item.get("tails", ())
+
+
+def lead_of(item: EvidenceItem) -> Sequence[str]:
+    """Ids of the triples before a path's last hop; of anything else none."""
+    return item["path"]["triples"] if item["kind"] == "path" else ()
 
 
 def triple_ids(item: EvidenceItem) -> list[str]:
@@ -93,18 +136,86 @@ def sentences_of(chunk: EvidenceItem, texts: Texts) -> list[str]:
     return [f"{passage['title']}: {sentence}" for sentence in SENTENCE_END.split(text) if sentence]
 
 
-def prompt_context(items: Iterable[EvidenceItem], *, tokens: int) -> Flow[PromptContext]:
+def prompt_context(
+    items: Iterable[EvidenceItem], *, tokens: int, leads: Iterable[EvidenceItem] = ()
+) -> Flow[PromptContext]:
     """Render evidence, best paths first and every path followed by its entities' chunks, within a bound on tokens.
 
     Lines are taken by score until the bound is reached, then put in order (ToG-2 section 3.3: the paths of every entity
-    that owns a top-K chunk, each followed by its chunks).
+    that owns a top-K chunk, each followed by its chunks). Paths of one relation path share a line, which says of each entity what its
+    last hop reaches; the line before it says how they were reached.
+
+    Args:
+        items: to show.
+        tokens: the bound.
+        leads: others that may be shown beside them: those that say how the entities of a shared line were reached.
     """
-    every = sorted(items, key=lambda item: (-item["score"], item["id"]))
-    texts = yield from fetch_texts(every)
-    lines = told_once([evidence_line(item, texts) for item in every])
-    kept = fitting([(every[place], line) for place, line in lines], tokens)
-    ordered = _in_order([(item, line[: tokens * 4]) for item, line in kept])
-    return PromptContext([item for item, _ in ordered], [line for _, line in ordered], texts)
+    own = sorted(items, key=lambda item: (-item["score"], item["id"]))
+    every = {item["id"]: item for item in (*own, *leads)}
+    texts = yield from fetch_texts(list(every.values()))
+    groups: dict[str, list[EvidenceItem]] = {}
+    for item in every.values():
+        groups.setdefault(line_key(item), []).append(item)
+    teller = {key: name for name, group in groups.items() for item in group for key in tails_of(item)}
+    lines = told_once([_shared_line(group, texts, teller) for group in groups.values()])
+    told = {list(groups)[place]: line for place, line in lines}
+    kept = _taken({line_key(item) for item in own}, groups, told, teller, tokens)
+    ordered = _in_order([(groups[name][:size], line[: tokens * 4]) for name, (size, line) in kept.items()])
+    return PromptContext(
+        [item for group, _ in ordered for item in group],
+        [line for _, line in ordered],
+        texts,
+        [len(group) for group, _ in ordered],
+    )
+
+
+def _shared_line(group: Sequence[EvidenceItem], texts: Texts, teller: Mapping[str, str]) -> str:
+    """The line of items: of several what the last hop reaches from each entity, behind how that was reached if no other line says so."""
+    if len(group) == 1:
+        return evidence_line(group[0], texts)
+    parts: list[str] = []
+    led: dict[tuple[str, str], list[Triple]] = {}
+    for item in group:
+        here = item["path"]["start"]
+        for key in item["path"]["triples"]:
+            if (triple := texts.triples.get(key)) is None:
+                break
+            if key not in teller:
+                led.setdefault((here, triple["relation"]), []).append(triple)
+            here = other_end(triple, here)
+        else:
+            tails = [texts.triples[key] for key in item["tails"] if key in texts.triples]
+            parts.append(path_line(here, [], tails, total=item.get("total", 0)))
+    before = [path_line(here, [], list({one["id"]: one for one in told}.values())) for (here, _), told in led.items()]
+    return _BESIDE.join(filter(None, [*before, *parts]))
+
+
+def _taken(
+    wanted: Iterable[str],
+    groups: Mapping[str, Sequence[EvidenceItem]],
+    lines: Mapping[str, str],
+    teller: Mapping[str, str],
+    tokens: int,
+) -> dict[str, tuple[int, str]]:
+    """The lines that fit a bound on tokens, the first ones first, and at least one: of how many items each, and its text.
+
+    A line of several items brings those along that say how they were reached; where it is too long, the last items are left out.
+    """
+    kept: dict[str, tuple[int, str]] = {}
+    names = set(wanted)
+    for name in [name for name in groups if name in names and lines.get(name)]:
+        group = groups[name]
+        shared = len(group) > 1
+        needed = dict.fromkeys(teller.get(key, "") for item in group for key in lead_of(item)) if shared else {}
+        new = [one for one in needed if lines.get(one) and one not in kept]
+        room = tokens - sum(line_cost(lines[one]) for one in new)
+        size, line = len(group), lines[name]
+        while shared and line_cost(line) > room and _BESIDE in line:
+            size, line = size - 1, line.rpartition(_BESIDE)[0]
+        if name not in kept and (line_cost(line) <= room or not kept):
+            kept.update({one: (len(groups[one]), lines[one]) for one in new}, **{name: (size, line)})
+            tokens = room - line_cost(line)
+    return kept
 
 
 def fitting(lines: Iterable[tuple[T, str]], tokens: int) -> list[tuple[T, str]]:
@@ -123,13 +234,13 @@ def line_cost(line: str) -> int:
     return estimate_tokens(len(line)) + 2
 
 
-def _in_order(kept: Sequence[tuple[EvidenceItem, str]]) -> list[tuple[EvidenceItem, str]]:
-    chunks = [pair for pair in kept if pair[0]["kind"] == "chunk"]
-    ordered: list[tuple[EvidenceItem, str]] = []
-    for item, line in kept:
-        if item["kind"] != "chunk":
-            tails = set(item.get("tails", ()))
-            mine = [pair for pair in chunks if tails & set(pair[0]["path"]["triples"][-1:])]
+def _in_order(kept: Sequence[tuple[Sequence[EvidenceItem], str]]) -> list[tuple[Sequence[EvidenceItem], str]]:
+    chunks = [pair for pair in kept if pair[0][0]["kind"] == "chunk"]
+    ordered: list[tuple[Sequence[EvidenceItem], str]] = []
+    for group, line in kept:
+        if group[0]["kind"] != "chunk":
+            tails = {key for item in group for key in tails_of(item)}
+            mine = [pair for pair in chunks if tails & set(pair[0][0]["path"]["triples"][-1:])]
             chunks = [pair for pair in chunks if pair not in mine]
-            ordered += [(item, line), *mine]
+            ordered += [(group, line), *mine]
     return ordered + chunks

@@ -13,7 +13,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Status
 from thinkgraph.state.base import RunState
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import all_hold, beside_the_point, holds, needed
+from thinkgraph.tools.grounding import all_hold, beside_the_point, compares, holds, needed
 
 UNDECIDED = "NOT ENOUGH INFO"
 VERIFIER = "closing.verify"
@@ -134,7 +134,9 @@ def standing(
     if not lines:
         return None
     instead_of = context.ids(moved_from(cited, lines))
-    return supported(answers, context.ids(lines), instead_of, *notes, fault=fault, beside=beside)
+    # A comparison stands on what is said about the others too.
+    held = context.ids(lines, () if compares(question) else answers)
+    return supported(answers, held, instead_of, *notes, fault=fault, beside=beside)
 
 
 def supported(

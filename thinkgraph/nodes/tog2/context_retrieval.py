@@ -14,7 +14,7 @@ from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Triple, other_end
-from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item
+from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item, route_of
 from thinkgraph.tools.linking.lexical import overlap
 
 
@@ -25,6 +25,8 @@ class Tail:
     number: int
     """The hop's place in `hops`."""
     hop: Hop
+    route: str
+    """Key of the relation path that it is a step of; empty with `beam=entities`."""
     triple: Triple
 
     @property
@@ -53,18 +55,18 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     topic entities' own documents are evidence at once: in round 0 there are no others. Once a ceiling is spent, nothing is read.
     """
     number, query = state["round"], state["query"]
-    tails = yield from _tails(state["hops"])
+    tails = yield from _tails(state, settings)
     if state["stopped"] or (number and not tails and not (query and settings.revisit_topics)):
         return {}
     looked_for = round_query(state["question"], query)
     ways: dict[str, list[Tail]] = defaultdict(list)
-    reached: dict[str, Reached] = {}
+    reached: dict[tuple[str, str], Reached] = {}
     for tail in tails:
-        end = reached.setdefault(tail.reached["id"], tail.reached)
+        end = reached.setdefault((tail.reached["id"], tail.route), tail.reached)
         ways[end["id"]].append(tail)
-    sources = [key for key, end in reached.items() if not end["literal"]]
+    sources = list(dict.fromkeys(end["id"] for end in reached.values() if not end["literal"]))
     hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
-    own = yield from _topic_chunks(state, reached, looked_for, settings)
+    own = yield from _topic_chunks(state, ways, looked_for, settings)
     room = settings.rank_texts - len(own)
     texts = [
         _draft(chunk, owner, tail)
@@ -79,13 +81,13 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     drafts += texts[: room - len(drafts)]
     rankables = [draft.rankable for draft in (*drafts, *own)]
     scores = yield from rank(rankables, state["question"], query, settings.ranker, settings, key=str(number))
-    ranked = _best(drafts, scores[: len(drafts)])[: settings.top_k]
+    ranked = _top(_best(drafts, scores[: len(drafts)]), settings)
     beside = _best(own, scores[len(drafts) :])[: settings.top_k // 2 if number else settings.top_k]
     best = sorted([*ranked, *beside], key=lambda draft: -draft.chunk["score"])
     yield from retrieved(
         number,
         [draft.preview for draft in best],
-        entities=len(reached) if number else len(state["topics"]),
+        entities=len(ways) if number else len(state["topics"]),
         triples=len(tails),
         passages=len({draft.chunk["passage"] for draft in (*texts, *own)}),
         ranked=len(rankables),
@@ -98,11 +100,16 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     }
 
 
-def _tails(hops: Sequence[Hop]) -> Flow[list[Tail]]:
-    """The triples of hops, read again: state holds their ids."""
+def _tails(state: Tog2State, settings: Tog2Settings) -> Flow[list[Tail]]:
+    """The triples of the round's hops, read again: state holds their ids."""
+    hops, topics = state["hops"], {topic["id"]: topic for topic in state["topics"]}
     triples = yield from requests.triples([key for hop in hops for key in hop["triples"]])
+    routes = [route_of(topics[hop["entity"]], hop, together=True) if settings.paths else "" for hop in hops]
     return [
-        Tail(number, hop, triples[key]) for number, hop in enumerate(hops) for key in hop["triples"] if key in triples
+        Tail(number, hop, routes[number], triples[key])
+        for number, hop in enumerate(hops)
+        for key in hop["triples"]
+        if key in triples
     ]
 
 
@@ -141,8 +148,11 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
 
 
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
-    """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many."""
-    groups: dict[int, list[tuple[float, float, ChunkDraft]]] = defaultdict(list)
+    """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many.
+
+    Of a relation path one alone, the nearest to the query by words: its statements differ in names only.
+    """
+    groups: dict[int | str, list[tuple[float, float, ChunkDraft]]] = defaultdict(list)
     for end, tails in ways.items():
         for tail in tails:
             text = triple_sentence(tail.triple)
@@ -150,7 +160,9 @@ def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> lis
                 entity=end, score=0.0, hop=tail.number, triple=tail.triple["id"], passage="", start=0, end=0
             )
             draft = ChunkDraft(chunk, Rankable(text, path_line(tail.hop["entity"], [tail.triple])), text)
-            groups[tail.number].append((tail.hop["score"], overlap(text, query), draft))
+            groups[tail.route or tail.number].append((tail.hop["score"], overlap(text, query), draft))
+            if tail.route:
+                groups[tail.route] = [max(groups[tail.route], key=lambda entry: entry[1])]
     if sum(map(len, groups.values())) <= room:
         return [draft for group in groups.values() for *_, draft in group]
     queues = [sorted(group, key=lambda entry: -entry[1]) for group in groups.values()]
@@ -169,6 +181,14 @@ def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDr
         if known is None or value > known.chunk["score"]:
             best[key] = replace(draft, chunk={**chunk, "score": value})
     return sorted(best.values(), key=lambda draft: -draft.chunk["score"])
+
+
+def _top(best: Sequence[ChunkDraft], settings: Tog2Settings) -> list[ChunkDraft]:
+    """The K best; with `beam=paths` the sentences that stand for relation paths take none of the places: each is walked on purpose."""
+    if not settings.paths:
+        return list(best[: settings.top_k])
+    places = {id(draft) for draft in [one for one in best if one.chunk["passage"]][: settings.top_k]}
+    return [draft for draft in best if id(draft) in places or not draft.chunk["passage"]]
 
 
 def _evidence(chunk: RankedChunk, topics: Mapping[str, Topic], number: int) -> Iterable[EvidenceItem]:

@@ -2,36 +2,62 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Mapping
+
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Step, other_end
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation, Topic, place, relation_key
 
 
 def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     """Begin a round: walk the kept relations one hop, in one round trip. Where they are too many, the best ones."""
     topics = {topic["id"]: topic for topic in state["topics"]}
     walked = {} if state["stopped"] else {key: one for key, one in state["kept"].items() if one["entity"] in topics}
+    # What a path of the beam, or a search that has gone back, was offered together counts once.
+    routes = _routes(walked, topics, together=settings.paths or state["backtracked"] > 0)
     if len(walked) > settings.hops:
-        # What a search that has gone back was offered together counts once.
-        def place(one: KeptRelation) -> tuple[str, str, str]:
-            together = topics[one["entity"]]["came_by"] if state["backtracked"] else ""
-            return together or one["entity"], one["direction"], one["relation"]
-
-        best = sorted(
-            walked.items(), key=lambda pair: -pair[1]["score"] * max(topics[pair[1]["entity"]]["score"], 1e-6)
-        )
-        places = list(dict.fromkeys(place(one) for _, one in best))[: settings.hops]
-        walked = {key: one for key, one in best if place(one) in places}
-    kept = list(walked.values())
+        best = sorted(walked, key=lambda key: -walked[key]["score"] * max(topics[walked[key]["entity"]]["score"], 1e-6))
+        allowed = set(list(dict.fromkeys(routes[key] for key in best))[: settings.hops])
+        walked = {key: walked[key] for key in best if routes[key] in allowed}
+    within = _within(walked, routes, settings.members) if settings.paths else walked
+    kept = list(within.values())
     steps = [Step(entity=one["entity"], relation=one["relation"], direction=one["direction"]) for one in kept]
     found = yield from requests.neighbours(steps, limit=settings.tails, seed=settings.seed)
     hops = []
     for relation, tails in zip(kept, found, strict=True):
-        path = topics[relation["entity"]]["on_path"] if settings.avoid_cycles else ()
+        closed = settings.avoid_cycles and not settings.paths
+        path = topics[relation["entity"]]["on_path"] if closed else ()
         triples = [one["id"] for one in tails["triples"] if other_end(one, relation["entity"]) not in path]
         if triples:
             hops.append(Hop(**relation, triples=triples, total=tails["total"]))
-    return {"round": state["round"] + 1, "kept": Overwrite({}), "walked": walked, "hops": hops}
+    update: Update = {"round": state["round"] + 1, "kept": Overwrite({}), "walked": within, "hops": hops}
+    if left := [(topics[one["entity"]]["label"], 0.0) for key, one in walked.items() if key not in within]:
+        names = [(topics[one["entity"]]["label"], one["score"]) for one in kept]
+        why = f"more than {settings.members} statements along one relation path"
+        update["pruned"] = yield from pruned("entities", state["round"] + 1, names, left, why)
+    return update
+
+
+def _routes(walked: Mapping[str, KeptRelation], topics: Mapping[str, Topic], *, together: bool) -> dict[str, str]:
+    """For each relation to be walked, the relation path that it is a step of."""
+    return {
+        key: relation_key(place(topics[one["entity"]], together=together), one["direction"], one["relation"])
+        for key, one in walked.items()
+    }
+
+
+def _within(walked: Mapping[str, KeptRelation], routes: Mapping[str, str], most: int) -> dict[str, KeptRelation]:
+    """Of each relation path the first steps that have so many statements together, and at least one."""
+    counted: Counter[str] = Counter()
+    within: dict[str, KeptRelation] = {}
+    for key, one in walked.items():
+        before = counted[routes[key]]
+        counted[routes[key]] += one["count"]
+        if not before or counted[routes[key]] <= most:
+            within[key] = one
+    return within

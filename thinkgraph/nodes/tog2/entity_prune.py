@@ -3,63 +3,65 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.tog2 import (
     MAX_DROPPED,
-    Hop,
     RankedChunk,
-    Reached,
     Tog2Settings,
     Tog2State,
     Topic,
     further,
     ranked_item,
     relation_key,
+    route_of,
 )
 
 
-def entity_scores(top: Sequence[RankedChunk], alpha: float) -> dict[str, float]:
-    """score(c) = sum over k = 1..K of s_k * exp(-alpha * k) * [the k-th ranked chunk belongs to c]."""
+def entity_scores(top: Sequence[RankedChunk], alpha: float, places: Sequence[str] = ()) -> dict[str, float]:
+    """score(c) = sum over k = 1..K of s_k * exp(-alpha * k) * [the k-th ranked chunk belongs to c].
+
+    c is an entity; where `places` has the relation path of each hop, a relation path.
+    """
     scores: dict[str, float] = {}
     for k, chunk in enumerate(top, start=1):
-        scores[chunk["entity"]] = scores.get(chunk["entity"], 0.0) + chunk["score"] * math.exp(-alpha * k)
+        owner = _place(chunk["entity"], chunk["hop"], places)
+        scores[owner] = scores.get(owner, 0.0) + chunk["score"] * math.exp(-alpha * k)
     return scores
 
 
 def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
-    """Keep the W best candidates as the next round's topic entities, and the paths and chunks of all top-K owners."""
+    """Keep the W best candidates as the next round's topic entities, and the paths and chunks of all top-K owners.
+
+    With `beam=paths` a candidate is a relation path with all entities that it reaches.
+    """
     top, hops = state["ranked"], state["hops"]
     if settings.ranker == "llm":
         # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
         top = [chunk for chunk in top if chunk["score"] > 0] or top
     starts = {topic["id"]: topic for topic in state["topics"]}
-    # A literal ends a path: it is evidence, never a start.
-    entities = {one["id"]: one for one in state["reached"] if not one["literal"]}
-    scores = entity_scores(top, settings.alpha)
-    order = [key for key in sorted(scores, key=lambda key: -scores[key]) if key in entities]
-    topics = []
-    for key in order[: settings.width]:
-        best = next(chunk for chunk in top if chunk["entity"] == key)
-        topics.append(_led_to(entities[key], best["hop"], best["triple"], scores[key], state))
+    places = [route_of(starts[hop["entity"]], hop, together=True) for hop in hops] if settings.paths else []
+    scores = entity_scores(top, settings.alpha, places)
+    candidates = _candidates(state, top, places, scores, settings)
+    # The best first; of those without a score, the order in which they were reached.
+    order = sorted(candidates, key=lambda key: -scores.get(key, -1.0))
+    chosen = [key for key in order if key in scores][: settings.width]
+    topics = list({topic["id"]: topic for key in reversed(chosen) for topic in reversed(candidates[key])}.values())[
+        ::-1
+    ]
+    dropped = {topic["id"]: topic for key in order if key not in chosen for topic in candidates[key]}
+    named = {key: topic for key, topic in dropped.items() if all(key != one["id"] for one in topics)}
+    most = settings.members if settings.paths else MAX_DROPPED
+    back = list(named.values())[:most] if settings.backtracks else []
     evidence: dict[str, EvidenceItem] = {}
     for chunk in top:
-        hop = hops[chunk["hop"]]
-        for item in _evidence(chunk, hop, starts[hop["entity"]]["path"], state["round"]):
+        for item in _evidence(chunk, state, places):
             evidence.setdefault(item["id"], item)
-    chosen = {topic["id"] for topic in topics}
-    dropped = [(one["label"], scores.get(key, 0.0)) for key, one in entities.items() if key not in chosen]
-    # The best first; of those without a score, the order in which they were reached.
-    aside = [key for key in (*order, *entities) if key not in chosen] if settings.backtracks else []
-    back = [
-        _led_to(entities[key], entities[key]["hop"], entities[key]["triple"], scores.get(key, 0.0), state)
-        for key in list(dict.fromkeys(aside))[:MAX_DROPPED]
-    ]
     note = yield from pruned(
-        "entities", state["round"], labelled(topics), dropped, "their text and triples ranked lower"
+        "entities", state["round"], labelled(topics), labelled(named.values()), "their text and triples ranked lower"
     )
     return {
         "topics": topics,
@@ -72,18 +74,59 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     }
 
 
-def _led_to(end: Reached, hop: int, triple: str, score: float, state: Tog2State) -> Topic:
-    """A candidate as a topic entity, by a triple of a hop of this round."""
-    walked = state["hops"][hop]
-    before = next(topic for topic in state["topics"] if topic["id"] == walked["entity"])
-    came_by = relation_key(walked["entity"], walked["direction"], walked["relation"])
-    return further(before, end["id"], end["label"], triple, score, came_by)
+def _place(entity: str, hop: int, places: Sequence[str]) -> str:
+    """What competes for the beam where an entity was reached by a hop: it, or the relation path."""
+    return places[hop] if places else entity
 
 
-def _evidence(chunk: RankedChunk, hop: Hop, path: Path, number: int) -> Iterable[EvidenceItem]:
-    """The full path of the entity that owns a chunk, all tails of its last hop in one item, and the chunk itself."""
-    key = path_key(path["start"], *path["triples"], hop["entity"], hop["relation"], hop["direction"])
-    yield path_item(key, path, hop["triples"], total=hop["total"], score=chunk["score"], number=number)
+def _candidates(
+    state: Tog2State,
+    top: Sequence[RankedChunk],
+    places: Sequence[str],
+    scores: Mapping[str, float],
+    settings: Tog2Settings,
+) -> dict[str, list[Topic]]:
+    """What competes for the beam, each with its entities; the way to one is that of its best chunk, else the first.
+
+    A literal ends a path: it is evidence, never a start. So is an entity that the path has passed, with `avoid_cycles`.
+    """
+    starts = {topic["id"]: topic for topic in state["topics"]}
+    best: dict[tuple[str, str], RankedChunk] = {}
+    for chunk in top:
+        best.setdefault((_place(chunk["entity"], chunk["hop"], places), chunk["entity"]), chunk)
+    found: dict[str, list[Topic]] = {}
+    for end in state["reached"]:
+        own = _place(end["id"], end["hop"], places)
+        way = best.get((own, end["id"]), end)
+        hop = state["hops"][way["hop"]]
+        before = starts[hop["entity"]]
+        if not end["literal"] and not (settings.avoid_cycles and end["id"] in before["on_path"]):
+            came_by = places[way["hop"]] if places else relation_key(hop["entity"], hop["direction"], hop["relation"])
+            score = scores.get(own, 0.0)
+            found.setdefault(own, []).append(further(before, end["id"], end["label"], way["triple"], score, came_by))
+    return found
+
+
+def _evidence(chunk: RankedChunk, state: Tog2State, places: Sequence[str]) -> Iterable[EvidenceItem]:
+    """The full path of the entity that owns a chunk, all tails of its last hop in one item, and the chunk itself; all the paths of its
+    relation path, where that is what competes.
+    """
+    starts = {topic["id"]: topic for topic in state["topics"]}
+    own = places[chunk["hop"]] if places else ""
+    for number, hop in enumerate(state["hops"]):
+        if number == chunk["hop"] or (places and places[number] == own):
+            path = starts[hop["entity"]]["path"]
+            key = path_key(path["start"], *path["triples"], hop["entity"], hop["relation"], hop["direction"])
+            yield path_item(
+                key,
+                path,
+                hop["triples"],
+                total=hop["total"],
+                score=chunk["score"],
+                number=state["round"],
+                route=path_key(own) if own else "",
+            )
     if chunk["passage"]:
+        path = starts[state["hops"][chunk["hop"]]["entity"]]["path"]
         whole = Path(start=path["start"], triples=[*path["triples"], chunk["triple"]])
-        yield ranked_item(chunk, whole, number)
+        yield ranked_item(chunk, whole, state["round"])

@@ -42,7 +42,9 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     if not items and settings.skip_empty_reason and not settings.own_knowledge:
         # Nothing to stand on and memory not allowed: no reply could be an answer.
         return {"draft": nothing_found(state, settings)} if final else {}
-    context = yield from prompt_context(items, tokens=settings.evidence_tokens)
+    context = yield from prompt_context(
+        items, tokens=settings.evidence_tokens, leads=state["evidence"].values() if settings.paths else ()
+    )
     fields = () if ends else settings.carried
     inputs = {
         "question": safe_block(state["question"]),

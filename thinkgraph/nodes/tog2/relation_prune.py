@@ -13,7 +13,7 @@ from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Relation
-from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic, relation_key
+from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic, place, relation_key
 from thinkgraph.tools.linking.lexical import overlap
 
 
@@ -21,6 +21,8 @@ from thinkgraph.tools.linking.lexical import overlap
 class _Offer:
     """A relation as one option: of one topic entity, or of all that one relation led to."""
 
+    place: str
+    """Where the entities stand; see `place`."""
     edges: list[Relation]
     first: str
     """Label of the first of the entities."""
@@ -49,18 +51,19 @@ def _by_words(question: str, offers: Sequence[_Offer], most: int) -> list[tuple[
 def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Update]:
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
-    The state is the payload of one Send: all topic entities in combined mode, one of them otherwise. A search that has gone back
-    is not offered what it walked before, and entities that one relation led to are offered together.
+    The state is the payload of one Send: all topic entities in combined mode, those of one place in the beam otherwise. Entities of one
+    place are offered together (`beam=paths`, and once the search has gone back). One that has gone back is not offered what it walked.
     """
     topics = state["topics"]
     discovered = yield from requests.relations([topic["id"] for topic in topics])
     walked = frozenset(state["walked"])
     discovered = [[edge for edge in found if _key(edge) not in walked] for found in discovered]
-    every = _offers(topics, discovered, settings.relation_options, together=state["backtracked"] > 0)
+    together = settings.paths or state["backtracked"] > 0
+    every = _offers(topics, discovered, settings.relation_options, together=together)
     offers = list(turned(every, state["backtracked"]))
     if not offers:
         return {"kept": {}}
-    most = settings.relations * len({offer.edges[0]["entity"] for offer in offers})
+    most = settings.relations * len({offer.place for offer in offers})
     scored = yield from requests.call(
         SCORE,
         "tog2.relation_prune",
@@ -78,13 +81,19 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
     best: dict[str, list[tuple[float, _Offer]]] = defaultdict(list)
     for number, value in scored:
         if value >= settings.min_relation_score:
-            best[offers[number - 1].edges[0]["entity"]].append((value, offers[number - 1]))
+            best[offers[number - 1].place].append((value, offers[number - 1]))
     # Ties keep the model's order.
     chosen = [
         pair for found in best.values() for pair in sorted(found, key=lambda pair: -pair[0])[: settings.relations]
     ]
     kept = {
-        _key(edge): KeptRelation(entity=edge["entity"], relation=edge["name"], direction=edge["direction"], score=value)
+        _key(edge): KeptRelation(
+            entity=edge["entity"],
+            relation=edge["name"],
+            direction=edge["direction"],
+            score=value,
+            count=edge["count"],
+        )
         for value, offer in chosen
         for edge in offer.edges
     }
@@ -103,13 +112,12 @@ def _offers(
         discovered = [sorted(found, key=lambda edge: edge["count"])[:share] for found in discovered]
     offers: dict[tuple[str, str, str], _Offer] = {}
     for topic, found in zip(topics, discovered, strict=True):
-        place = (together and topic["came_by"]) or topic["id"]
+        own = place(topic, together=together)
         for edge in found:
-            offer = offers.setdefault((place, edge["direction"], edge["name"]), _Offer([], topic["label"]))
+            offer = offers.setdefault((own, edge["direction"], edge["name"]), _Offer(own, [], topic["label"]))
             offer.edges.append(edge)
-    return (
-        sorted(offers.values(), key=lambda offer: offer.relation["count"])[:most] if together else list(offers.values())
-    )
+    every = list(offers.values())
+    return sorted(every, key=lambda offer: offer.relation["count"])[:most] if together and len(every) > most else every
 
 
 def _entities(topics: Sequence[Topic], offers: Sequence[_Offer]) -> list[str]:
