@@ -87,6 +87,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         *EVERY,
         "own_knowledge abstain",
         "beam",
+        "steered",
         "skip_exact_topic",
         "skip_empty_reason",
         "avoid_cycles",

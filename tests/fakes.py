@@ -19,6 +19,8 @@ from pydantic import Field, PrivateAttr
 from thinkgraph.models.offline.rule_based import conversation, tool_calls
 from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
+_STANDS_IN = {"tog2.steer": "tog2.reason"}
+"""Whose script serves a role without one: a judgement without scores, after which relation prune is asked."""
 Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]
 
 
@@ -46,7 +48,9 @@ class FakeModel(BaseChatModel):
         system = str(messages[0].content)
         parsed = parse_prompt(system, user, role_of(system))
         self.asked.append(parsed)
-        script = self.replies[parsed.role]
+        script = self.replies[
+            _STANDS_IN.get(parsed.role, parsed.role) if parsed.role not in self.replies else parsed.role
+        ]
         value = script(parsed) if callable(script) else script
         searches = value.get("search", ()) if isinstance(value, dict) else ()
         text = "" if searches else value if isinstance(value, str) else json.dumps(value)

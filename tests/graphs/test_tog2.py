@@ -28,7 +28,7 @@ from thinkgraph.tools.knowledge import Knowledge
 
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "so far", "query": "what else"}
 BORDERS = "Which countries border Panama?"
-ONE_WAY = {"ranker": "bm25", "backtracks": 0}
+ONE_WAY = {"ranker": "bm25", "backtracks": 0, "steered": False}
 ENTITIES: Any = {"beam": "entities"}
 """`test_tog2_paths.py` has a beam of relation paths."""
 
@@ -89,7 +89,7 @@ def test_one_relation_prune_per_entity_runs_side_by_side() -> None:
         "tog2",
         knowledge=small_knowledge(),
         model=model,
-        settings={**ONE_WAY, **ENTITIES, "combined": False, "depth": 2},
+        settings={**ONE_WAY, **ENTITIES, "combined": False, "depth": 2, "skip_exact_topic": False},
     )
     graph.invoke({"question": BORDERS})
     per_round = [p for p in model.asked if p.role == "tog2.relation_prune"]
@@ -247,7 +247,10 @@ def test_namesakes_are_told_apart_by_id() -> None:
         }
 
     answer, model = ask(
-        "Where does the Niger flow?", {"tog2.topic_prune": river, "tog2.reason": reason}, Knowledge(graph=graph)
+        "Where does the Niger flow?",
+        {"tog2.topic_prune": river, "tog2.reason": reason},
+        Knowledge(graph=graph),
+        skip_exact_topic=False,
     )
     offered = next(prompt for prompt in model.asked if prompt.role == "tog2.relation_prune")
     assert [item.step for item in offered.lines("options")] == [("Niger", "flows through", True)]

@@ -33,7 +33,7 @@ THREAD: Any = {"configurable": {"thread_id": "t"}}
 def build(replies: dict[str, Any], knowledge: Knowledge | None = None, **options: Any) -> tuple[Any, FakeModel]:
     base = {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": every_relation, "tog2.reason": NEVER}
     model = FakeModel({**base, "tog2.query_reform": "a query", **replies})
-    settings = {"ranker": "bm25", "depth": 1, **options.pop("settings", {})}
+    settings = {"ranker": "bm25", "depth": 1, "steered": False, **options.pop("settings", {})}
     return tg.build("tog2", knowledge=knowledge or small_knowledge(), model=model, settings=settings, **options), model
 
 

@@ -30,7 +30,7 @@ OTHERS = Question(
     ("Ann", "Bob a", "Bob b"),
     gold_path=(("Ann", "-starred"), ("*", "starred")),
 )
-SETTINGS = {"depth": 2, "width": 1, "relations": 1}
+SETTINGS = {"depth": 2, "width": 1, "relations": 1, "steered": False}
 NEVER = {"sufficient": False, "answers": [], "evidence": [], "clues": "", "query": ""}
 
 
@@ -52,8 +52,8 @@ def shown(rows: Any, *wanted: str, **settings: Any) -> list[ParsedPrompt]:
             "scores": [[item.number, 9] for item in prompt.lines("options") if item.step and item.step[1] in wanted]
         }
 
-    model = FakeModel({"tog2.relation_prune": walk, "tog2.reason": NEVER})
-    base = {**SETTINGS, "ranker": "bm25", "backtracks": 0}
+    model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": walk, "tog2.reason": NEVER})
+    base = {**SETTINGS, "ranker": "bm25", "backtracks": 0, "skip_exact_topic": False}
     graph = tg.build("tog2", knowledge=Knowledge(graph=MemoryGraphStore(rows)), model=model, settings=base | settings)
     graph.invoke({"question": "What of Ann?"})
     return model.asked

@@ -31,7 +31,11 @@ _OWN: Mapping[str, Any] = {"verdict": {"consistent": True}, "subquestions": {"co
 def shapes(prompt: Prompt) -> Iterator[Shape]:
     """Every shape that a call of this prompt may have."""
     judges = prompt.kind.name == "judge"
-    carried = [(), ("clues",), ("clues", "query")] if prompt.role == "tog2.reason" else [()]
+    carried: list[tuple[str, ...]] = [()]
+    if prompt.role in {"tog2.reason", "tog2.steer"}:
+        carried = [(), ("clues",), ("clues", "query")]
+    if prompt.role == "tog2.steer":
+        carried = [(*asked, "scores") for asked in carried]
     fields = [(), ("types",)] if prompt.kind.name == "triples" else carried
     for labels, asked, likely, explain in itertools.product(
         TASK_LABELS.values() if judges else [()], fields, YES_NO if judges else [False], YES_NO
@@ -64,7 +68,7 @@ def test_it_says_all_and_nothing_empty(role: str) -> None:
         )
 
 
-@pytest.mark.parametrize("role", ["tog2.reason", "fiske.conclude", "coggrag.reason", "coggrag.rethink"])
+@pytest.mark.parametrize("role", ["tog2.reason", "tog2.steer", "fiske.conclude", "coggrag.reason", "coggrag.rethink"])
 def test_what_the_model_knows_counts_for_sufficiency_where_it_may_be_used(role: str) -> None:
     prompt = PromptLibrary().get(role)
     for memory in YES_NO:

@@ -33,8 +33,8 @@ from thinkgraph.nodes.tog2.entity_prune import entity_prune
 from thinkgraph.nodes.tog2.majority import majority
 from thinkgraph.nodes.tog2.precheck import precheck
 from thinkgraph.nodes.tog2.query_reform import query_reform
-from thinkgraph.nodes.tog2.reason import reason
-from thinkgraph.nodes.tog2.relation_prune import relation_prune
+from thinkgraph.nodes.tog2.reason import STEER, reason
+from thinkgraph.nodes.tog2.relation_prune import relation_prune, walked_before
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
@@ -48,6 +48,7 @@ def roles(settings: Tog2Settings) -> Sequence[str]:
         "tog2.topic_prune": settings.topic_prune,
         "tog2.relation_prune": settings.depth > 0,
         "tog2.reason": True,
+        STEER: settings.steered and settings.depth > 0,
         "tog2.query_reform": settings.clues and not settings.fused,
         "tog2.precheck": settings.precheck,
         RANK_ROLE: settings.ranker == "llm",
@@ -86,11 +87,12 @@ def _relation_prunes(state: Tog2State) -> list[Send]:
     settings = settings_in(state, Tog2Settings)
     together = settings.paths or state["backtracked"] > 0
     groups = {"all": state["topics"]} if settings.combined else by_place(state["topics"], together=together)
-    # Until it goes back, a search that comes by an entity twice may walk a relation of it twice, as in the paper.
-    walked = list(state["walked"]) if state["backtracked"] else []
     # One call is kept back for Reason, whatever the fan-out uses.
     return [
-        Send("relation_prune", RelationPruneTask(**task, topics=group, walked=walked))
+        Send(
+            "relation_prune",
+            RelationPruneTask(**task, topics=group, walked=walked_before(state), scored=state["scored"]),
+        )
         for task, group in tasks(state, settings, groups.items(), keep=1, ahead=1)
     ]
 

@@ -29,7 +29,7 @@ class Shape:
     clues: int = 0
     """How many numbered clues there are (pairs: the first number of a pair)."""
     fields: tuple[str, ...] = ()
-    """Which of the optional fields are asked for (judge: `clues`, `query`; triples: `types`)."""
+    """Which of the optional fields are asked for (judge: `clues`, `query`, `scores`; triples: `types`)."""
     labels: tuple[str, ...] = ()
     """Judge: the only answers allowed (fact verification); empty: any."""
     explain: bool = False
@@ -55,7 +55,7 @@ class Shape:
     ranked: bool = False
     """Score: only the numbers of the best options, the best first."""
     unseen: tuple[int, ...] = ()
-    """Numbers of options (judge: of evidence lines) that the prompt does not show, below the highest one that it shows."""
+    """Numbers of options (judge without `scores`: of evidence lines) that the prompt does not show, below the highest one that it shows."""
 
     @property
     def choices(self) -> int:
@@ -223,15 +223,18 @@ def pairs_form(shape: Shape) -> ReplyForm:
 
 
 def judge_form(shape: Shape) -> ReplyForm:
-    """Whether the evidence is sufficient, what follows from it and where it stands."""
-    lines = max(0, shape.evidence - len(shape.unseen))
+    """Whether the evidence is sufficient, what follows from it and where it stands; with `scores`, what to go on with where it is not."""
+    lines = max(0, shape.evidence - (0 if "scores" in shape.fields else len(shape.unseen)))
     most = len(shape.labels) or _MOST_ANSWERS + 10 * lines
     answer = {"type": "string", "enum": list(shape.labels)} if shape.labels else text()
     verdict = {"sufficient": _BOOLEAN}
     given = {"answers": list_of(answer, most)}
     lines_named = {"evidence": list_of(number(shape.evidence), lines)}
     cited = "[1]" if lines else "[]"
-    more = "".join(f', "{name}": "..."' for name in shape.fields)
+    said = [name for name in shape.fields if name != "scores"]
+    more = "".join(f', "{name}": "..."' for name in said)
+    steering = score_form(shape) if "scores" in shape.fields else None
+    more += f", {steering.example[1:-1]}" if steering else ""
     if shape.order == "evidence first":
         properties: dict[str, Any] = {**lines_named, **given, **verdict}
         example = '{"evidence": ' + cited + ', "answers": ["..."], "sufficient": true' + more + "}"
@@ -245,9 +248,12 @@ def judge_form(shape: Shape) -> ReplyForm:
         words += f" {LIKELY if lines else LIKELIEST}"
     if shape.labels:
         words += f" The only answers allowed are: {', '.join(shape.labels)}."
-    properties |= {name: text(LONGEST_WORDS) for name in shape.fields}
+    if steering:
+        words += f" {steering.words} If the evidence is sufficient, leave that list empty."
+    properties |= {name: text(LONGEST_WORDS) for name in said} | dict(steering.properties if steering else {})
     # A list of sixty short answers takes some 500 tokens; it may stand in a single line.
-    tokens = (600 if lines and not shape.labels else 300) + 16 * lines + 150 * len(shape.fields)
+    tokens = (600 if lines and not shape.labels else 300) + 16 * lines + 150 * len(said)
+    tokens += steering.tokens if steering else 0
     return ReplyForm(properties, example, words, min(tokens, 1600))
 
 

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import json
 import math
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, Literal, TypeVar
+from typing import Any, Generic, Literal, NotRequired, TypeVar
 
 from typing_extensions import TypedDict
 
@@ -71,6 +72,8 @@ class Judgement(TypedDict):
     """What is known so far, for the next round; empty where sufficient."""
     query: str
     """What to search for next (fused query reform); empty where not asked for."""
+    scores: NotRequired[list[tuple[int, float]]]
+    """Where asked for, numbers of the options that the search may go on with, each with its score; empty where none can be read."""
 
 
 NOT_SUFFICIENT = Judgement(sufficient=False, answers=[], evidence=[], clues="", query="")
@@ -197,6 +200,15 @@ def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
     return list(pairs)
 
 
+def _parse_steering(value: Mapping[str, Any], shape: Shape) -> list[tuple[int, float]]:
+    """The scores beside a judgement; none where they cannot be read: they can be asked for again."""
+    key = "numbers" if shape.ranked and "scores" not in value else "scores"
+    try:
+        return _parse_score(json.dumps({key: value.get(key) or []}), shape)
+    except BadReplyError:
+        return []
+
+
 def _parse_judge(text: str, shape: Shape) -> Judgement:
     value = object_with(text, "sufficient", names=("enough",))
     said = as_list(value.get("answers", value.get("answer")), "answers", of="answer")
@@ -211,14 +223,16 @@ def _parse_judge(text: str, shape: Shape) -> Judgement:
     if sufficient and not answers:
         allowed = f" from: {', '.join(shape.labels)}" if shape.labels else ""
         raise BadReplyError(f'"sufficient" is true but "answers" holds no answer{allowed}')
-    return Judgement(
+    cited = within(as_list(value.get("evidence"), "evidence"), shape.evidence)
+    judgement = Judgement(
         sufficient=sufficient,
         answers=answers,
         # Numbers that no line carries are dropped here, so an invented citation can never reach an answer.
-        evidence=_shown(within(as_list(value.get("evidence"), "evidence"), shape.evidence), shape),
+        evidence=cited if "scores" in shape.fields else _shown(cited, shape),
         clues=as_text(value.get("clues")) if "clues" in shape.fields else "",
         query=as_text(value.get("query")) if "query" in shape.fields else "",
     )
+    return {**judgement, "scores": _parse_steering(value, shape)} if "scores" in shape.fields else judgement
 
 
 def _parse_keywords(text: str, _shape: Shape) -> list[str]:

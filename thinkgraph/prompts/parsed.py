@@ -40,10 +40,10 @@ class ParsedPrompt:
 def kind_asked(system: str) -> str:
     """The kind of reply that a system message asks for, by the keys of its form; empty for none."""
     said = set(_KEY.findall(system.rpartition("Reply with")[2]))
-    for kind in KINDS.values():
-        schema = kind.schema(Shape())
-        if schema and set(schema["required"]) <= said:
-            return kind.name
+    asked = {kind.name: set(schema["required"]) for kind in KINDS.values() if (schema := kind.schema(Shape()))}
+    # A judge may be asked for scores beside its judgement: the form with the most keys is the one meant.
+    if fitting := [name for name, keys in asked.items() if keys <= said]:
+        return max(fitting, key=lambda name: len(asked[name]))
     plain = next(kind for kind in KINDS.values() if kind.schema(Shape()) is None)
     return plain.name if plain.instruction(Shape()) in system else ""
 

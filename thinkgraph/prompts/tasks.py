@@ -38,10 +38,14 @@ _PLAIN = (
     '(a) relation: (b) is a statement, read from a to b; "both ways" behind it says that it also holds from b to a.'
 )
 _MORE = '"... and N more" says how many things a list leaves out.'
+_ARROWS = (
+    "(a) -[relation]-> (b) is read from a to b. (b) <-[relation]- (a) is the same statement, read from a to b too. "
+    f"{_BOTH_WAYS} The last step of a path may list several ends. {_MORE}"
+)
 NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
     "arrows": {
-        "path lines": "(a) -[relation]-> (b) is read from a to b. (b) <-[relation]- (a) is the same statement, read from a to b "
-        f"too. {_BOTH_WAYS} The last step of a path may list several ends. {_MORE}",
+        "path lines": _ARROWS,
+        "set lines": f"{_ARROWS} Behind a bar, |, stands what the same step reaches from another thing.",
         "relation lines": "(entity) -[relation]-> xN leads from the entity to N things. (entity) <-[relation]- xN leads from N "
         "things to the entity.",
         "community lines": "(a) -[relation]-> (b) is read from a to b. (b) <-[relation]- (a) is the same statement, read from a "
@@ -50,12 +54,14 @@ NOTATION: Mapping[Literal["arrows", "plain"], Mapping[str, str]] = {
     },
     "plain": {
         "path lines": f'{_PLAIN} Statements joined by "then" are the steps of one path. {_MORE}',
+        "set lines": f'{_PLAIN} Statements joined by "then" are the steps of one path. A semicolon stands between what one step reaches '
+        f"from several things. {_MORE}",
         "relation lines": "(entity) relation: (N things) leads from the entity to N things. (N things) relation: (entity) leads "
         "from N things to the entity.",
         "community lines": f"{_PLAIN} A semicolon stands between statements. {_MORE}",
     },
 }
-"""How lines are to be read, by how they are written: {{path lines}}, {{relation lines}} and {{community lines}} in prompts."""
+"""How lines are to be read, by how they are written: {{path lines}}, {{set lines}} (of paths that share a line), {{relation lines}} and {{community lines}} in prompts."""
 
 
 def task_words(task: Task, *, own: bool) -> str:

@@ -54,6 +54,10 @@ _CHOOSING: dict[str, Any] = {
     "pick": lambda value, numbers: [numbers[number - 1] for number in value],
     "score": lambda value, numbers: [(numbers[number - 1], score) for number, score in value],
     "pairs": lambda value, numbers: [(clue, numbers[number - 1]) for clue, number in value],
+    "judge": lambda value, numbers: {
+        **value,
+        "scores": [(numbers[number - 1], score) for number, score in value["scores"]],
+    },
 }
 """By kind of reply, how its numbers are put back."""
 _ENDS = 4

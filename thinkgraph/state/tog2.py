@@ -21,7 +21,7 @@ MAX_DROPPED = 50
 class BeamSettings(DoubtSettings):
     """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
 
-    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "beam": "entities"}
+    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "beam": "entities", "steered": False}
 
     beam: Literal["paths", "entities"] = Field(
         "paths",
@@ -42,10 +42,17 @@ class BeamSettings(DoubtSettings):
     )
     tails: int = Field(200, ge=1, le=5_000, description="Most triples fetched per entity, relation and direction.")
     topic_prune: bool = Field(True, description="Let the model choose the starting entities (off: best link scores).")
-    skip_exact_topic: bool = Field(True, description="Take a lone, exactly named, unambiguous topic without a call.")
+    skip_exact_topic: bool = Field(
+        True, description="Take a lone, exactly named, unambiguous topic, and a lone relation, without a call."
+    )
     skip_empty_reason: bool = Field(
         True,
         description="With no evidence at all and own_knowledge off, go on without asking whether it is sufficient.",
+    )
+    steered: bool = Field(
+        True,
+        description="A call that decides steers too: Reason's reply that the evidence is not sufficient scores the relations to walk next, "
+        "and the first relations scored tell which of up to 2W entities without documents to start from (off: calls of their own).",
     )
     avoid_cycles: bool = Field(
         True,
@@ -275,6 +282,8 @@ class BeamState(BacktrackState):
     topics: list[Topic]
     kept: Annotated[dict[str, KeptRelation], merge_records]
     """Of the round to come: emptied when they are walked."""
+    scored: dict[str, float]
+    """What Reason's reply scored of the relations to come, by the key of the option (`relation_key`); empty where it did not."""
     hops: list[Hop]
     """Of this round: emptied by entity prune."""
     visited: Annotated[dict[str, Topic], merge_records]
@@ -302,3 +311,5 @@ class RelationPruneTask(TaskState):
     topics: list[Topic]
     walked: list[str]
     """Keys in `BeamState.walked` of relations that are not offered again; empty until the search has gone back."""
+    scored: dict[str, float]
+    """As in `BeamState`."""

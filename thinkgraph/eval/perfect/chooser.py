@@ -89,9 +89,7 @@ class PerfectChooser(RuleBasedChatModel):
             case "pick":
                 return {"numbers": erring.choices(_picked(gold, call, options), numbers, told.__getitem__)}
             case "score":
-                chosen = [item.number for item in options if is_gold(gold, item)]
-                scored = erring.choices(chosen, numbers, told.__getitem__)
-                return {"scores": [[number, _GOLD_SCORE] for number in scored]}
+                return {"scores": _scored(gold, options, erring)}
             case "pairs":
                 clues = _clue_lines(call)
                 every = [(clue.number, number) for clue in clues for number in numbers]
@@ -130,16 +128,18 @@ class PerfectChooser(RuleBasedChatModel):
         astray = {"entity": wanted[0]["entity"], "direction": "both", "relations": []}
         return {"search": erring.choices(wanted[:_MOST_SEARCHES], [astray]) or [astray]}
 
-    def _erring(self, call: Call) -> Erring:
-        digest = hashlib.sha256(f"{self.seed}\0{call.prompt.role}\0{call.text}".encode()).digest()
+    def _erring(self, call: Call, kind: str = "") -> Erring:
+        """The errors of a call; of one that makes two decisions, those of the one that is of another kind."""
+        digest = hashlib.sha256(f"{self.seed}\0{call.prompt.role}{kind}\0{call.text}".encode()).digest()
         rng = random.Random(digest)  # noqa: S311 - reproducible, not secret
-        return Erring(slips_at(self._slips, call.prompt.role, call.prompt.kind), rng, self._near)
+        return Erring(slips_at(self._slips, call.prompt.role, kind or call.prompt.kind), rng, self._near)
 
     def _judged(self, call: Call, gold: Gold, erring: Erring) -> dict[str, Any]:
         finding = _finding(gold, call)
+        scores = _scored(gold, call.prompt.lines("options"), self._erring(call, "score")) if call.steers else []
         for slip in erring.slips:
             if erring.draws(slip) and (wrong := _misjudged(call, gold, finding, slip.way, erring)):
-                return wrong
+                return {**wrong, "scores": scores} if call.steers and not wrong["sufficient"] else wrong
         answers = _labelled(finding.answers, call.labels)
         clues = ". ".join(" ".join(fact) for fact in finding.known)
         return judgement(
@@ -149,6 +149,7 @@ class PerfectChooser(RuleBasedChatModel):
             clues=f"{clues}." if clues else "",
             query=_query(gold, finding),
             likely=_labelled(finding.likely, call.labels),
+            scores=scores,
         )
 
     def _keys(self, call: Call, erring: Erring) -> list[ExtractedKey]:
@@ -172,6 +173,13 @@ class PerfectChooser(RuleBasedChatModel):
         if not found or erring.once():
             return [{"question": one_line(call.prompt.text("question")), "open": False, "refers": []}]
         return [dict(part.node) for part in found]
+
+
+def _scored(gold: Gold, options: Sequence[Item], erring: Erring) -> list[list[int]]:
+    """The options on the gold path, each with its score."""
+    told = {item.number: item.text for item in options}
+    chosen = [item.number for item in options if is_gold(gold, item)]
+    return [[number, _GOLD_SCORE] for number in erring.choices(chosen, list(told), told.__getitem__)]
 
 
 def _finding(gold: Gold, call: Call) -> Finding:

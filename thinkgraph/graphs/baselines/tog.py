@@ -24,8 +24,8 @@ from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
 from thinkgraph.nodes.baselines.entity_prune import entity_prune
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
-from thinkgraph.nodes.tog2.reason import reason
-from thinkgraph.nodes.tog2.relation_prune import relation_prune
+from thinkgraph.nodes.tog2.reason import STEER, reason
+from thinkgraph.nodes.tog2.relation_prune import relation_prune, walked_before
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
@@ -40,6 +40,7 @@ def roles(settings: TogSettings) -> Sequence[str]:
         "tog2.relation_prune": True,
         ENTITY_PRUNE: not settings.paths,
         "tog2.reason": True,
+        STEER: settings.steered and settings.depth > 1,
     }
     return [role for role, used in wanted.items() if used]
 
@@ -50,12 +51,14 @@ def _relation_prunes(state: TogState) -> str | list[Send]:
     if not state["topics"] or state["stopped"]:
         return "reason"
     settings = settings_in(state, TogSettings)
+    together = {"all": state["topics"]} if settings.steered else by_place(state["topics"], together=settings.paths)
     # One call is kept back for Reason.
     return [
-        Send("relation_prune", RelationPruneTask(**task, topics=topics, walked=[]))
-        for task, topics in tasks(
-            state, settings, by_place(state["topics"], together=settings.paths).items(), keep=1, ahead=1
+        Send(
+            "relation_prune",
+            RelationPruneTask(**task, topics=topics, walked=walked_before(state), scored=state["scored"]),
         )
+        for task, topics in tasks(state, settings, together.items(), keep=1, ahead=1)
     ]
 
 

@@ -66,8 +66,7 @@ class OfflineChatModel(RuleBasedChatModel):
             case "pick":
                 return {"numbers": self._pick(call, question, options)}
             case "score":
-                scores = sorted(self._scores(call, question, options).items())
-                return {"scores": [[n, round(min(score, _BEST), 1)] for n, score in scores if score >= _LEAST_SCORE]}
+                return {"scores": self._scored(call, question, options)}
             case "pairs":
                 clues = next((items for name, items in prompt.items.items() if "clue" in name and items), ())
                 return {"pairs": matching_pairs(clues, options, self._similarity)}
@@ -121,6 +120,11 @@ class OfflineChatModel(RuleBasedChatModel):
         least = max(_LEAST_SCORE, max(scores.values(), default=0.0) / 2)
         return [number for number in _ranked(scores)[:_PICK] if scores[number] >= least]
 
+    def _scored(self, call: Call, question: str, options: tuple[Item, ...]) -> list[list[float]]:
+        """The options worth naming, each with its score."""
+        scores = sorted(self._scores(call, question, options).items())
+        return [[n, round(min(score, _BEST), 1)] for n, score in scores if score >= _LEAST_SCORE]
+
     def _scores(self, call: Call, question: str, options: tuple[Item, ...]) -> dict[int, float]:
         by_relation = [item for item in options if item.step or (item.hops and call.prompt.kind == "pick")]
         texts = [item for item in options if item not in by_relation]
@@ -137,7 +141,10 @@ class OfflineChatModel(RuleBasedChatModel):
         answers, likely = (_labelled(said, call.labels) for said in (found.answers, found.likely))
         # Evidence that adds nothing takes nothing away from what was known.
         clues = found.clues or one_line(call.prompt.text("clues so far"))
-        return judgement(call, answers, sorted(found.lines), clues=clues, query=found.query, likely=likely)
+        scores = self._scored(call, question, call.prompt.lines("options")) if call.steers else ()
+        return judgement(
+            call, answers, sorted(found.lines), clues=clues, query=found.query, likely=likely, scores=scores
+        )
 
     def _verdict(self, call: Call, question: str) -> bool:
         name = next((name for name in call.prompt.sections if name.endswith("answer")), "")

@@ -44,6 +44,8 @@ class Call:
     """Judge: whether the prompt asks for a likely answer where the evidence is not sufficient."""
     triples: bool
     """Keys: whether the prompt asks for whole triples only."""
+    steers: bool
+    """Judge: whether the prompt asks for scores of its options where the evidence is not sufficient."""
     explain: bool
     """Whether the prompt asks for a sentence of explanation."""
     text: str
@@ -64,6 +66,7 @@ def read_call(system: str, user: str, role: str = "") -> Call:
         fields=tuple(dict.fromkeys(_FIELD.findall(form))),
         likely=LIKELY in form or LIKELIEST in form,
         triples="Each key is [subject, relation, object]" in form,
+        steers="If the evidence is sufficient, leave that list empty" in form,
         explain='as "why"' in form,
         text=user,
     )
@@ -109,8 +112,9 @@ def judgement(
     clues: str = "",
     query: str = "",
     likely: Sequence[str] = (),
+    scores: Sequence[Sequence[float]] = (),
 ) -> dict[str, Any]:
-    """A judge reply, sufficient if there are answers; clues, query and likely answers are given where the call asks for them."""
+    """A judge reply, sufficient if there are answers; clues, query, likely answers and scores are given where the call asks for them."""
     reply: dict[str, Any] = {
         "sufficient": bool(answers),
         "answers": list(answers or (likely if call.likely else ())),
@@ -119,7 +123,7 @@ def judgement(
     if not answers:
         extra = {"clues": clues, "query": query}
         reply.update({name: extra[name] for name in call.fields})
-    return reply
+    return {**reply, "scores": [] if answers else [list(pair) for pair in scores]} if call.steers else reply
 
 
 class RuleBasedChatModel(BaseChatModel):

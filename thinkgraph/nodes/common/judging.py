@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.models.window import Rank
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.tasks import TASK_LABELS
@@ -39,13 +40,16 @@ def judge(
     key: str = "",
     sample: int = 0,
     temperature: float | None = None,
-    rank: Sequence[int] = (),
+    rank: Sequence[int] | Mapping[str, Rank] = (),
+    options: int = 0,
+    most: int = 0,
 ) -> Flow[Judgement]:
     """One call that judges whether there is enough to answer; an unreadable reply says that there is not.
 
     `evidence` is the number of lines that may be cited. `fields` are what the reply says beside its answer. `likely` asks for
     a likely answer where none is sure, `steps` for reasoning step by step. `rank` has the numbers of the evidence lines, the most
-    useful first, where they do not stand in that order. For the rest see `requests.call`, errors included.
+    useful first, where they do not stand in that order; or those of other inputs, by name. `options` is the number of options that are
+    scored beside (the field `scores`), `most` the most that may be. For the rest see `requests.call`, errors included.
     """
     shape = Shape(
         evidence=evidence,
@@ -54,6 +58,8 @@ def judge(
         likely=likely,
         explain=settings.explain,
         steps=steps,
+        options=options,
+        most=most,
     )
     judgement = yield from requests.call(
         JUDGE,
@@ -64,7 +70,7 @@ def judge(
         key=key,
         sample=sample,
         temperature=temperature,
-        rank={"evidence": rank} if rank else None,
+        rank=rank if isinstance(rank, Mapping) else {"evidence": rank} if rank else None,
     )
     # Answers that were names of the prompt's examples are gone: nothing is sufficient then.
     return {**judgement, "sufficient": judgement["sufficient"] and bool(judgement["answers"])}

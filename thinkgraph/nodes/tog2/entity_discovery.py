@@ -35,7 +35,7 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         triples = [one["id"] for one in tails["triples"] if other_end(one, relation["entity"]) not in path]
         if triples:
             hops.append(Hop(**relation, triples=triples, total=tails["total"]))
-    update: Update = {"round": state["round"] + 1, "kept": Overwrite({}), "walked": within, "hops": hops}
+    update: Update = {"round": state["round"] + 1, "kept": Overwrite({}), "scored": {}, "walked": within, "hops": hops}
     if left := [(topics[one["entity"]]["label"], 0.0) for key, one in walked.items() if key not in within]:
         names = [(topics[one["entity"]]["label"], one["score"]) for one in kept]
         why = f"more than {settings.members} statements along one relation path"

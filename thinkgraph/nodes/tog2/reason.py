@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import judged
+from thinkgraph.nodes.common.doubt import Asks, judged
 from thinkgraph.nodes.common.evidence_lines import PromptContext, prompt_context
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.tog2.backtrack import can_return, exhausted
+from thinkgraph.nodes.tog2.relation_prune import Offer, most_of, offered, options_shown, ranked, walked_before
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import task_words
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.tog2 import BeamSettings, BeamState
 
+STEER = "tog2.steer"
+"""The role that judges and scores in one call (`steered`)."""
 _NEXT: Mapping[tuple[str, ...], str] = {
     (): NEXT_NONE,
     ("clues",): (
@@ -42,21 +45,11 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     if not items and settings.skip_empty_reason and not settings.own_knowledge:
         # Nothing to stand on and memory not allowed: no reply could be an answer.
         return {"draft": nothing_found(state, settings)} if final else {}
+    offers = (yield from _offers(state, settings)) if settings.steered and not ends else []
     context = yield from prompt_context(
         items, tokens=settings.evidence_tokens, leads=state["evidence"].values() if settings.paths else ()
     )
-    fields = () if ends else settings.carried
-    inputs = {
-        "question": safe_block(state["question"]),
-        "clues": safe_block(state["clues"]) if settings.carried else "",
-        "task": task_words(settings.task, own=settings.own_knowledge),
-        "next": NEXT_FINAL if ends else _NEXT[fields].format(new=_NEW[settings.clues_stay]),
-    }
-
-    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
-        # The form of the reply asks for a likely answer, so that rule-based models read it too.
-        said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
-        return judge("tog2.reason", said, settings, evidence=len(shown.lines), fields=fields, likely=ends, key=key)
+    asks = _asking(state, settings, context, offers, ends=ends)
 
     def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
         return decide(judgement, shown, state, settings, final=final, likely=ends)
@@ -73,4 +66,56 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     draft = draft_of(judgement, context)
     if fault:
         draft = unknown(fault, settings, state["stopped"]) if final else None
-    return {**carried, "doubted": doubted} if draft is None else {"draft": draft}
+    if draft is not None:
+        return {"draft": draft}
+    return {**carried, "doubted": doubted, "scored": _scored(judgement, offers)}
+
+
+def _asking(
+    state: BeamState, settings: BeamSettings, context: PromptContext, offers: Sequence[Offer], *, ends: bool
+) -> Asks:
+    """What makes the calls of one judgement. Those of the whole evidence have the relations to come scored too, where there are any."""
+    fields = () if ends else settings.carried
+    inputs = {
+        "question": safe_block(state["question"]),
+        "clues": safe_block(state["clues"]) if settings.carried else "",
+        "task": task_words(settings.task, own=settings.own_knowledge),
+        "next": NEXT_FINAL if ends else _NEXT[fields].format(new=_NEW[settings.clues_stay]),
+    }
+    known: dict[tuple[str, str], Judgement] = {}
+
+    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
+        # The form of the reply asks for a likely answer, so that rule-based models read it too.
+        said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
+        asked = (said["evidence"], doubted)
+        if asked in known and not settings.temperature_reason:
+            # Equal evidence would be judged alike.
+            return known[asked]
+        steers = offers if len(shown.lines) == len(context.lines) else []
+        known[asked] = yield from judge(
+            STEER if steers else "tog2.reason",
+            said | (options_shown(state["topics"], steers, settings) if steers else {}),
+            settings,
+            evidence=len(shown.lines),
+            fields=(*fields, "scores") if steers else fields,
+            likely=ends,
+            key=key,
+            rank=ranked(state["question"], steers) if steers else (),
+            options=len(steers),
+            most=most_of(steers, settings),
+        )
+        return known[asked]
+
+    return asks
+
+
+def _offers(state: BeamState, settings: BeamSettings) -> Flow[list[Offer]]:
+    """The relations to be scored beside the judgement; none where there is nothing to choose."""
+    offers = yield from offered(state["topics"], walked_before(state), state["backtracked"], settings)
+    return offers if len(offers) > 1 else []
+
+
+def _scored(judgement: Judgement, offers: Sequence[Offer]) -> dict[str, float]:
+    """What the judgement says of the relations to come. A judgement that the evidence is sufficient, taken back, says nothing of them."""
+    said = () if judgement["sufficient"] else judgement.get("scores", ())
+    return {offers[number - 1].key: value for number, value in said}

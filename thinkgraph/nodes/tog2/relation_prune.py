@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.models.window import Rank
 from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.common.reports import pruned
+from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Relation
-from thinkgraph.state.tog2 import BeamSettings, KeptRelation, RelationPruneTask, Topic, place, relation_key
+from thinkgraph.state.tog2 import BeamSettings, BeamState, KeptRelation, RelationPruneTask, Topic, place, relation_key
 from thinkgraph.tools.linking.lexical import overlap
 
 
 @dataclass(frozen=True)
-class _Offer:
+class Offer:
     """A relation as one option: of one topic entity, or of all that one relation led to."""
 
     place: str
@@ -28,7 +30,13 @@ class _Offer:
     """Label of the first of the entities."""
 
     @property
+    def key(self) -> str:
+        """What it is called in `BeamState.scored`."""
+        return relation_key(self.place, self.edges[0]["direction"], self.edges[0]["name"])
+
+    @property
     def label(self) -> str:
+        """The entities in words."""
         more = len(self.edges) - 1
         return f"{self.first} and {more} more" if more else self.first
 
@@ -39,10 +47,59 @@ class _Offer:
 
     @property
     def shown(self) -> str:
+        """It in words, for people."""
         return f"{self.label}: {self.edges[0]['label']}" + " (inverse)" * (self.edges[0]["direction"] == "in")
 
 
-def _by_words(question: str, offers: Sequence[_Offer], most: int) -> list[tuple[int, float]]:
+def offered(topics: Sequence[Topic], walked: Sequence[str], turns: int, settings: BeamSettings) -> Flow[list[Offer]]:
+    """The relations that a search can walk next, in one round trip.
+
+    Args:
+        topics: where it stands.
+        walked: keys of relations that it is not offered again.
+        turns: how often it has gone back.
+        settings: the run's.
+    """
+    discovered = yield from requests.relations([topic["id"] for topic in topics])
+    gone = frozenset(walked)
+    discovered = [[edge for edge in found if _key(edge) not in gone] for found in discovered]
+    every = _offers(topics, discovered, settings.relation_options, together=settings.paths or turns > 0)
+    return list(turned(every, turns))
+
+
+def walked_before(state: BeamState) -> list[str]:
+    """Keys of the relations that a search is not offered again. Until it goes back, one that comes by an entity twice may walk a relation of
+    it twice, as in the paper.
+    """
+    return list(state["walked"]) if state["backtracked"] else []
+
+
+def options_shown(topics: Sequence[Topic], offers: Sequence[Offer], settings: BeamSettings) -> dict[str, str]:
+    """What a prompt that has relations scored shows of them."""
+    return {
+        "entities": numbered(_entities(topics, offers)),
+        "options": numbered(relation_line(offer.relation, offer.label) for offer in offers),
+        "most": str(settings.relations),
+    }
+
+
+def most_of(offers: Sequence[Offer], settings: BeamSettings) -> int:
+    """Most relations that may be kept: R of each place."""
+    return settings.relations * len({offer.place for offer in offers})
+
+
+def ranked(question: str, offers: Sequence[Offer]) -> dict[str, Rank]:
+    """Which options to show where not all fit."""
+    return {"options": lambda: [number for number, _ in _by_words(question, offers, len(offers))]}
+
+
+def _said(offers: Sequence[Offer], scored: Mapping[str, float]) -> list[tuple[int, float]]:
+    """What Reason's reply said of these options, in its order."""
+    numbers = {offer.key: number for number, offer in enumerate(offers, start=1)}
+    return [(numbers[key], value) for key, value in scored.items() if key in numbers]
+
+
+def _by_words(question: str, offers: Sequence[Offer], most: int) -> list[tuple[int, float]]:
     """The fallback: relations that share words with the question."""
     likeness = [(number, overlap(offer.relation["label"], question)) for number, offer in enumerate(offers, start=1)]
     return [(number, 10 * value) for number, value in sorted(likeness, key=lambda pair: -pair[1])[:most]]
@@ -51,34 +108,29 @@ def _by_words(question: str, offers: Sequence[_Offer], most: int) -> list[tuple[
 def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Update]:
     """Find every relation of the given topic entities and keep at most R scored ones per entity.
 
+    Where Reason's reply has scored them (`steered`), or there is one alone (`skip_exact_topic`), no call is made.
+
     The state is the payload of one Send: all topic entities in combined mode, those of one place in the beam otherwise. Entities of one
     place are offered together (`beam=paths`, and once the search has gone back). One that has gone back is not offered what it walked.
     """
     topics = state["topics"]
-    discovered = yield from requests.relations([topic["id"] for topic in topics])
-    walked = frozenset(state["walked"])
-    discovered = [[edge for edge in found if _key(edge) not in walked] for found in discovered]
-    together = settings.paths or state["backtracked"] > 0
-    every = _offers(topics, discovered, settings.relation_options, together=together)
-    offers = list(turned(every, state["backtracked"]))
+    offers = yield from offered(topics, state["walked"], state["backtracked"], settings)
     if not offers:
         return {"kept": {}}
-    most = settings.relations * len({offer.place for offer in offers})
-    scored = yield from requests.call(
-        SCORE,
-        "tog2.relation_prune",
-        {
-            "question": safe_block(state["question"]),
-            "entities": numbered(_entities(topics, offers)),
-            "options": numbered(relation_line(offer.relation, offer.label) for offer in offers),
-            "most": str(settings.relations),
-        },
-        shape=Shape(options=len(offers), most=most, explain=settings.explain),
-        fallback=lambda: _by_words(state["question"], offers, settings.relations),
-        key=state["part"],
-        rank={"options": lambda: [number for number, _ in _by_words(state["question"], offers, len(offers))]},
-    )
-    best: dict[str, list[tuple[float, _Offer]]] = defaultdict(list)
+    scored = _said(offers, state["scored"])
+    if not scored and settings.skip_exact_topic and len(offers) == 1:
+        scored = [(1, float(MAX_SCORE))]
+    elif not scored:
+        scored = yield from requests.call(
+            SCORE,
+            "tog2.relation_prune",
+            {"question": safe_block(state["question"]), **options_shown(topics, offers, settings)},
+            shape=Shape(options=len(offers), most=most_of(offers, settings), explain=settings.explain),
+            fallback=lambda: _by_words(state["question"], offers, settings.relations),
+            key=state["part"],
+            rank=ranked(state["question"], offers),
+        )
+    best: dict[str, list[tuple[float, Offer]]] = defaultdict(list)
     for number, value in scored:
         if value >= settings.min_relation_score:
             best[offers[number - 1].place].append((value, offers[number - 1]))
@@ -105,22 +157,22 @@ def relation_prune(state: RelationPruneTask, settings: BeamSettings) -> Flow[Upd
 
 def _offers(
     topics: Sequence[Topic], discovered: Sequence[Sequence[Relation]], most: int, *, together: bool
-) -> list[_Offer]:
+) -> list[Offer]:
     """The options; where they are too many, of each topic entity the relations that are rarest there."""
     if sum(map(len, discovered)) > most and not together:
         share = max(1, most // len(topics))
         discovered = [sorted(found, key=lambda edge: edge["count"])[:share] for found in discovered]
-    offers: dict[tuple[str, str, str], _Offer] = {}
+    offers: dict[tuple[str, str, str], Offer] = {}
     for topic, found in zip(topics, discovered, strict=True):
         own = place(topic, together=together)
         for edge in found:
-            offer = offers.setdefault((own, edge["direction"], edge["name"]), _Offer(own, [], topic["label"]))
+            offer = offers.setdefault((own, edge["direction"], edge["name"]), Offer(own, [], topic["label"]))
             offer.edges.append(edge)
     every = list(offers.values())
     return sorted(every, key=lambda offer: offer.relation["count"])[:most] if together and len(every) > most else every
 
 
-def _entities(topics: Sequence[Topic], offers: Sequence[_Offer]) -> list[str]:
+def _entities(topics: Sequence[Topic], offers: Sequence[Offer]) -> list[str]:
     """The entities that options are shown at, with what is known of them."""
     shown = {offer.first for offer in offers}
     return list(dict.fromkeys(described(one["label"], one["description"]) for one in topics if one["label"] in shown))

@@ -21,10 +21,22 @@ def _sure(candidates: Sequence[Candidate]) -> list[int]:
     return named or ([1] if candidates else [])
 
 
+def _told_by_relations(state: BeamState, settings: BeamSettings) -> Flow[bool]:
+    """Whether the first relation prune can choose among the candidates: they are few, no two are called alike, and none has documents, which
+    would be read before it.
+    """
+    labels = [found["label"] for found in state["candidates"]]
+    if len(set(labels)) < len(labels) or len(labels) > 2 * settings.width or settings.depth == 0:
+        return False
+    ids = [found["id"] for found in state["candidates"]]
+    return not (yield from requests.passages_of(ids, state["question"], limit=1))
+
+
 def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     """Choose at most W starting entities, best link score first; there may be none.
 
-    At most W of those dropped stay in `visited`, for a search that goes back.
+    At most W of those dropped stay in `visited`, for a search that goes back. With `steered`, all stay where the relations scored first
+    tell as well which of them the question means.
     """
     candidates = state["candidates"]
     if not candidates:
@@ -33,6 +45,8 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         numbers = _sure(candidates)
     elif settings.skip_exact_topic and [found["method"] for found in candidates] == ["exact"]:
         numbers = [1]
+    elif settings.steered and (yield from _told_by_relations(state, settings)):
+        numbers = list(range(1, len(candidates) + 1))
     else:
         numbers = yield from requests.call(
             PICK,
