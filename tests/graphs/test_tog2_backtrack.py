@@ -15,7 +15,7 @@ import thinkgraph as tg
 from thinkgraph.errors import ModelError, SettingsError
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.prompts.parsed import ParsedPrompt
-from thinkgraph.state.baselines import TogSettings
+from thinkgraph.state.baselines.tog import TogSettings
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge

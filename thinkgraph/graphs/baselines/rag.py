@@ -21,7 +21,7 @@ from thinkgraph.nodes.baselines.triple_search import triple_search
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeRunner
-from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
+from thinkgraph.state.baselines.single_pass import KgRagSettings, RagSettings, RetrievalState
 
 RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
 

@@ -15,7 +15,7 @@ from thinkgraph.nodes.baselines.sample import sample
 from thinkgraph.nodes.common.memory import COT, DIRECT
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.base import RunState, SampleTask
-from thinkgraph.state.baselines import CotScSettings, RecallSettings, RecallState
+from thinkgraph.state.baselines.single_pass import CotScSettings, RecallSettings, RecallState
 
 
 def _recall(name: str, role: str, run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:

@@ -29,7 +29,7 @@ from thinkgraph.nodes.tog2.relation_prune import relation_prune, walked_before
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.baselines import EntityPruneTask, TogSettings, TogState
+from thinkgraph.state.baselines.tog import EntityPruneTask, TogSettings, TogState
 from thinkgraph.state.tog2 import RelationPruneTask, by_place
 
 

@@ -10,7 +10,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.runtime import requests
-from thinkgraph.state.baselines import HopScore, TogSettings, TogState
+from thinkgraph.state.baselines.tog import HopScore, TogSettings, TogState
 from thinkgraph.state.evidence import EvidenceItem, path_item, path_key
 from thinkgraph.state.knowledge import other_end
 from thinkgraph.state.tog2 import Hop, Topic, by_place, further, place, route_of

@@ -9,7 +9,7 @@ from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import numbered, path_line, safe_block, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.state.baselines import EntityPruneTask, HopScore, TogSettings
+from thinkgraph.state.baselines.tog import EntityPruneTask, HopScore, TogSettings
 from thinkgraph.tools.linking.lexical import overlap
 
 ROLE = "tog.entity_prune"

@@ -6,7 +6,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.baselines.recall import NO_MEMORY, NOT_KNOWN
 from thinkgraph.nodes.common.judging import UNDECIDED, from_memory, unknown
 from thinkgraph.nodes.common.memory import vote
-from thinkgraph.state.baselines import CotScSettings, RecallState
+from thinkgraph.state.baselines.single_pass import CotScSettings, RecallState
 
 
 def majority(state: RecallState, settings: CotScSettings) -> Flow[Update]:

@@ -7,7 +7,7 @@ from thinkgraph.nodes.baselines.triple_search import named
 from thinkgraph.nodes.common.ranking import cut, rank
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.runtime import requests
-from thinkgraph.state.baselines import RagSettings, RetrievalState
+from thinkgraph.state.baselines.single_pass import RagSettings, RetrievalState
 
 
 def passage_search(state: RetrievalState, settings: RagSettings) -> Flow[Update]:

@@ -9,7 +9,7 @@ from thinkgraph.nodes.common.judging import cut_short, decide, judge, nothing_fo
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
-from thinkgraph.state.baselines import KgRagSettings, RagSettings, RetrievalState
+from thinkgraph.state.baselines.single_pass import KgRagSettings, RagSettings, RetrievalState
 
 
 def reason(state: RetrievalState, settings: RagSettings | KgRagSettings) -> Flow[Update]:

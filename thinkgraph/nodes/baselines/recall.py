@@ -7,7 +7,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.judging import UNDECIDED, cut_short, from_memory, unknown
 from thinkgraph.nodes.common.memory import recalled
 from thinkgraph.state.base import RunState
-from thinkgraph.state.baselines import RecallSettings
+from thinkgraph.state.baselines.single_pass import RecallSettings
 
 NO_MEMORY = "this method has no evidence, and own_knowledge is off"
 NOT_KNOWN = "the model does not know the answer"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.memory import COT, sampled
 from thinkgraph.state.base import SampleTask
-from thinkgraph.state.baselines import CotScSettings
+from thinkgraph.state.baselines.single_pass import CotScSettings
 
 
 def sample(state: SampleTask, settings: CotScSettings) -> Flow[Update]:

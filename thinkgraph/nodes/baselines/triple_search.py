@@ -8,7 +8,7 @@ from thinkgraph.nodes.common.ranking import Rankable, rank
 from thinkgraph.nodes.common.reports import retrieved
 from thinkgraph.prompts.lines import path_line, triple_sentence
 from thinkgraph.runtime import requests
-from thinkgraph.state.baselines import KgRagSettings, RetrievalState
+from thinkgraph.state.baselines.single_pass import KgRagSettings, RetrievalState
 from thinkgraph.state.evidence import Path, path_item
 from thinkgraph.tools.linking.lexical import overlap
 

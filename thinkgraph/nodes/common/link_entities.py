@@ -6,7 +6,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import linked
 from thinkgraph.runtime import requests
 from thinkgraph.state.base import RunState
-from thinkgraph.state.baselines import KgRagSettings, RagSettings
+from thinkgraph.state.baselines.single_pass import KgRagSettings, RagSettings
 from thinkgraph.state.knowledge import Candidate, Link, LinkMethod
 from thinkgraph.state.tog2 import BeamSettings
 

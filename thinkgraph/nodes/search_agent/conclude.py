@@ -9,7 +9,7 @@ from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.prompts.kinds import JUDGE, Judgement, Shape
 from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS
-from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
+from thinkgraph.state.search_agent import SearchAgentSettings, SearchAgentState
 
 
 def conclude(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:

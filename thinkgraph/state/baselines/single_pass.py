@@ -1,16 +1,14 @@
-"""Settings and states of the baselines that the papers compare with (METHODS: direct, CoT, CoT-SC, RAG, KG-RAG, ToG)."""
+"""Settings and states of the baselines that look once, or not at all (METHODS: direct, CoT, CoT-SC, RAG, KG-RAG)."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
 from pydantic import Field
-from typing_extensions import TypedDict
 
-from thinkgraph.state.base import RunState, Sample, TaskState
+from thinkgraph.state.base import RunState, Sample
 from thinkgraph.state.knowledge import Candidate
 from thinkgraph.state.settings import RANKER, ChunkSettings, RunSettings
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop
 from thinkgraph.state.usage import merge_records
 
 
@@ -68,65 +66,3 @@ class RetrievalState(RunState):
     """Channels of the baselines that retrieve once."""
 
     candidates: list[Candidate]
-
-
-class TogSettings(BeamSettings):
-    """Think-on-Graph (Sun et al. 2024): beam search in which the model prunes relations, then entities."""
-
-    depth: int = Field(3, ge=1, le=10, description="D: rounds.")
-    relations: int = Field(3, ge=1, le=50, description="Relations kept per entity before the beam is cut to W.")
-    options: int = Field(60, ge=2, le=400, description="Most statements of one relation that the model scores.")
-    backtracks: int = Field(0, ge=0, le=0, description="ToG does not go back to what it pruned.")
-
-    @property
-    def hops(self) -> int:
-        """The beam's width, over all topic entities."""
-        return self.width
-
-
-class HopScore(TypedDict):
-    """How the model scored one triple of a hop."""
-
-    hop: int
-    """Place in `hops`."""
-    triple: str
-    score: float
-
-
-class TogState(BeamState):
-    """ToG's channels."""
-
-    scores: Annotated[dict[str, HopScore], merge_records]
-    """Of this round: emptied when the beam is cut."""
-
-
-class EntityPruneTask(TaskState):
-    """Payload of one entity-prune call: one hop."""
-
-    number: int
-    """Its place in `hops`."""
-    hop: Hop
-
-
-class SearchAgentSettings(RunSettings):
-    """One tool-calling model with one search tool (Search-on-Graph)."""
-
-    turns: int = Field(10, ge=1, le=100, description="Most turns of the model; the last must be its answer.")
-    tails: int = Field(50, ge=1, le=1_000, description="Most statements listed per entity, relation and direction.")
-    namesakes: int = Field(3, ge=1, le=20, description="Most entities that one searched name stands for.")
-
-
-class AgentReply(TypedDict):
-    """How the agent ended."""
-
-    text: str
-    lines: list[str]
-    """The lines its searches showed, in the order of their numbers."""
-    items: list[str]
-    """Id of each line's evidence item; empty for a line that is no evidence (a list of relations)."""
-
-
-class SearchAgentState(RunState):
-    """The agent's channels."""
-
-    given: AgentReply | None

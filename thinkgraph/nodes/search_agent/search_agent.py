@@ -28,9 +28,9 @@ from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
-from thinkgraph.state.baselines import AgentReply, SearchAgentSettings, SearchAgentState
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.knowledge import Step, Triple
+from thinkgraph.state.search_agent import AgentReply, SearchAgentSettings, SearchAgentState
 from thinkgraph.tools.linking.names import normal_name
 
 ROLE = "search_agent.search"

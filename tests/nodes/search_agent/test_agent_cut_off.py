@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from thinkgraph.nodes.baselines.conclude import conclude
-from thinkgraph.state.baselines import SearchAgentSettings
+from thinkgraph.nodes.search_agent.conclude import conclude
+from thinkgraph.state.search_agent import SearchAgentSettings
 
 
 def test_an_agent_cut_off_at_its_last_turn_has_no_answer() -> None:

@@ -1,4 +1,7 @@
-"""The baseline `search_agent` (Search-on-Graph): one tool-calling model, one search tool, nothing else."""
+"""The search agent (Search-on-Graph): one tool-calling model with one search tool.
+
+begin ── search_agent ── conclude ── answer
+"""
 
 from __future__ import annotations
 
@@ -7,10 +10,10 @@ from typing import Any
 from langgraph.graph import StateGraph
 
 from thinkgraph.graphs.wiring import Method, state_graph, straight
-from thinkgraph.nodes.baselines.conclude import conclude
-from thinkgraph.nodes.baselines.search_agent import ROLE, search_agent
+from thinkgraph.nodes.search_agent.conclude import conclude
+from thinkgraph.nodes.search_agent.search_agent import ROLE, search_agent
 from thinkgraph.runtime.driver import NodeRunner
-from thinkgraph.state.baselines import SearchAgentSettings, SearchAgentState
+from thinkgraph.state.search_agent import SearchAgentSettings, SearchAgentState
 
 
 def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:

@@ -1,0 +1,1 @@
+"""The search agent's transitions."""

@@ -1,0 +1,1 @@
+"""The baselines' states and settings."""
