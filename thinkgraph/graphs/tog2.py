@@ -23,6 +23,7 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
+from thinkgraph.models.ops import NodeFunction
 from thinkgraph.nodes.common.doubt import MOST_LOOKS
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
@@ -97,8 +98,14 @@ def _relation_prunes(state: Tog2State) -> list[Send]:
     ]
 
 
-def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
-    """The uncompiled graph."""
+def beam_search(run: NodeRunner, method: str, *own: NodeFunction) -> StateGraph[Any, Any, Any, Any]:
+    """ToG-2's graph, in which no edge leads on from topic_prune yet.
+
+    Args:
+        run: makes the nodes.
+        method: the registered name of ToG-2, or of a method whose settings build on ToG-2's.
+        own: steps of that method, without edges.
+    """
     steps = [
         link_entities,
         precheck,
@@ -111,14 +118,14 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
         reason,
         query_reform,
         backtrack,
+        *own,
     ]
     payloads = {"precheck": SampleTask, "relation_prune": RelationPruneTask}
-    graph = state_graph(run, "tog2", Tog2State, steps, roles=roles, decides="tog2.reason", payloads=payloads)
+    graph = state_graph(run, method, Tog2State, steps, roles=roles, decides="tog2.reason", payloads=payloads)
     graph.add_edge("begin", "link_entities")
     graph.add_conditional_edges("link_entities", _after_link_entities, ["precheck", "topic_prune"])
     graph.add_edge("precheck", "majority")
     graph.add_conditional_edges("majority", _after_majority, ["topic_prune", "answer"])
-    graph.add_edge("topic_prune", "context_retrieval")
     graph.add_edge("relation_prune", "entity_discovery")
     graph.add_edge("entity_discovery", "context_retrieval")
     graph.add_conditional_edges("context_retrieval", _after_context_retrieval, ["entity_prune", "reason"])
@@ -126,6 +133,13 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_conditional_edges("reason", _after_reason, ["answer", "backtrack", "query_reform", "relation_prune"])
     graph.add_conditional_edges("backtrack", _relation_prunes, ["relation_prune"])
     graph.add_conditional_edges("query_reform", _relation_prunes, ["relation_prune"])
+    return graph
+
+
+def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
+    """The uncompiled graph."""
+    graph = beam_search(run, "tog2")
+    graph.add_edge("topic_prune", "context_retrieval")
     return graph
 
 

@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 from langgraph.graph import END, START, StateGraph
 from langgraph.types import Send
 
+from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.nodes.closing.answer import answer, no_trace
 from thinkgraph.nodes.common.begin import begin
@@ -48,8 +49,9 @@ class Method:
 
 
 def settings_in(state: RunState | TaskState, schema: type[S]) -> S:
-    """The run's settings, for what decides where it goes on."""
-    return run_settings(state["manifest"], schema)
+    """The run's settings, for what decides where it goes on; of a method whose settings build on `schema`, all of them."""
+    own = find_method(state["manifest"]["method"]).settings
+    return run_settings(state["manifest"], own if issubclass(own, schema) else schema)
 
 
 def tasks(
