@@ -312,6 +312,17 @@ CASES: dict[str, Case] = {
         other_question="Which queen visited Panama?",
         settings={"ranker": "bm25"},
     ),
+    "paths": Case(
+        method="paths",
+        question="What is the capital of the country whose highest point is Baru?",
+        answers=["Panama City"],
+        replies={"tog2.relation_prune": _tog2_relations, "tog2.reason": _capital},
+        calls=3,
+        other_question="Which queen visited Baru?",
+        # No path of one hop holds the answer: the search goes on from what it reaches.
+        settings={"ranker": "bm25", "depth": 1, "backtracks": 0},
+        busy={"combined": False, "depth": 2},
+    ),
     "search_agent": Case(
         method="search_agent",
         question="What is the capital of Panama?",

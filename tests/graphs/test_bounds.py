@@ -35,6 +35,10 @@ def one_way(name: str) -> dict[str, Any]:
         ("tog2", {"fused": False}, 11),
         ("tog2", {"precheck": True, "own_knowledge": True, "precheck_samples": 4}, 12),
         ("tog", {"topic_prune": False}, 22),
+        ("paths", {}, 7),
+        ("paths", {"topic_prune": True}, 8),
+        # Its first round begins at twice as many named entities, and at as many that the paths reach.
+        ("paths", {"combined": False}, 13 + 6),
         ("fasttog", {"backtracks": 0}, 23),
         ("fasttog", {"own_knowledge": True, "backtracks": 0}, 24),
         (

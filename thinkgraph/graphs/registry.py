@@ -16,6 +16,7 @@ METHODS: tuple[tuple[str, str], ...] = (
     ("fasttog", "thinkgraph.graphs.fasttog:METHOD"),
     ("fiske", "thinkgraph.graphs.fiske:METHOD"),
     ("coggrag", "thinkgraph.graphs.coggrag:METHOD"),
+    ("paths", "thinkgraph.graphs.paths:METHOD"),
     ("search_agent", "thinkgraph.graphs.search_agent:METHOD"),
     ("tog", "thinkgraph.graphs.baselines.tog:METHOD"),
     ("rag", "thinkgraph.graphs.baselines.rag:RAG_METHOD"),

@@ -66,7 +66,9 @@ class Support(TypedDict):
     """Characters start to end of that line's text hold the answer."""
 
 
-Prunable = Literal["topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions"]
+Prunable = Literal[
+    "topics", "relations", "entities", "chunks", "communities", "branches", "triples", "questions", "paths"
+]
 
 
 class PrunedNote(TypedDict):

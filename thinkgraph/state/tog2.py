@@ -1,4 +1,4 @@
-"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805), and what it shares with ToG."""
+"""State and settings of ToG-2 (Think-on-Graph 2.0, arXiv 2407.10805), what it shares with ToG, and `paths`, which ends in it."""
 
 from __future__ import annotations
 
@@ -156,6 +156,34 @@ class Tog2Settings(BeamSettings, ChunkSettings):
         if self.precheck and not self.own_knowledge:
             raise ValueError("precheck answers from memory: it needs own_knowledge=true")
         return self
+
+
+class PathsSettings(Tog2Settings):
+    """`paths`: relation paths that the encoder ranks, one judgement, then ToG-2's search. No paper has it in this form."""
+
+    paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "backtracks": 0}
+    paper_tasks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
+
+    depth: int = Field(3, ge=0, le=10, description="D: hops of relation paths, and rounds of the search after them.")
+    topic_prune: bool = Field(
+        False, description="Let the model choose the starting entities, in a call of its own (off: all that are named)."
+    )
+    top_paths: int = Field(12, ge=1, le=200, description="Most relation paths shown to the model at once.")
+    near: float = Field(
+        0.8,
+        ge=0,
+        le=1,
+        description="Paths that fit the question less, as a share of how well the best one does, are not shown.",
+    )
+    path_beam: int = Field(
+        32, ge=1, le=1_000, description="Relation paths that are walked at each hop, the best first."
+    )
+    fan: int = Field(
+        50,
+        ge=1,
+        le=5_000,
+        description="Most entities of a relation path that its next hop goes on from, and most triples fetched of each then.",
+    )
 
 
 class Topic(TypedDict):

@@ -1,0 +1,1 @@
+"""The transitions of `paths`."""

@@ -1,0 +1,66 @@
+"""The evidence lines of relation paths, within a bound on tokens."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from thinkgraph.nodes.common.evidence_lines import line_cost
+from thinkgraph.nodes.paths.walk import Leg, Place, RelationPath
+from thinkgraph.prompts.lines import path_line
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
+
+_BEHIND = 1e-4
+"""How far a line scores behind those of the hop before, so that it stands below them."""
+_LONGEST = 4
+"""Into this part of the room every line fits: of a longer list the first ends are shown, and the number of the others."""
+
+
+def way_to(place: Place) -> Path:
+    """The path that led to an entity."""
+    return Path(start=place.on_path[0], triples=[triple["id"] for triple in place.lead])
+
+
+def lines_of(paths: Iterable[RelationPath], room: int) -> tuple[list[EvidenceItem], int]:
+    """A line for every list of triples along the paths. What several paths tell has one line, that of the best of them.
+
+    No path takes more than half of the room that is left; what then remains is for those that were cut, the best first.
+
+    Args:
+        paths: the best first.
+        room: tokens that the lines may take.
+
+    Returns:
+        The lines' evidence, and how many lines were left out.
+    """
+    longest = room // _LONGEST
+    every: dict[tuple[str, ...], tuple[EvidenceItem, int]] = {}
+    kept: dict[tuple[str, ...], EvidenceItem] = {}
+    for path in paths:
+        most = room - room // 2
+        for depth, part in enumerate(path.parts):
+            for leg in part.legs:
+                step = (part.relation["name"], part.relation["direction"]) if part.relation else ()
+                key = (leg.source.id, *step)
+                if key in every:
+                    continue
+                every[key] = item, cost = _line(leg, step, path.score - depth * _BEHIND, longest)
+                if cost <= most:
+                    kept[key] = item
+                    most, room = most - cost, room - cost
+    for key, (item, cost) in every.items():
+        if key not in kept and cost <= room:
+            kept[key] = item
+            room -= cost
+    return list(kept.values()), len(every) - len(kept)
+
+
+def _line(leg: Leg, step: Sequence[str], score: float, longest: int) -> tuple[EvidenceItem, int]:
+    """A hop from one entity as evidence, and the tokens of its line."""
+    way = way_to(leg.source)
+    tails = leg.tails
+    cost = line_cost(path_line(way["start"], leg.source.lead, tails, total=leg.total))
+    if cost > longest:
+        tails = tails[: max(1, len(tails) * longest // cost)]
+        cost = line_cost(path_line(way["start"], leg.source.lead, tails, total=leg.total))
+    key = path_key(way["start"], *way["triples"], leg.source.id, *step)
+    return path_item(key, way, [one["id"] for one in tails], total=leg.total, score=score), cost
