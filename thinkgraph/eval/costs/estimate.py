@@ -47,6 +47,7 @@ FACTORS: Final[Mapping[str, Expected]] = {
     "coggrag": Expected(1.99, 1.91, (0.3, 2.7)),
     "fasttog": Expected(0.77, 0.49, (0.2, 10)),
     "tog": Expected(0.69, 0.69, (0.2, 2.5)),
+    "paths": Expected(0.95, 1.05, (0.2, 5.3)),
     "search_agent": Expected(0.48, 0.25, (0.2, 2.6)),
 }
 """By method: perfect choosers without errors and with 20 % of them over `world`."""
