@@ -13,6 +13,7 @@ METHODS = {
     "tog2": "graph and documents in turn; answers that only a passage holds",
     "fiske": "clues along branches of the graph; several answers",
     "coggrag": "questions that fall apart into questions",
+    "paths": "one call if ranked paths suffice, else as tog2",
     "kg_rag": "one call: the nearest triples of what the question names",
     "direct": "one call, no knowledge: what the model says by itself",
 }

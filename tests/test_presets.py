@@ -17,11 +17,12 @@ import thinkgraph as tg
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.state.settings import RunSettings, resolve_settings
+from thinkgraph.state.tog2 import Tog2Settings
 
 ROOT = Path(__file__).parents[1]
 PAGE = ROOT / "docs" / "presets.md"
-METHODS = {"All methods": "tog2 fasttog fiske coggrag", "ToG-2": "tog2", "FastToG": "fasttog", "FiSKE": "fiske"}
-METHODS |= {"CogGRAG": "coggrag"}
+METHODS = {"All methods": "tog2 fasttog fiske coggrag paths", "ToG-2": "tog2", "FastToG": "fasttog", "FiSKE": "fiske"}
+METHODS |= {"CogGRAG": "coggrag", "Paths": "paths", "Search agent": "search_agent"}
 COLUMNS = ["the paper", "where", "setting", "ours", "`preset=paper`", "why, and the test"]
 _SETTING = re.compile(r"`(\w+)`(?: \(`task=(\w+)`\))?")
 _TEST = re.compile(r"`(tests/[\w/]+\.py)::(\w+)`")
@@ -113,7 +114,15 @@ def test_every_setting_of_a_method_has_a_row(method: str) -> None:
     assert (own | by_preset) - told == set()
 
 
-@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+@pytest.mark.parametrize(("method", "like"), [("paths", Tog2Settings), ("search_agent", RunSettings)])
+def test_every_setting_that_is_a_methods_own_has_a_row(method: str, like: type[RunSettings]) -> None:
+    fields = find_method(method).settings.model_fields
+    own = {name for name, field in fields.items() if str(field) != str(like.model_fields.get(name))}
+    assert own
+    assert own == {row.named[0] for row in SET if row.methods == (method,)}
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag", "paths", "search_agent"])
 def test_the_methods_page_names_the_steps_and_settings_that_there_are(method: str) -> None:
     page = (ROOT / "docs" / "methods.md").read_text("utf-8")
     section = next(part for part in re.split(r"(?m)^## ", page) if METHODS.get(part.partition("\n")[0]) == method)
