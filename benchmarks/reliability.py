@@ -5,14 +5,19 @@
 Prints one table, a line for each column and method: how many trials, how many of them violated what is promised, and how the others
 ended. Exit code 1 on a violation; each is a line on standard error when it happens. With --keep a run that was stopped goes on, and
 trials that were made are not made again: leave the folder's outcomes.jsonl out to make them anew.
+
+With --broken the package is broken on purpose, each way in a run of its own with few trials: exit code 1 if a column does not
+notice its breakage.
 """
 
 from __future__ import annotations
 
 import argparse
 import os
+import subprocess
 import sys
 import tempfile
+from collections.abc import Sequence
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -24,6 +29,7 @@ os.environ["PYTHONPATH"] = os.pathsep.join([*ROOMS, os.environ.get("PYTHONPATH",
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 from trials import ceilings, faults, files, kills, load, replies  # noqa: E402
+from trials.broken import BREAKAGES, NAME  # noqa: E402
 from trials.outcomes import Outcomes, table  # noqa: E402
 from trials.world import build  # noqa: E402
 
@@ -41,8 +47,26 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--in-flight", type=int, default=64, help="questions at a time under load (default 64)")
     parser.add_argument("--minutes", type=float, default=10.0, help="of load (default 10)")
     parser.add_argument("--jobs", type=int, default=2, help="trials at a time (default 2)")
+    parser.add_argument("--broken", action="store_true", help="break the package, and see that the columns notice")
     parser.add_argument("--keep", type=Path, help="folder that keeps what was done")
     return parser.parse_args()
+
+
+def _unnoticed(columns: Sequence[str]) -> int:
+    """Break the package in every way that these columns must notice; returns how many they did not."""
+    missed = 0
+    for name, (column, _, counts) in BREAKAGES.items():
+        if column not in columns:
+            continue
+        command = [sys.executable, __file__, "--only", column, *counts]
+        done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, NAME: name}, check=False)
+        said = [line for line in done.stderr.splitlines() if line.startswith("VIOLATION")]
+        missed += not (noticed := done.returncode == 1 and bool(said))
+        print(
+            f"{column:<10}{name:<44}{'noticed' if noticed else 'NOT NOTICED'}: {(said or [done.stderr[-200:]])[0]:.150}",
+            flush=True,
+        )
+    return missed
 
 
 def main() -> int:
@@ -51,6 +75,8 @@ def main() -> int:
     chosen = args.only.split(",")
     if unknown := set(chosen) - set(COLUMNS):
         sys.exit(f"no such column: {', '.join(sorted(unknown))}; there are {', '.join(COLUMNS)}")
+    if args.broken:
+        return 1 if _unnoticed(chosen) else 0
     with ExitStack() as stack:
         folder = args.keep or Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="thinkgraph-reliability-")))
         folder.mkdir(parents=True, exist_ok=True)

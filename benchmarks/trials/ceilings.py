@@ -17,6 +17,7 @@ from replies import Answer, Drop, Fault, Garbage, server_error, too_many
 import thinkgraph as tg
 from thinkgraph.errors import ThinkGraphError
 from thinkgraph.tools.knowledge import Knowledge
+from trials import broken
 from trials.outcomes import Outcome, Trial
 from trials.world import METHODS, case_of, drawn, model_of, own_folder
 
@@ -55,6 +56,7 @@ class _Script:
 
 
 def _trial(count: int) -> Outcome:
+    broken.apply()
     with own_folder() as folder, ModelServer(_Script(), latency=LATENCY) as server:
         os.environ.update(OPENAI_BASE_URL=server.base_url, OPENAI_API_KEY="none")
         knowledge = {method: case_of(method).knowledge() for method in METHODS}

@@ -315,6 +315,8 @@ def _document(name: str, data: Data) -> Make:
 def _documents(folder: Path, name: str, data: Data) -> Hostile:
     (folder / "docs").mkdir(exist_ok=True)
     (folder / "docs" / name).write_bytes(_bytes(data))
+    # Without names to make a graph of, nothing would be built, and nothing that was let in could be seen.
+    (folder / "docs" / "good.txt").write_text("Ada Lovelace met Charles Babbage in London.\n", "utf-8")
     return Hostile(("kb", "build", folder / "made", "--documents", folder / "docs", "--no-index"), refused=False)
 
 

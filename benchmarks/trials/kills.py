@@ -85,6 +85,8 @@ def _trial(whole: _Whole, number: int) -> Outcome:
             wrong += [f"another {key}: {answer[key]!r:.100}" for key in SAME if answer[key] != expected[key]]
             if answer["usage"]["total"]["calls"] != calls:
                 wrong.append(f"usage says {answer['usage']['total']['calls']} calls, {calls} undisturbed")
+            if (kept := journalled(home)) != calls:
+                wrong.append(f"{kept} replies are kept of {calls}")
         if len(server.calls) - calls != repeated:
             wrong.append(f"{len(server.calls)} calls at the server, {calls} undisturbed, {repeated} in flight at kills")
     return Outcome("kills", whole.method, str(number), wrong, "same answer" if not wrong else "wrong", figure=kills)

@@ -4,6 +4,7 @@ import functools
 import importlib
 
 from thinkgraph.tools.encoders import embeddings
+from trials import broken
 
 for _name in (
     "langchain_openai",
@@ -25,3 +26,4 @@ for _name in (
     importlib.import_module(_name)
 embeddings.MiniLM = functools.cache(embeddings.MiniLM)  # type: ignore[misc]
 embeddings.MiniLM(embeddings.bundled_folder())
+broken.apply()
