@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from thinkgraph.graphs.build import build
     from thinkgraph.ingest.langchain import GraphDocument
     from thinkgraph.integrations.langchain.knowledge_tools import knowledge_tools
+    from thinkgraph.integrations.langchain.otel import OpenTelemetryTracer
     from thinkgraph.integrations.langchain.retriever import ThinkGraphRetriever
     from thinkgraph.integrations.langchain.tool import ThinkGraphTool
-    from thinkgraph.integrations.otel import OpenTelemetryTracer
     from thinkgraph.models.journal import MemoryJournal, SqliteJournal, StoreJournal
     from thinkgraph.plot.save import plot_answer
     from thinkgraph.tools.knowledge import Knowledge
@@ -39,7 +39,7 @@ __version__ = version.VERSION
 _WHERE = {
     "Knowledge": "thinkgraph.tools.knowledge",
     "MemoryJournal": "thinkgraph.models.journal",
-    "OpenTelemetryTracer": "thinkgraph.integrations.otel",
+    "OpenTelemetryTracer": "thinkgraph.integrations.langchain.otel",
     "SqliteJournal": "thinkgraph.models.journal",
     "StoreJournal": "thinkgraph.models.journal",
     "ThinkGraphError": "thinkgraph.errors",

@@ -9,6 +9,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from thinkgraph.cli import recording
 from thinkgraph.cli.options import (
     KB,
     MODEL,
@@ -28,18 +29,24 @@ from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.graphs.build import Graph
+    from thinkgraph.models.recorded import Recording
+    from thinkgraph.models.roles import Models, ModelSpec
     from thinkgraph.state.answer import Answer
     from thinkgraph.state.events import Event, UserQuestion
+    from thinkgraph.tools.knowledge import Knowledge
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ask`."""
-    parser.add_argument("question", metavar="QUESTION", help="the question, or - to read it from standard input")
+    parser.add_argument(
+        "question", metavar="QUESTION", nargs="?", help="the question, or - to read it from standard input"
+    )
     add_flags(parser, "method", "set", *MODEL, *KB)
     parser.add_argument(
         "--thread", metavar="ID", help="name of the run (default: a new one); an older answer's may be reused"
     )
     parser.add_argument("--replace", action="store_true", help="give up an unfinished run on that thread")
+    recording.add_arguments(parser)
     add_flags(parser, "estimate", *OUTPUT)
 
 
@@ -61,7 +68,9 @@ def read_question(text: str) -> str:
 
 def run(args: argparse.Namespace) -> int:
     """Answer one question."""
-    question = read_question(args.question)
+    if args.question is None and args.replay is None:
+        raise UsageError("the question is missing: ask something")
+    question = "" if args.question is None else read_question(args.question)
     config = configured(args)
     settings = {**config.settings(args.method), **parse_settings(args.set)}
     options = RunOptions(
@@ -74,6 +83,10 @@ def run(args: argparse.Namespace) -> int:
         prompts=absolute("prompts", args.prompts) if args.prompts else None,
         prices=absolute("prices", args.prices) if args.prices else None,
     )
+    recording.check(args)
+    repeated = recording.of(args.replay) if args.replay else None
+    if repeated:
+        question, options = recording.started_with(repeated, question or None, options)
     # First: what is wrong must not cost the opening of a knowledge base.
     _check_question(question, options)
     if args.estimate:
@@ -93,7 +106,7 @@ def run(args: argparse.Namespace) -> int:
                     f"run {thread} is not finished ('{old['question'][:60]}'): go on with 'thinkgraph resume {thread}', "
                     "or give it up with --replace"
                 )
-            graph = open_graph(options, runs)
+            graph = _graph(options, runs, args.record, question, repeated)
             say = speaker(quiet=args.quiet)
             announce(options, say)
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
@@ -136,15 +149,34 @@ def _check_question(question: str, options: RunOptions) -> None:
 
 def open_graph(options: RunOptions, runs: RunStore) -> Graph:
     """Build the graph of a run over the store's checkpoints and journal."""
-    from thinkgraph.graphs.build import build
+    return _built(options, runs, _opened(options, runs), options["model"])
+
+
+def _graph(options: RunOptions, runs: RunStore, record: str | None, question: str, repeated: Recording | None) -> Graph:
+    """The same, recording the run or repeating a recorded one."""
+    if repeated is not None:
+        return _built(options, runs, *recording.repeat(repeated, options))
+    if record is not None:
+        return _built(options, runs, *recording.begin(record, question, options, _opened(options, runs)))
+    return open_graph(options, runs)
+
+
+def _opened(options: RunOptions, runs: RunStore) -> Knowledge:
     from thinkgraph.tools.knowledge import Knowledge
+
+    found: Knowledge = runs.keep(
+        Knowledge.open(options["kb"], text=options["text"], trust_embedder=options["trust_embedder"])
+    )
+    return found
+
+
+def _built(options: RunOptions, runs: RunStore, knowledge: Knowledge, model: ModelSpec | Models) -> Graph:
+    from thinkgraph.graphs.build import build
 
     return build(
         options["method"],
-        knowledge=runs.keep(
-            Knowledge.open(options["kb"], text=options["text"], trust_embedder=options["trust_embedder"])
-        ),
-        model=options["model"],
+        knowledge=knowledge,
+        model=model,
         settings=options["settings"],
         prompts=options["prompts"],
         prices=prices_of(options["prices"]),

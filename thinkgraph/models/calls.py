@@ -446,7 +446,7 @@ def _sent(client: ChatClient, messages: Sequence[Message], options: CallOptions,
     if recording is not None and (kept := recording.take(messages, options)) is not None:
         return kept
     if recording is not None and recording.replays:
-        raise recording.missing(role)
+        raise recording.missing(role, messages)
     reply: ModelReply = yield SendRequest(client, messages, options, role)
     if recording is not None:
         recording.add(messages, options, reply, role=role, seconds=time.monotonic() - began)

@@ -73,7 +73,7 @@ class Models:
 
     def _made(self, model: str | ChatModel) -> ChatClient:
         if model == OFFLINE:
-            return ChatClient(OFFLINE, self._offline)
+            return ChatClient(OFFLINE, self._offline, recording=self._recording)
         if isinstance(model, str) and model.startswith(f"{REPLAY}:"):
             kept = Recording(Path(model.partition(":")[2]))
             profile, given = named_profile(kept.model), self._profiles.get(kept.model, {})

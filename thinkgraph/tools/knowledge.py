@@ -122,6 +122,19 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         )
         return other
 
+    def with_parts(self, **makers: Callable[[], Any]) -> Knowledge:
+        """The same knowledge, by name and fingerprint, with other parts. It closes none of these: close this one."""
+        return self.of_parts(self.name, self.fingerprint, folder=self.folder, **makers)
+
+    @classmethod
+    def of_parts(
+        cls, name: str, fingerprint: str, *, folder: Path | None = None, **makers: Callable[[], Any]
+    ) -> Knowledge:
+        """Knowledge put together from what makes its graph, text, linker and embedder when they are first asked for."""
+        other = cls.__new__(cls)
+        other._setup(name, fingerprint, folder=folder, **makers)  # noqa: SLF001 - of this very class
+        return other
+
     def __exit__(self, *_error: object) -> None:
         self.close()
 

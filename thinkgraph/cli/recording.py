@@ -1,0 +1,107 @@
+"""`ask --record FILE` and `--replay FILE`: every exchange of a run with models and stores, kept and repeated."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, cast
+
+from thinkgraph.errors import UsageError
+
+if TYPE_CHECKING:
+    from thinkgraph.cli.runs import RunOptions
+    from thinkgraph.models.recorded import Recording
+    from thinkgraph.models.roles import Models
+    from thinkgraph.tools.knowledge import Knowledge
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """The two flags."""
+    group = parser.add_mutually_exclusive_group()
+    group.add_argument("--record", metavar="FILE", help="keep every exchange with models and stores in a new file")
+    group.add_argument(
+        "--replay",
+        metavar="FILE",
+        help="repeat the run of a file, without its models and stores; no QUESTION is needed",
+    )
+
+
+def check(args: argparse.Namespace) -> None:
+    """Refuse what cannot be recorded.
+
+    Raises:
+        UsageError: the file is there, or roles have models of their own.
+    """
+    if args.record and Path(args.record).exists():
+        raise UsageError(f"{args.record} exists: name another file to record into")
+    if args.record and not isinstance(args.model, str):
+        raise UsageError("--record takes one model for all roles: name it with --model")
+
+
+def of(path: str) -> Recording:
+    """A run's recording, to be repeated.
+
+    Raises:
+        UsageError: there is none, or it holds the replies of models only.
+    """
+    from thinkgraph.models.recorded import Recording
+
+    recording = Recording(Path(path))
+    if not recording.about:
+        raise UsageError(f"{path} holds replies of a model, not a whole run: use it with --model replay:{path}")
+    return recording
+
+
+def started_with(recording: Recording, asked: str | None, options: RunOptions) -> tuple[str, RunOptions]:
+    """The question and the options of a recorded run; prompts may be others than then.
+
+    Raises:
+        UsageError: another question was given.
+    """
+    about = recording.about
+    if asked is not None and asked != about["question"]:
+        raise UsageError(f"{recording.path} answers another question ({about['question'][:60]!r}): leave QUESTION out")
+    then = {name: about[name] for name in ("method", "settings", "kb", "text")}
+    return about["question"], cast("RunOptions", {**options, **then, "model": f"replay:{recording.path.absolute()}"})
+
+
+def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -> tuple[Knowledge, Models]:
+    """Knowledge and models whose exchanges are kept in a new file."""
+    from thinkgraph.models.recorded import Recording
+    from thinkgraph.runtime.replay import recorded
+    from thinkgraph.tools.addresses import redacted
+
+    about: dict[str, Any] = {
+        "question": question,
+        "method": options["method"],
+        "settings": options["settings"],
+        "kb": redacted(options["kb"]),
+        "text": options["text"],
+        "knowledge": {
+            "name": knowledge.name,
+            "fingerprint": knowledge.fingerprint,
+            "text": knowledge.text is not None,
+            "embedder": knowledge.embedder.name,
+        },
+    }
+    kept = Recording(Path(path), str(options["model"]), about)
+    found = recorded(knowledge, kept)
+    return found, _models(options, found, kept)
+
+
+def repeat(recording: Recording, options: RunOptions) -> tuple[Knowledge, Models]:
+    """Knowledge and models out of a recording."""
+    from thinkgraph.runtime.replay import replayed
+
+    found = replayed(recording)
+    return found, _models(options, found, None)
+
+
+def _models(options: RunOptions, knowledge: Knowledge, recording: Recording | None) -> Models:
+    from thinkgraph.cli.options import prices_of, profiles
+    from thinkgraph.graphs.build import offline_model
+    from thinkgraph.models.roles import Models
+
+    offline = offline_model(knowledge)
+    prices = prices_of(options["prices"])
+    return Models(options["model"], offline=offline, prices=prices, profiles=profiles(), recording=recording)
