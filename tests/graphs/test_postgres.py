@@ -1,0 +1,159 @@
+"""PostgreSQL as checkpointer and journal: kill -9 at a random moment, then resume, as over SQLite.
+
+A server is started where PostgreSQL's programs are found (Debian: `postgresql`); elsewhere the tests are skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import multiprocessing
+import os
+import random
+import shutil
+import socket
+import subprocess
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from fakes import FakeModel
+from graphs.cases import CASES
+from graphs.worker import work
+from model_server import ModelServer
+
+pytest.importorskip("langgraph.checkpoint.postgres", reason="the extra `postgres` is not installed")
+psycopg = pytest.importorskip("psycopg")
+
+KILLS = int(os.environ.get("THINKGRAPH_KILLS", "3"))
+LATENCY = 0.05
+
+
+def _programs() -> Path | None:
+    found = shutil.which("initdb")
+    if found:
+        return Path(found).resolve().parent
+    return next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
+
+
+def _as_who() -> dict[str, Any]:
+    """PostgreSQL refuses to run as root."""
+    return {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The address of a fresh server's database."""
+    programs = _programs()
+    if programs is None:
+        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
+    # A short path, outside of pytest's private folder, which another user may enter.
+    folder = Path(f"/tmp/thinkgraph-postgres-{os.getpid()}")  # noqa: S108 - its name is its own
+    folder.mkdir(mode=0o777)
+    folder.chmod(0o777)
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port = probe.getsockname()[1]
+    data = folder / "data"
+    subprocess.run(
+        [programs / "initdb", "-D", data, "-U", "owner", "-A", "trust"],
+        check=True,
+        capture_output=True,
+        cwd="/",
+        **_as_who(),
+    )
+    words = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1"]
+    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **_as_who()) as server:
+        try:
+            address = f"postgresql://owner@127.0.0.1:{port}/postgres"
+            _prepare(address)
+            yield address
+        finally:
+            server.terminate()
+            server.wait(30)
+            shutil.rmtree(folder, ignore_errors=True)
+
+
+def _prepare(address: str) -> None:
+    """Wait for the server, and make the tables."""
+    from langgraph.checkpoint.postgres import PostgresSaver
+    from langgraph.store.postgres import PostgresStore
+
+    end = time.monotonic() + 60
+    while True:
+        try:
+            with PostgresSaver.from_conn_string(address) as saver, PostgresStore.from_conn_string(address) as store:
+                saver.setup()
+                store.setup()
+                return
+        except psycopg.OperationalError:
+            if time.monotonic() > end:
+                raise
+            time.sleep(0.2)
+
+
+def journalled(address: str, thread: str) -> int:
+    """Replies that survived the kill."""
+    with psycopg.connect(address) as db:
+        found = db.execute("SELECT count(*) FROM store WHERE prefix = %s", (f"thinkgraph.journal.{thread}",)).fetchone()
+    return int(found[0]) if found else 0
+
+
+@pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
+@pytest.mark.parametrize("name", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, postgres: str, tmp_path: Path) -> None:
+    rng = random.Random(f"{name}{asynchronous}")
+    model = FakeModel(CASES[name].replies)
+    context: Any = multiprocessing.get_context("forkserver")
+    context.set_forkserver_preload(["graphs.worker", "langchain_openai", "langgraph.store.postgres"])
+
+    def run(thread: str, server: ModelServer, *, resume: bool) -> Any:
+        (tmp_path / thread).mkdir(exist_ok=True)
+        process = context.Process(
+            target=work,
+            args=(str(tmp_path / thread), server.base_url, name),
+            kwargs={
+                "resume": resume,
+                "asynchronous": asynchronous,
+                "durability": "sync",
+                "postgres": postgres,
+            },
+        )
+        process.start()
+        return process
+
+    def answer_of(thread: str) -> Any:
+        return json.loads((tmp_path / thread / "answer.json").read_text("utf-8"))
+
+    prefix = f"{name}-{'a' if asynchronous else 's'}"
+    with ModelServer(chat_model=model, latency=LATENCY) as server:
+        process = run(f"{prefix}-whole", server, resume=False)
+        process.join(60)
+        assert process.exitcode == 0
+        length = (server.calls[-1].answered or 0) - server.calls[0].received
+        calls, expected = len(server.calls), answer_of(f"{prefix}-whole")
+    assert calls == expected["usage"]["total"]["calls"] == journalled(postgres, f"{prefix}-whole") > 1
+    for number in range(KILLS):
+        thread = f"{prefix}-{number}"
+        with ModelServer(chat_model=model, latency=LATENCY) as server:
+            process = run(thread, server, resume=False)
+            deadline = time.monotonic() + 30
+            while not server.calls and process.is_alive() and time.monotonic() < deadline:
+                time.sleep(0.002)
+            process.join(rng.uniform(0, length + LATENCY))
+            process.kill()
+            process.join()
+            # A request may still be on its way through the server's threads, a reply on its way into the database.
+            time.sleep(LATENCY * 4)
+            in_flight = len(server.calls) - journalled(postgres, thread)
+            process = run(thread, server, resume=True)
+            process.join(60)
+            assert process.exitcode == 0
+            total = len(server.calls)
+        answer = answer_of(thread)
+        assert total - calls == in_flight
+        for key in ("answers", "status", "evidence", "rounds", "pruned"):
+            assert answer[key] == expected[key]
+        assert answer["usage"]["total"]["calls"] == calls
+        assert journalled(postgres, thread) == calls
