@@ -20,7 +20,15 @@ PRINTED = {
     "own_ranker": ["18 (grounded)", "cited: central-african-republic-voting"],
     "own_store": ["18 (grounded)", "cited: Panama"],
     "own_prompt": ["changed: tog2.reason\n", "Paramaribo (grounded)"],
-    "choose_a_method": ["tog2     grounded ", "Bangui", "paths    grounded ", "fiske ", "coggrag ", "kg_rag ", "direct   unknown "],
+    "choose_a_method": [
+        "tog2     grounded ",
+        "Bangui",
+        "paths    grounded ",
+        "fiske ",
+        "coggrag ",
+        "kg_rag ",
+        "direct   unknown ",
+    ],
     "pause_and_edit": [
         "paused before: context_retrieval",
         "starts from: Suriname",
