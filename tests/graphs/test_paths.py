@@ -68,7 +68,7 @@ def ask(
     every = seen(lambda prompt: {"scores": [[item.number, 9] for item in prompt.lines("options")]})
     first = seen({"numbers": [1]})
     model = FakeModel({"tog2.topic_prune": first, "tog2.relation_prune": every, "tog2.reason": seen(reason)})
-    base = {"ranker": "bm25", "backtracks": 0, "depth": 2}
+    base = {"ranker": "bm25", "backtracks": 0, "depth": 2, "steered": False}
     graph = tg.build("paths", knowledge=knowledge or america(), model=model, settings={**base, **settings})
     streamed = list(graph.stream({"question": question}, stream_mode=["custom", "updates"]))
     events = [event for mode, event in streamed if mode == "custom"]
