@@ -137,3 +137,12 @@ def test_lines_are_replaced_and_numbered_anew() -> None:
     assert reordered("[1] a\n[2] b\n[3] c", (3, 1, 2)) == "[1] c\n[2] a\n[3] b"
     assert another_order(2, random.Random(0)) == (2, 1)
     assert another_order(1, random.Random(0)) == ()
+
+
+def test_decisions_that_a_run_joins_are_measured_apart_and_joined(world: Knowledge) -> None:
+    questions = load_questions("world")
+    chooser = bench_model("perfect", questions, world)
+    assert isinstance(chooser, PerfectChooser)
+    for role in ("tog2.relation_prune", "tog2.steer", "tog.entity_prune"):
+        made = make_cases(in_turn(questions), [role], knowledge=world, chooser=chooser, cases=2, seed=0)
+        assert [case.role for case in made] == [role] * 2

@@ -20,7 +20,7 @@ MAIN_PATH = (
     "coggrag.verify",
     "kg_rag.reason",
 )
-"""The roles that the four methods call with their default settings, and kg_rag's."""
+"""The roles that the four methods call with their default settings, and kg_rag's; of `tog2.steer` the two that it joins."""
 
 READABLE, RECALL, JUDGING = 0.99, 0.9, 0.85
 """From where on a role holds: replies read at once; recall of choices and of what is generated; the mean of `can` and `must`."""

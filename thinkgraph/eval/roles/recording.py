@@ -23,8 +23,12 @@ _RUNS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     # The perfect chooser's clues are the graph's own names, which code would map without a call.
     "fiske": ("fiske", {"exact_names": False}),
     "rank": ("tog2", {"ranker": "llm"}),
+    # Each decision by itself; `tog2.steer` makes two in one call.
+    "tog2": ("tog2", {"steered": False}),
+    "tog2.steer": ("tog2", {}),
+    "tog": ("tog", {"beam": "entities"}),
 }
-"""By the first part of a role, the method and settings that call it, where it is not its own method with the defaults."""
+"""By a role, or the first part of one, the method and settings that call it, where it is not its own method with the defaults."""
 
 
 @dataclass(frozen=True)
@@ -64,7 +68,7 @@ def methods_of(roles: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
     """The methods, with settings, whose runs call these roles."""
     found: dict[str, tuple[str, Mapping[str, Any]]] = {}
     for role in roles:
-        room = role.partition(".")[0]
+        room = role if role in _RUNS else role.partition(".")[0]
         if room in NAMES or room in _RUNS:
             found[room] = _RUNS.get(room, (room, {}))
     return list(found.values())
