@@ -67,18 +67,15 @@ def _starts(state: Tog2State, settings: PathsSettings) -> list[Topic]:
 
 
 def _best(paths: Sequence[RelationPath], settings: PathsSettings) -> list[RelationPath]:
-    """The best paths that tell something new. One that others go on from takes no place beside them."""
+    """The best paths. One that others go on from takes no place beside them."""
     best: list[RelationPath] = []
-    told: set[tuple[str, str, str]] = set()
     inner: set[int] = set()
     least = settings.near * max((path.score for path in paths), default=0.0)
     for path in paths:
         if path.score < least or sum(id(one) not in inner for one in best) >= settings.top_paths:
             break
-        if not path.told <= told:
-            told |= path.told
-            inner |= {id(part) for part in path.parts[:-1]}
-            best.append(path)
+        inner |= {id(part) for part in path.parts[:-1]}
+        best.append(path)
     return best
 
 

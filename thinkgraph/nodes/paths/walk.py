@@ -33,6 +33,11 @@ class Leg:
     total: int
     """How many such triples the graph holds."""
 
+    @property
+    def leads_on(self) -> bool:
+        """Whether it reaches anything that the path has not passed."""
+        return any(other_end(triple, self.source.id) not in self.source.on_path for triple in self.tails)
+
 
 @dataclass(frozen=True)
 class RelationPath:
@@ -53,16 +58,6 @@ class RelationPath:
     def parts(self) -> list[RelationPath]:
         """The paths of one relation, of two … up to this one."""
         return [*(self.before.parts if self.before else ()), self] if self.relation else []
-
-    @property
-    def told(self) -> set[tuple[str, str, str]]:
-        """Entity, relation and direction of every list of triples along it."""
-        return {
-            (leg.source.id, part.relation["name"], part.relation["direction"])
-            for part in self.parts
-            if part.relation
-            for leg in part.legs
-        }
 
     @property
     def labels(self) -> list[str]:
@@ -142,7 +137,7 @@ def _walked(paths: Sequence[RelationPath], limit: int, settings: PathsSettings) 
         every = [
             Leg(place, found["triples"], found["total"]) for place, found in zip(path.sources, reached, strict=False)
         ]
-        legs = [leg for leg in every if leg.tails]
+        legs = [leg for leg in every if leg.leads_on or (leg.tails and not settings.avoid_cycles)]
         if legs:
             walked.append(replace(path, legs=tuple(legs), ends=_ends(legs, settings)))
     return walked
