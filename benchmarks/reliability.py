@@ -1,4 +1,4 @@
-"""Nothing lost, nothing let in: kills, faults of the model, ceilings, malformed replies, hostile files, load.
+"""Nothing lost, nothing let in: kills of runs and of builds, faults of the model, ceilings, malformed replies, hostile files, load.
 
     ./tg python benchmarks/reliability.py [--only kills,faults] [--kills 10] [--faults 20] [--keep DIR]
 
@@ -28,18 +28,19 @@ sys.path[:0] = ROOMS
 os.environ["PYTHONPATH"] = os.pathsep.join([*ROOMS, os.environ.get("PYTHONPATH", "")])
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
-from trials import ceilings, faults, files, kills, load, replies  # noqa: E402
+from trials import ceilings, faults, files, kills, load, replies, stages  # noqa: E402
 from trials.broken import BREAKAGES, NAME  # noqa: E402
 from trials.outcomes import Outcomes, table  # noqa: E402
 from trials.world import build  # noqa: E402
 
-COLUMNS = ("kills", "faults", "ceilings", "replies", "files", "load")
+COLUMNS = ("kills", "stages", "faults", "ceilings", "replies", "files", "load")
 
 
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(COLUMNS), help=f"columns, of {','.join(COLUMNS)} (default all)")
     parser.add_argument("--kills", type=int, default=100, help="killed runs of each method (default 100)")
+    parser.add_argument("--stages", type=int, default=25, help="killed kb build, update, index and bench (default 25)")
     parser.add_argument("--faults", type=int, default=1000, help="faults, each once and lasting (default all of them)")
     parser.add_argument("--runs", type=int, default=500, help="concurrent runs under a ceiling (default 500)")
     parser.add_argument("--replies", type=int, default=1000, help="malformed replies (default 1000)")
@@ -84,6 +85,7 @@ def main() -> int:
         kb = build(folder)
         every = {
             "kills": lambda: kills.trials(kb, args.kills),
+            "stages": lambda: stages.trials(kb, args.stages),
             "faults": lambda: faults.trials(kb, args.faults),
             "ceilings": lambda: ceilings.trials(args.runs),
             "replies": lambda: replies.trials(args.replies),

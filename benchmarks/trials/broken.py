@@ -35,6 +35,12 @@ def _lost_rows() -> None:
     SqliteJournal.put = some  # type: ignore[method-assign]
 
 
+def _bench_starts_anew() -> None:
+    from thinkgraph.eval import bench
+
+    bench.kept_results = lambda _file: []
+
+
 def _one_call_more() -> None:
     from thinkgraph.models.budget import Ledger
 
@@ -139,6 +145,7 @@ def _failing_stores() -> None:
 BREAKAGES: dict[str, tuple[str, Callable[[], None], tuple[str, ...]]] = {
     "the journal forgets": ("kills", _forgetful_journal, ("--kills", "12")),
     "the journal loses rows": ("kills", _lost_rows, ("--kills", "3")),
+    "a killed bench starts anew": ("stages", _bench_starts_anew, ("--stages", "2")),
     "an answer is invented on a fault": ("faults", _invented_where_it_fails, ("--faults", "8")),
     "errors are tracebacks": ("faults", _tracebacks, ("--faults", "8")),
     "max_calls lets one more through": ("ceilings", _one_call_more, ("--runs", "16")),
