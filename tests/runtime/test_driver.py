@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
+import time
 from collections.abc import Mapping
 from typing import Annotated, Any
 
@@ -17,7 +18,7 @@ from pydantic import PrivateAttr
 from thinkgraph.errors import StoreError
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.calls import ModelCall
-from thinkgraph.models.journal import Journal, MemoryJournal
+from thinkgraph.models.journal import Journal, MemoryJournal, RawReply
 from thinkgraph.models.ops import Blocking, Flow, NodeFunction, Update
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.kinds import PICK, Shape
@@ -317,6 +318,14 @@ class Telling(FakeModel):
         self._reached.set()
 
 
+class SlowJournal(MemoryJournal):
+    """A disk that is busy."""
+
+    def put(self, thread: str, key: str, reply: RawReply) -> None:
+        time.sleep(0.2)
+        super().put(thread, key, reply)
+
+
 @MODES
 async def test_what_a_cancelled_node_had_sent_counts_after_a_resume(mode: str) -> None:
     model, broken = Telling({ROLE: {"numbers": [2]}}, latency=0.2), [True]
@@ -331,7 +340,7 @@ async def test_what_a_cancelled_node_had_sent_counts_after_a_resume(mode: str) -
     def waits(_state: Any, _settings: Any) -> Flow[Update]:
         return {"out": (yield from pick("in flight"))}
 
-    toy = Toy(waits, deps_of(model, MemoryJournal()), beside=fails)
+    toy = Toy(waits, deps_of(model, SlowJournal()), beside=fails)
     with pytest.raises(StoreError, match="the server is gone"):
         await toy.run(mode)
     broken.clear()

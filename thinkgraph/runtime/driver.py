@@ -66,6 +66,19 @@ def _pool() -> ThreadPoolExecutor:
     return ThreadPoolExecutor(_WORKERS, thread_name_prefix="thinkgraph")
 
 
+async def _to_the_end(future: asyncio.Future[T]) -> T:
+    """What a short piece of work gives. A task that is cancelled, even twice, leaves only when it is done: a reply is kept."""
+    cancelled: asyncio.CancelledError | None = None
+    while not future.done():
+        try:
+            await asyncio.wait({future})
+        except asyncio.CancelledError as error:
+            cancelled = error
+    if cancelled is not None:
+        raise cancelled
+    return future.result()
+
+
 class Driver:
     """Carries out the operations of flows, in this thread (`drive`) or on an event loop (`adrive`)."""
 
@@ -134,7 +147,8 @@ class Driver:
             case Blocking() | Fetch():
                 context = contextvars.copy_context()
                 work = functools.partial(context.run, self._blocking, op)
-                return await asyncio.get_running_loop().run_in_executor(_pool(), work)
+                future = asyncio.get_running_loop().run_in_executor(_pool(), work)
+                return await (_to_the_end(future) if isinstance(op, Blocking) else future)
             case ModelCall():
                 return await self.adrive(self._called(op))
             case SendRequest():
