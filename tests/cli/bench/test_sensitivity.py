@@ -13,11 +13,25 @@ WORDS = ["bench", "--sensitivity", "--methods", "tog2"]
 
 def test_errors_of_every_role_alone_and_of_all_together_cost_points(cli: Run, tmp_path: Path) -> None:
     folder = tmp_path / "report"
-    out = cli(*WORDS, "--data", "world", "--type", "2hop", "--limit", "8", "--report", str(folder), "--json")
+    out = cli(
+        *WORDS,
+        "--data",
+        "world",
+        "--type",
+        "2hop",
+        "--limit",
+        "8",
+        "--set",
+        "backtracks=0",
+        "--report",
+        str(folder),
+        "--json",
+    )
     assert out.code == 0, out.err
     rows = json.loads(out.out)["rows"]
     assert json.loads((folder / "sensitivity.json").read_text("utf-8"))["rows"] == rows
-    assert {row["role"] for row in rows} == {"", "tog2.topic_prune", "tog2.relation_prune", "tog2.reason"}
+    roles = {"tog2.topic_prune", "tog2.relation_prune", "tog2.reason", "tog2.steer"}
+    assert {row["role"] for row in rows} == {"", *roles}
     every = [row for row in rows if not row["role"]]
     assert [row["share"] for row in every] == [0.0, 0.05, 0.1, 0.2, 0.3]
     assert (every[0]["hits1"], every[0]["lost"], every[0]["wrong"]) == (1.0, 0.0, 0.0)
