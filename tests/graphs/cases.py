@@ -246,6 +246,7 @@ CASES: dict[str, Case] = {
         answers=["18"],
         replies={
             "coggrag.decompose": _coggrag_decompose,
+            "coggrag.extract_keys_local": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2]}]},
             "coggrag.extract_keys_joint": {"keys": [{"key": ["?2", "highest point", "Baru"], "of": [2, 3]}]},
             "coggrag.reason": _coggrag_reason,
             "coggrag.verify": {"right": True},

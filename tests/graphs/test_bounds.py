@@ -83,13 +83,14 @@ def test_coggrags_bound_follows_its_mind_map() -> None:
     answer = graph.invoke({"question": case.question})["answer"]
     nodes = len(answer["trace"]["data"]["nodes"])
     split = answer["usage"]["roles"]["coggrag.decompose"]["calls"]
-    sure = {"backtracks": 0}
+    sure = {"backtracks": 0, "joint_keys": False}
     assert bound("coggrag", sure, answer) == split + 2 + 3 * nodes
+    assert bound("coggrag", {"backtracks": 0}, answer) == split + 1 + 3 * nodes
     assert bound("coggrag", {**sure, "rethinks": 2, "global_keys": False}, answer) == split + 1 + 5 * nodes
     assert bound("coggrag", {**sure, "verify": False}, answer) == split + 2 + nodes
     # In doubt the last answer is verified too, and each mind map that is given up may have had 16 questions.
-    assert bound("coggrag", {"backtracks": 2}, answer) == split + 2 + 2 + 4 * (nodes + 2 * 16)
-    assert bound("coggrag", {"backtracks": 1, "verify": False}, answer) == split + 2 + 1 + nodes + 16
+    assert bound("coggrag", {"backtracks": 2}, answer) == split + 1 + 2 + 4 * (nodes + 2 * 16)
+    assert bound("coggrag", {"backtracks": 1, "verify": False}, answer) == split + 1 + 1 + nodes + 16
 
 
 @pytest.mark.parametrize("case", CASES.values(), ids=lambda case: case.method)
