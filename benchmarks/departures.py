@@ -108,6 +108,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "top_headers",
         "ask_lone",
         "ask_subjects",
+        "steered",
         "skip_empty_reason",
         "partial",
         "community_text prose_candidates",

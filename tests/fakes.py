@@ -19,7 +19,7 @@ from pydantic import Field, PrivateAttr
 from thinkgraph.models.offline.rule_based import conversation, tool_calls
 from thinkgraph.prompts.parsed import ParsedPrompt, parse_prompt
 
-_STANDS_IN = {"tog2.steer": "tog2.reason"}
+_STANDS_IN = {"tog2.steer": "tog2.reason", "fasttog.steer": "fasttog.reason"}
 """Whose script serves a role without one: a judgement without scores, after which relation prune is asked."""
 Script = str | dict[str, Any] | Callable[[ParsedPrompt], Any]
 

@@ -34,7 +34,7 @@ def shapes(prompt: Prompt) -> Iterator[Shape]:
     carried: list[tuple[str, ...]] = [()]
     if prompt.role in {"tog2.reason", "tog2.steer"}:
         carried = [(), ("clues",), ("clues", "query")]
-    if prompt.role == "tog2.steer":
+    if prompt.role.endswith(".steer"):
         carried = [(*asked, "scores") for asked in carried]
     fields = [(), ("types",)] if prompt.kind.name == "triples" else carried
     for labels, asked, likely, explain in itertools.product(

@@ -6,6 +6,7 @@ begin ── extract_subjects ── community_search (of the subjects) ── h
     ├─ no chain grows, or depth reached: backtrack ── community_search (of the subjects) ── header_choice ──────┤
     └─ community_search (of every chain) ── community_prune × chains (single choice) ── grow ── reason ─────────┘
 
+With `steered` community_search stands before reason, whose reply chooses too; community_prune then asks only about what it left open.
 Not drawn: after `backtracks` returns, what leads to backtrack leads to the answer instead. Without a subject, extract_subjects leads
 to remember or answer; with nothing to ask, community_search leads to grow.
 """
@@ -29,7 +30,7 @@ from thinkgraph.nodes.fasttog.extract_subjects import extract_subjects
 from thinkgraph.nodes.fasttog.grow import grow
 from thinkgraph.nodes.fasttog.header_choice import header_choice
 from thinkgraph.nodes.fasttog.majority import majority
-from thinkgraph.nodes.fasttog.reason import reason
+from thinkgraph.nodes.fasttog.reason import STEER, reason
 from thinkgraph.nodes.fasttog.remember import may_remember, remember, sample_count
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
@@ -43,6 +44,7 @@ def roles(settings: FastTogSettings) -> Sequence[str]:
         "fasttog.extract_subjects": True,
         "fasttog.header_choice": True,
         "fasttog.reason": True,
+        STEER: settings.steered and settings.depth > 0,
         "fasttog.community_prune": settings.depth > 0,
         "fasttog.community_text": settings.community_text == "llm",
         DIRECT: may_remember(settings) and settings.fallback == "io",
@@ -58,6 +60,10 @@ def _after_subjects(state: FastTogState) -> str | list[Send]:
 def _after_search(state: FastTogState) -> str | list[Send]:
     if HEADERS in state["candidates"]:
         return "header_choice"
+    return "reason" if settings_in(state, FastTogSettings).steered else _prunes(state)
+
+
+def _prunes(state: FastTogState) -> str | list[Send]:
     if not state["candidates"]:
         return "grow"
     asked = [(key, chain) for chain in state["chains"] if (key := str(chain["number"])) in state["candidates"]]
@@ -65,10 +71,22 @@ def _after_search(state: FastTogState) -> str | list[Send]:
     return [
         Send(
             "community_prune",
-            PruneTask(**task, subjects=state["subjects"], chain=chain, candidates=state["candidates"][task["part"]]),
+            PruneTask(
+                **task,
+                subjects=state["subjects"],
+                chain=chain,
+                candidates=state["candidates"][task["part"]],
+                said=state["said"].get(task["part"]),
+            ),
         )
         for task, chain in tasks(state, settings_in(state, FastTogSettings), asked, keep=1, ahead=1)
     ]
+
+
+def _to_reason(state: FastTogState) -> str:
+    """By way of what the chains may go to next, where Reason is asked about that too."""
+    settings = settings_in(state, FastTogSettings)
+    return "community_search" if settings.steered and not is_final(state, settings) else "reason"
 
 
 def _after_reason(state: FastTogState) -> str | list[Send]:
@@ -76,7 +94,7 @@ def _after_reason(state: FastTogState) -> str | list[Send]:
     if state.get("draft"):
         return _give_up(state)
     if not is_final(state, settings):
-        return "community_search"
+        return _prunes(state) if settings.steered else "community_search"
     return "backtrack" if may_backtrack(state, settings) else _give_up(state)
 
 
@@ -114,11 +132,14 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     )
     graph.add_edge("begin", "extract_subjects")
     graph.add_conditional_edges("extract_subjects", _after_subjects, ["community_search", "remember", "answer"])
-    graph.add_conditional_edges("community_search", _after_search, ["header_choice", "community_prune", "grow"])
-    graph.add_edge("header_choice", "reason")
+    graph.add_conditional_edges(
+        "community_search", _after_search, ["header_choice", "reason", "community_prune", "grow"]
+    )
+    graph.add_conditional_edges("header_choice", _to_reason, ["community_search", "reason"])
     graph.add_edge("community_prune", "grow")
-    graph.add_edge("grow", "reason")
-    graph.add_conditional_edges("reason", _after_reason, ["community_search", "backtrack", "remember", "answer"])
+    graph.add_conditional_edges("grow", _to_reason, ["community_search", "reason"])
+    ways = ["community_search", "community_prune", "grow", "backtrack", "remember", "answer"]
+    graph.add_conditional_edges("reason", _after_reason, ways)
     graph.add_edge("backtrack", "community_search")
     graph.add_edge("remember", "majority")
     graph.add_edge("majority", "answer")

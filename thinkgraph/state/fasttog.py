@@ -49,6 +49,7 @@ class FastTogSettings(DoubtSettings):
         "top_headers": True,
         "ask_lone": True,
         "ask_subjects": True,
+        "steered": False,
         "backtracks": 0,
     }
 
@@ -103,6 +104,11 @@ class FastTogSettings(DoubtSettings):
     ask_subjects: bool = Field(
         False,
         description="Ask for the names in a question even where all that is written like one is an entity's (off: they are taken unasked).",
+    )
+    steered: bool = Field(
+        True,
+        description="A call that decides steers too: Reason's reply that the chains do not suffice scores the communities to go to next "
+        "(off: a call for each chain).",
     )
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
@@ -183,6 +189,8 @@ class FastTogState(BacktrackState):
     """H: ids of the communities of all chains, starts and headers included. Of chains that were left, their ends alone."""
     candidates: dict[str, list[CandidateCommunity]]
     """Of the open round, by the chain's number; those of the header choice under HEADERS."""
+    said: dict[str, list[int]]
+    """By chain, the numbers of the candidates that Reason's reply scored, the best first; empty where it scored none of any chain."""
     choices: Annotated[dict[str, Choice], merge_records]
     samples: Annotated[dict[str, Sample], merge_records]
     texts: dict[str, int]
@@ -195,3 +203,5 @@ class PruneTask(TaskState):
     subjects: list[Candidate]
     chain: Chain
     candidates: list[CandidateCommunity]
+    said: list[int] | None
+    """The chain's in `FastTogState.said`; None: it is asked about."""

@@ -136,7 +136,7 @@ class PerfectChooser(RuleBasedChatModel):
 
     def _judged(self, call: Call, gold: Gold, erring: Erring) -> dict[str, Any]:
         finding = _finding(gold, call)
-        scores = _scored(gold, call.prompt.lines("options"), self._erring(call, "score")) if call.steers else []
+        scores = self._steering(call, gold) if call.steers else []
         for slip in erring.slips:
             if erring.draws(slip) and (wrong := _misjudged(call, gold, finding, slip.way, erring)):
                 return {**wrong, "scores": scores} if call.steers and not wrong["sufficient"] else wrong
@@ -151,6 +151,16 @@ class PerfectChooser(RuleBasedChatModel):
             likely=_labelled(finding.likely, call.labels),
             scores=scores,
         )
+
+    def _steering(self, call: Call, gold: Gold) -> list[list[int]]:
+        """The scores beside a judgement: of relations, or of the communities that it would pick."""
+        options = call.prompt.lines("options")
+        if any(item.step for item in options):
+            return _scored(gold, options, self._erring(call, "score"))
+        told = {item.number: item.text for item in options}
+        picked = self._erring(call, "pick").choices(_picked(gold, call, options), list(told), told.__getitem__)
+        # The best first.
+        return [[number, max(_GOLD_SCORE - place, 1)] for place, number in enumerate(picked)]
 
     def _keys(self, call: Call, erring: Erring) -> list[ExtractedKey]:
         """The keys of the listed questions; where only triples are asked for, those that link several of them."""

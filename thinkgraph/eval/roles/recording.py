@@ -23,10 +23,14 @@ _RUNS: Mapping[str, tuple[str, Mapping[str, Any]]] = {
     # The perfect chooser's clues are the graph's own names, which code would map without a call.
     "fiske": ("fiske", {"exact_names": False}),
     "rank": ("tog2", {"ranker": "llm"}),
-    # Each decision by itself; `tog2.steer` makes two in one call.
+    # Each decision by itself; `steer` makes two in one call.
     "tog2": ("tog2", {"steered": False}),
     "tog2.steer": ("tog2", {}),
     "tog": ("tog", {"beam": "entities"}),
+    "fasttog": ("fasttog", {"steered": False, "ask_subjects": True}),
+    "fasttog.steer": ("fasttog", {}),
+    "coggrag.extract_keys_local": ("coggrag", {"joint_keys": False}),
+    "coggrag.extract_keys_global": ("coggrag", {"joint_keys": False}),
 }
 """By a role, or the first part of one, the method and settings that call it, where it is not its own method with the defaults."""
 

@@ -126,7 +126,7 @@ class OfflineChatModel(RuleBasedChatModel):
         return [[n, round(min(score, _BEST), 1)] for n, score in scores if score >= _LEAST_SCORE]
 
     def _scores(self, call: Call, question: str, options: tuple[Item, ...]) -> dict[int, float]:
-        by_relation = [item for item in options if item.step or (item.hops and call.prompt.kind == "pick")]
+        by_relation = [item for item in options if item.step or (item.hops and call.prompt.kind in {"pick", "judge"})]
         texts = [item for item in options if item not in by_relation]
         wanted = f"{question} {one_line(call.prompt.text('looking for'))}".strip()
         return called_for(question, by_relation, self._similarity) | text_scores(wanted, texts, self._similarity)

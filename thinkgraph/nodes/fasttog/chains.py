@@ -10,7 +10,7 @@ from thinkgraph.nodes.common import reports
 from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.evidence_lines import line_cost
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
-from thinkgraph.prompts.lines import described, numbered
+from thinkgraph.prompts.lines import described, numbered, one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import PrunedNote, Trace, TraceLine
 from thinkgraph.state.evidence import EvidenceItem, ListLength
@@ -167,6 +167,18 @@ def candidate_lines(candidates: Sequence[CandidateCommunity], triples: Mapping[s
             break
         lines.append(line[: tokens * CHARACTERS_PER_TOKEN])
     return lines
+
+
+def under_heads(rows: Iterable[tuple[str, str]]) -> str:
+    """Numbered lines, those with the same head under it."""
+    out: list[str] = []
+    head = ""
+    for number, (own, text) in enumerate(rows, start=1):
+        if own != head:
+            head = own
+            out.append(head)
+        out.append(f"[{number}] {one_line(text)}")
+    return "\n".join(out)
 
 
 def alike(question: str, lines: Sequence[str], most: int) -> list[int]:

@@ -2,34 +2,79 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import dataclass
+
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, in_words, report, start_lines
+from thinkgraph.nodes.fasttog.chains import (
+    alike,
+    candidate_lines,
+    chosen,
+    fetch_triples,
+    in_words,
+    report,
+    start_lines,
+    under_heads,
+)
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.state.fasttog import Choice, FastTogSettings, PruneTask
+from thinkgraph.state.fasttog import Choice, FastTogSettings, FastTogState, PruneTask
 
 NONE_FITS = "none of the communities next to it fits the question"
 
 
+@dataclass(frozen=True)
+class Offers:
+    """The communities next to all chains, as one prompt shows them."""
+
+    places: Sequence[tuple[str, int]] = ()
+    """Of each option the chain and the number of its candidate."""
+    text: str = ""
+
+    def by_chain(self, scores: Sequence[tuple[int, float]]) -> dict[str, list[int]]:
+        """The candidates that have a score, for each chain the best first; nothing where none has one."""
+        best = sorted((pair for pair in scores if pair[1] > 0), key=lambda pair: -pair[1])
+        said: dict[str, list[int]] = {chain: [] for chain, _ in self.places} if best else {}
+        for option, _ in best:
+            chain, number = self.places[option - 1]
+            said[chain].append(number)
+        return said
+
+
+def offered(state: FastTogState, settings: FastTogSettings) -> Flow[Offers]:
+    """What Reason's call has scored beside its judgement (`steered`)."""
+    groups = state["candidates"]
+    triples = yield from fetch_triples([], [candidate for near in groups.values() for candidate in near])
+    room = settings.option_tokens // max(1, len(groups))
+    lines = {chain: candidate_lines(near, triples, room) for chain, near in groups.items()}
+    places = [(chain, number) for chain, own in lines.items() for number in range(1, len(own) + 1)]
+    return Offers(places, under_heads((f"Chain {chain}:", line) for chain, own in lines.items() for line in own))
+
+
 def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]:
-    """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send."""
+    """Choose the best next community of one chain, or none, which ends it. The state is the payload of one Send.
+
+    What Reason's reply has chosen is not asked again.
+    """
     chain, candidates = state["chain"], state["candidates"]
     triples = yield from fetch_triples(chain["communities"], candidates)
     lines = candidate_lines(candidates, triples, settings.option_tokens)
-    numbers = yield from requests.call(
-        PICK,
-        "fasttog.community_prune",
-        {
-            "question": safe_block(state["question"]),
-            "entities": start_lines(state["subjects"]),
-            "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
-            "options": numbered(lines),
-        },
-        shape=Shape(options=len(lines), most=1, explain=settings.explain),
-        fallback=lambda: alike(state["question"], lines, 1),
-        key=state["part"],
-    )
+    numbers = state["said"]
+    if numbers is None:
+        numbers = yield from requests.call(
+            PICK,
+            "fasttog.community_prune",
+            {
+                "question": safe_block(state["question"]),
+                "entities": start_lines(state["subjects"]),
+                "evidence": numbered(in_words(community, triples) for community in chain["communities"]),
+                "options": numbered(lines),
+            },
+            shape=Shape(options=len(lines), most=1, explain=settings.explain),
+            fallback=lambda: alike(state["question"], lines, 1),
+            key=state["part"],
+        )
     # The prompt asks for one number. Of several the first counts.
     best = chosen(numbers[:1], candidates, triples, state["round"])
     community, ended = (best[0], "") if best else (None, NONE_FITS)

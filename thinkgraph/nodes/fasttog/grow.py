@@ -28,6 +28,7 @@ def grow(state: FastTogState, _settings: FastTogSettings) -> Flow[Update]:
         "chains": chains,
         "history": [*state["history"], *taken],
         "candidates": {},
+        "said": {},
     }
     yield from traced(state, update)
     return update

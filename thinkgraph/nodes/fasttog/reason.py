@@ -9,16 +9,25 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import judged, may_backtrack, rounds_since
+from thinkgraph.nodes.common.doubt import Asks, judged, may_backtrack, rounds_since
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, fitting, totals_of
 from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
 from thinkgraph.nodes.common.reports import reasoned
-from thinkgraph.nodes.fasttog.chains import evidence_of, fetch_triples, in_words, is_final, start_lines, triples_of
+from thinkgraph.nodes.fasttog.chains import (
+    evidence_of,
+    fetch_triples,
+    in_words,
+    is_final,
+    start_lines,
+    triples_of,
+    under_heads,
+)
+from thinkgraph.nodes.fasttog.community_prune import Offers, offered
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.remember import may_remember
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Judgement
-from thinkgraph.prompts.lines import one_line, safe_block
+from thinkgraph.prompts.lines import safe_block
 from thinkgraph.prompts.tasks import TASK_WORDS
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft
@@ -26,6 +35,8 @@ from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
 from thinkgraph.state.fasttog import Chain, Community, FastTogSettings, FastTogState
 from thinkgraph.state.knowledge import Triple
 
+STEER = "fasttog.steer"
+"""The role that judges and scores in one call (`steered`)."""
 _AMONG_STARTS = "Between the starts:"
 
 
@@ -68,20 +79,9 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     if not every and settings.skip_empty_reason and not settings.own_knowledge:
         return {**update, **_without_answer(nothing, settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
-    inputs = {
-        "question": safe_block(state["question"]),
-        "entities": start_lines(state["subjects"]),
-        "task": TASK_WORDS[settings.task],
-        "next": NEXT_FINAL if likely else NEXT_NONE,
-    }
     context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
-
-    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
-        ids = {item["id"] for item in shown.items}
-        told = [line for line in lines if line.item["id"] in ids]
-        said = {**inputs, "evidence": _under_heads(told), "doubted": doubted}
-        rank = _newest_first(told)
-        return judge("fasttog.reason", said, settings, evidence=len(told), likely=likely, rank=rank, key=key)
+    offers = (yield from offered(state, settings)) if settings.steered and not ends else Offers()
+    asks = _asking(state, settings, lines, offers, likely=likely)
 
     def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
         return decide(judgement, shown, state, settings, final=final, likely=likely)
@@ -92,6 +92,8 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     update["doubted"] = doubted
+    # A judgement that the evidence is sufficient, taken back, says nothing of what comes next.
+    update["said"] = offers.by_chain(() if judgement["sufficient"] else judgement.get("scores", ()))
     draft = None if fault else draft_of(judgement, context)
     if draft is None and not final:
         return update
@@ -100,6 +102,38 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return {**update, **_without_answer(unfit or draft or nothing, settings)}
     cited = [key for key in _with_predecessors(draft["cited"], chains) if key in known]
     return {**update, "draft": {**draft, "cited": cited}}
+
+
+def _asking(
+    state: FastTogState, settings: FastTogSettings, lines: Sequence[_Line], offers: Offers, *, likely: bool
+) -> Asks:
+    """What makes the calls of one judgement. Those of all lines have the communities to come scored too, where there are any."""
+    inputs = {
+        "question": safe_block(state["question"]),
+        "entities": start_lines(state["subjects"]),
+        "task": TASK_WORDS[settings.task],
+        "next": NEXT_FINAL if likely else NEXT_NONE,
+    }
+
+    def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
+        ids = {item["id"] for item in shown.items}
+        told = [line for line in lines if line.item["id"] in ids]
+        steers = len(offers.places) if len(told) == len(lines) else 0
+        said = {**inputs, "evidence": under_heads((line.head, line.text) for line in told), "doubted": doubted}
+        return judge(
+            STEER if steers else "fasttog.reason",
+            said | ({"options": offers.text} if steers else {}),
+            settings,
+            evidence=len(told),
+            fields=("scores",) if steers else (),
+            likely=likely,
+            rank=_newest_first(told),
+            key=key,
+            options=steers,
+            most=len(state["candidates"]) if steers else 0,
+        )
+
+    return asks
 
 
 def _communities(start: Community | None, chains: Sequence[Chain]) -> list[tuple[str, Community]]:
@@ -194,18 +228,6 @@ def _fitting(lines: Sequence[_Line], tokens: int) -> list[_Line]:
     newest = sorted(lines, key=lambda line: -line.community["round"])
     kept = {key for key, _ in fitting([(line.community["id"], line.text) for line in newest], tokens)}
     return [line for line in lines if line.community["id"] in kept]
-
-
-def _under_heads(lines: Sequence[_Line]) -> str:
-    """The numbered lines, each chain under its head."""
-    out: list[str] = []
-    head = ""
-    for number, line in enumerate(lines, start=1):
-        if line.head != head:
-            head = line.head
-            out.append(head)
-        out.append(f"[{number}] {one_line(line.text)}")
-    return "\n".join(out)
 
 
 def _with_predecessors(cited: Sequence[str], chains: Sequence[Chain]) -> list[str]:
