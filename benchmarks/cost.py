@@ -26,10 +26,11 @@ from thinkgraph.tools.knowledge import Knowledge
 RESULTS = Path(__file__).parent / "results" / "cost.md"
 HOPS = (1, 2, 3)
 SPARING: Mapping[str, Sequence[str]] = {
-    "tog2": ("skip_exact_topic", "skip_empty_reason"),
-    "fasttog": ("ask_subjects", "ask_lone", "skip_empty_reason"),
+    "tog2": ("steered", "skip_exact_topic", "skip_empty_reason"),
+    "fasttog": ("steered", "ask_subjects", "ask_lone", "skip_empty_reason"),
     "fiske": ("exact_names", "per_branch"),
     "coggrag": ("joint_keys", "skip_settled"),
+    "paths": (),
     "search_agent": (),
 }
 """By method, the settings that spare calls; `preset=paper` has none of them."""
