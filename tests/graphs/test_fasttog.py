@@ -495,3 +495,24 @@ def test_a_judgement_that_suffices_or_is_the_last_chooses_nothing() -> None:
     assert (answer["answers"], model.roles[-1]) == (["b"], "fasttog.steer")
     _, model = ask("Where does a lead?", {}, graph_of(*ROWS), hops=1, depth=0, steered=True)
     assert "fasttog.steer" not in model.roles
+
+
+def test_a_joined_call_shows_what_fits_and_a_chain_that_is_cut_is_asked_about() -> None:
+    rows = [*ROWS, *((end, f"kind {number}", f"{end}{number}") for end in "bx" for number in range(40))]
+    asked: list[str] = []
+
+    def prune(prompt: ParsedPrompt) -> Any:
+        asked.append(prompt.text("evidence"))
+        return every(prompt)
+
+    def steer(prompt: ParsedPrompt) -> Any:
+        assert len(prompt.lines("options")) < len(rows) / 2
+        # The relations nearest to the question stand first.
+        first = prompt.lines("options")[0]
+        assert "kind 7)" in first.text or "kind 7]" in first.text
+        return steering([first.number, 9])
+
+    replies = {"fasttog.extract_subjects": names("a"), "fasttog.steer": steer, "fasttog.community_prune": prune}
+    knowledge = graph_of(*rows)
+    _, model = ask("What is the kind 7 of a?", replies, knowledge, hops=1, depth=1, steered=True, steer_tokens=200)
+    assert Counter(model.roles)["fasttog.community_prune"] == len(asked) == 1

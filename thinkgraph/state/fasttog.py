@@ -110,6 +110,12 @@ class FastTogSettings(DoubtSettings):
         description="A call that decides steers too: Reason's reply that the chains do not suffice scores the communities to go to next "
         "(off: a call for each chain).",
     )
+    steer_tokens: int = Field(
+        2_000,
+        ge=200,
+        le=1_000_000,
+        description="Bound on the candidates that a joined call shows, in tokens: those whose relations are nearest to the question.",
+    )
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
@@ -31,11 +31,16 @@ class Offers:
     places: Sequence[tuple[str, int]] = ()
     """Of each option the chain and the number of its candidate."""
     text: str = ""
+    whole: Collection[str] = ()
+    """The chains all of whose candidates are shown."""
 
     def by_chain(self, scores: Sequence[tuple[int, float]]) -> dict[str, list[int]]:
-        """The candidates that have a score, for each chain the best first; nothing where none has one."""
+        """The candidates that have a score, for each chain the best first; of chains without one those alone that are shown whole.
+        Nothing where none has one.
+        """
         best = sorted((pair for pair in scores if pair[1] > 0), key=lambda pair: -pair[1])
-        said: dict[str, list[int]] = {chain: [] for chain, _ in self.places} if best else {}
+        scored = {self.places[option - 1][0] for option, _ in best}
+        said: dict[str, list[int]] = {chain: [] for chain in (*scored, *(self.whole if best else ()))}
         for option, _ in best:
             chain, number = self.places[option - 1]
             said[chain].append(number)
@@ -46,10 +51,24 @@ def offered(state: FastTogState, settings: FastTogSettings) -> Flow[Offers]:
     """What Reason's call has scored beside its judgement (`steered`)."""
     groups = state["candidates"]
     triples = yield from fetch_triples([], [candidate for near in groups.values() for candidate in near])
-    room = settings.option_tokens // max(1, len(groups))
-    lines = {chain: candidate_lines(near, triples, room) for chain, near in groups.items()}
-    places = [(chain, number) for chain, own in lines.items() for number in range(1, len(own) + 1)]
-    return Offers(places, under_heads((f"Chain {chain}:", line) for chain, own in lines.items() for line in own))
+    labels = sorted({triple["relation_label"] for triple in triples.values()})
+    (row,) = yield from requests.cosines([state["question"]], labels)
+    fit = dict(zip(labels, row, strict=True))
+    room = min(settings.option_tokens, settings.steer_tokens) // max(1, len(groups))
+    places: list[tuple[str, int]] = []
+    rows: list[tuple[str, str]] = []
+    whole: set[str] = set()
+    for chain, near in groups.items():
+        worth = [
+            max((fit[triples[key]["relation_label"]] for key in one["triples"] if key in triples), default=-1.0)
+            for one in near
+        ]
+        order = sorted(range(len(near)), key=lambda place: -worth[place])
+        lines = candidate_lines([near[place] for place in order], triples, room)
+        places += [(chain, place + 1) for place in order[: len(lines)]]
+        rows += [(f"Chain {chain}:", line) for line in lines]
+        whole |= {chain} if len(lines) == len(near) else set()
+    return Offers(places, under_heads(rows), whole)
 
 
 def community_prune(state: PruneTask, settings: FastTogSettings) -> Flow[Update]:
