@@ -68,7 +68,10 @@ def main() -> int:
     parser.add_argument("--methods", type=lambda text: text.split(","), default=list(SPARING), help="default: all")
     parser.add_argument("--results", type=Path, default=RESULTS, help="default %(default)s")
     args = parser.parse_args()
-    lines = [f"| method | {' | '.join(f'{hops} hops' for hops in HOPS)} |", f"|---|{'---|' * len(HOPS)}"]
+    lines = [
+        f"| method | {' | '.join(f'{hops} hop' + 's' * (hops > 1) for hops in HOPS)} |",
+        f"|---|{'---|' * len(HOPS)}",
+    ]
     with Knowledge.open(args.kb, embedder=BundledEmbedder(cache_size=200_000)) as knowledge:
         sets = [spread(read_dataset(f"metaqa:{args.data}/qa_{hops}hop_dev.tsv")[1], args.limit) for hops in HOPS]
         for method in args.methods:
