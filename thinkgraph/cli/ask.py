@@ -69,7 +69,7 @@ def read_question(text: str) -> str:
 def run(args: argparse.Namespace) -> int:
     """Answer one question."""
     if args.question is None and args.replay is None:
-        raise UsageError("the question is missing: ask something")
+        raise UsageError("the question is missing (see thinkgraph ask --help)")
     question = "" if args.question is None else read_question(args.question)
     config = configured(args)
     settings = {**config.settings(args.method), **parse_settings(args.set)}
