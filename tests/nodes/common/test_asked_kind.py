@@ -280,6 +280,9 @@ def test_a_relation_that_leads_to_the_answer_is_named_or_not(
         ("How deep is the Osk?", "average", "22490", ""),
         ("How large is the population of the Osk?", "population", "22490", ""),
         ("How many people live at the Osk?", "population", "22490", ""),
+        ("How many square kilometers does the Osk drain?", "area_sq_km", "22490", ""),
+        ("How many meters high is the Osk?", "elevation_m", "22490", ""),
+        ("How many towns lie on the Osk?", "elevation_m", "22490", "its height"),
         ("How much is the Osk?", "area", "22490", ""),
     ],
 )

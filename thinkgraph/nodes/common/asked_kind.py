@@ -37,6 +37,11 @@ _OPENS_CLAUSE = re.compile(
     rf"(?:^|[.,;:!?])\W*(?:(?:and|or|so|but|then) )?(?:(?:{_PREPOSITIONS.replace(' ', '|')}) )?$", re.IGNORECASE
 )
 _TELLS_TO = re.compile(r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?", re.IGNORECASE)
+_UNIT = re.compile(
+    r" (?:(?:square|sq|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)s?|grams?|lit(?:er|re)s?)|km|miles?|feet|foot|yards?|acres?"
+    r"|hectares?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|tons?|tonnes?|pounds?|dollars?|euros?|percent|degrees?)\b",
+    re.IGNORECASE,
+)
 _IS = re.compile(r"^ (?:is|are|was|were) (?:the |a |an )?(?:names? of (?:the )?)?", re.IGNORECASE)
 _IS_OFFICE = re.compile(
     r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
@@ -179,7 +184,9 @@ def asked_for(question: str) -> AskedKind | None:
         verb = content_tokens(" ".join([*rest.split()[:1], *question[: asks.start()].split()[-2:]]))
         return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
-        return AskedKind("number", "a number", measure=_MEASURES.get(stem(asks["much"].split()[1].casefold()), ""))
+        # "How many kilometres" is no count; what is measured so stands elsewhere, if at all.
+        word = "" if _UNIT.match(rest) else stem(asks["much"].split()[1].casefold())
+        return AskedKind("number", "a number", measure=_MEASURES.get(word, ""))
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
 
 
