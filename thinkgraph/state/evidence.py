@@ -64,11 +64,13 @@ class EvidenceItem(TypedDict):
 def path_item(
     key: str, path: Path, tails: Sequence[str], *, total: int, score: float = 0.0, number: int = 0, route: str = ""
 ) -> EvidenceItem:
-    """A path with the triples of its last hop; see EvidenceItem. `score` is the best of theirs, `number` the round."""
+    """A path with the triples of its last hop; see EvidenceItem. `score` is the best of theirs, `number` the round, `route` the relation
+    path whose items share a line; empty where it has one of its own.
+    """
     item = EvidenceItem(
         id=key, kind="path", score=round(score, 4), round=number, path=path, tails=list(tails), total=total
     )
-    return {**item, "route": route} if route else item
+    return {**item, "route": path_key(route)} if route else item
 
 
 def chunk_item(

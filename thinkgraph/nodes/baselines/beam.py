@@ -11,7 +11,7 @@ from thinkgraph.nodes.common.reports import labelled, pruned
 from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines.tog import HopScore, TogSettings, TogState
-from thinkgraph.state.evidence import EvidenceItem, path_item, path_key
+from thinkgraph.state.evidence import EvidenceItem, path_item
 from thinkgraph.state.knowledge import other_end
 from thinkgraph.state.tog2 import Hop, Topic, by_place, further, place, route_of
 
@@ -40,7 +40,7 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
                 [],
                 total=hop["total"],
                 number=state["round"],
-                route=path_key(route) if route else "",
+                route=route,
             ),
         )
         item["tails"].append(triple["id"])

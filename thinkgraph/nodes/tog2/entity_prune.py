@@ -124,7 +124,7 @@ def _evidence(chunk: RankedChunk, state: Tog2State, places: Sequence[str]) -> It
                 total=hop["total"],
                 score=chunk["score"],
                 number=state["round"],
-                route=path_key(own) if own else "",
+                route=own,
             )
     if chunk["passage"]:
         path = starts[state["hops"][chunk["hop"]]["entity"]]["path"]
