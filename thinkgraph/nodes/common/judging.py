@@ -76,6 +76,11 @@ def judge(
     return {**judgement, "sufficient": judgement["sufficient"] and bool(judgement["answers"])}
 
 
+def steering(judgement: Judgement) -> Sequence[tuple[int, float]]:
+    """What a judgement scored to go on with. One that the evidence is sufficient, taken back, says nothing of that."""
+    return () if judgement["sufficient"] else judgement.get("scores", ())
+
+
 def supporting(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], question: str = "") -> list[int]:
     """Numbers (from 1) of the lines that support the answers: those of the cited ones that are needed, if these do, else any
     that do; or none.

@@ -8,7 +8,16 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.doubt import Asks, judged
 from thinkgraph.nodes.common.evidence_lines import PromptContext, prompt_context
-from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
+from thinkgraph.nodes.common.judging import (
+    NEXT_FINAL,
+    NEXT_NONE,
+    cut_short,
+    decide,
+    judge,
+    nothing_found,
+    steering,
+    unknown,
+)
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.tog2.backtrack import can_return, exhausted
 from thinkgraph.nodes.tog2.relation_prune import Offer, most_of, offered, options_shown, ranked, walked_before
@@ -68,7 +77,8 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         draft = unknown(fault, settings, state["stopped"]) if final else None
     if draft is not None:
         return {"draft": draft}
-    return {**carried, "doubted": doubted, "scored": _scored(judgement, offers)}
+    scored = {offers[number - 1].key: value for number, value in steering(judgement)}
+    return {**carried, "doubted": doubted, "scored": scored}
 
 
 def _asking(
@@ -113,9 +123,3 @@ def _offers(state: BeamState, settings: BeamSettings) -> Flow[list[Offer]]:
     """The relations to be scored beside the judgement; none where there is nothing to choose."""
     offers = yield from offered(state["topics"], walked_before(state), state["backtracked"], settings)
     return offers if len(offers) > 1 else []
-
-
-def _scored(judgement: Judgement, offers: Sequence[Offer]) -> dict[str, float]:
-    """What the judgement says of the relations to come. A judgement that the evidence is sufficient, taken back, says nothing of them."""
-    said = () if judgement["sufficient"] else judgement.get("scores", ())
-    return {offers[number - 1].key: value for number, value in said}
