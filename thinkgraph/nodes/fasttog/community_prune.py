@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
@@ -19,7 +19,8 @@ from thinkgraph.nodes.fasttog.chains import (
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.state.fasttog import Choice, FastTogSettings, FastTogState, PruneTask
+from thinkgraph.state.fasttog import CandidateCommunity, Choice, FastTogSettings, PruneTask
+from thinkgraph.state.knowledge import Triple
 
 NONE_FITS = "none of the communities next to it fits the question"
 
@@ -47,14 +48,20 @@ class Offers:
         return said
 
 
-def offered(state: FastTogState, settings: FastTogSettings) -> Flow[Offers]:
-    """What Reason's call has scored beside its judgement (`steered`)."""
-    groups = state["candidates"]
-    triples = yield from fetch_triples([], [candidate for near in groups.values() for candidate in near])
-    labels = sorted({triple["relation_label"] for triple in triples.values()})
-    (row,) = yield from requests.cosines([state["question"]], labels)
+def offered(
+    question: str,
+    groups: Mapping[str, Sequence[CandidateCommunity]],
+    triples: Mapping[str, Triple],
+    settings: FastTogSettings,
+) -> Flow[Offers]:
+    """What Reason's call has scored beside its judgement (`steered`): of each chain's candidates those that fit the question best."""
+    if not groups:
+        return Offers()
+    every = {key for near in groups.values() for one in near for key in one["triples"] if key in triples}
+    labels = sorted({triples[key]["relation_label"] for key in every})
+    (row,) = yield from requests.cosines([question], labels)
     fit = dict(zip(labels, row, strict=True))
-    room = min(settings.option_tokens, settings.steer_tokens) // max(1, len(groups))
+    room = min(settings.option_tokens, settings.steer_tokens) // len(groups)
     places: list[tuple[str, int]] = []
     rows: list[tuple[str, str]] = []
     whole: set[str] = set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -11,7 +12,16 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.doubt import Asks, judged, may_backtrack, rounds_since
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, fitting, totals_of
-from thinkgraph.nodes.common.judging import NEXT_FINAL, NEXT_NONE, cut_short, decide, judge, nothing_found, unknown
+from thinkgraph.nodes.common.judging import (
+    NEXT_FINAL,
+    NEXT_NONE,
+    cut_short,
+    decide,
+    judge,
+    nothing_found,
+    steering,
+    unknown,
+)
 from thinkgraph.nodes.common.reports import reasoned
 from thinkgraph.nodes.fasttog.chains import (
     evidence_of,
@@ -64,7 +74,8 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     new = [community for community in every if _is_new(community, state["evidence"])]
     if not new and _is_judged(state, likely=likely):
         return _without_answer(nothing, settings) if final else {}
-    triples = yield from fetch_triples(every)
+    ahead = state["candidates"] if settings.steered and not ends else {}
+    triples = yield from fetch_triples(every, itertools.chain.from_iterable(ahead.values()))
     chains = state["chains"]
     update: Update = {}
     if not settings.prose_candidates:
@@ -80,7 +91,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return {**update, **_without_answer(nothing, settings)} if final else update
     lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
     context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
-    offers = (yield from offered(state, settings)) if settings.steered and not ends else Offers()
+    offers = yield from offered(state["question"], ahead, triples, settings)
     asks = _asking(state, settings, lines, offers, likely=likely)
 
     def draft_of(judgement: Judgement, shown: PromptContext) -> Draft | None:
@@ -92,8 +103,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     update["doubted"] = doubted
-    # A judgement that the evidence is sufficient, taken back, says nothing of what comes next.
-    update["said"] = offers.by_chain(() if judgement["sufficient"] else judgement.get("scores", ()))
+    update["said"] = offers.by_chain(steering(judgement))
     draft = None if fault else draft_of(judgement, context)
     if draft is None and not final:
         return update
