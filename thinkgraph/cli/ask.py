@@ -141,7 +141,7 @@ def announce(options: RunOptions, say: Callable[[str], None]) -> None:
 
 def _check_question(question: str, options: RunOptions) -> None:
     from thinkgraph.graphs.registry import find_method
-    from thinkgraph.nodes.common.begin import check_question
+    from thinkgraph.nodes.opening.begin import check_question
     from thinkgraph.state.settings import resolve_settings
 
     check_question(question, resolve_settings(find_method(options["method"]).settings, options["settings"]))

@@ -14,7 +14,7 @@ from langgraph.types import Send
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.budget import remaining, shares
 from thinkgraph.nodes.closing.answer import answer, no_trace
-from thinkgraph.nodes.common.begin import begin
+from thinkgraph.nodes.opening.begin import begin
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.runtime.manifest import run_settings
 from thinkgraph.runtime.state_errors import explain_edits

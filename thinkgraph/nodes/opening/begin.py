@@ -10,8 +10,8 @@ from langgraph.types import Overwrite
 from thinkgraph.errors import UnfinishedRunError, UsageError
 from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.nodes.common import conversation
-from thinkgraph.nodes.common.clarify import clarify
 from thinkgraph.nodes.common.judging import VERIFIER
+from thinkgraph.nodes.opening.clarify import clarify
 from thinkgraph.runtime import requests
 from thinkgraph.state.base import BeginState, RunState
 from thinkgraph.state.events import Started

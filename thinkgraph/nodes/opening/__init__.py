@@ -1,0 +1,1 @@
+"""The transitions that begin a run."""
