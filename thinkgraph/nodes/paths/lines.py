@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from thinkgraph.nodes.common.evidence_lines import line_cost
-from thinkgraph.nodes.paths.walk import Leg, Place, RelationPath
+from thinkgraph.nodes.common.relation_paths import Leg, Place, RelationPath
 from thinkgraph.prompts.lines import path_line
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 

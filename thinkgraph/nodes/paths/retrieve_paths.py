@@ -8,10 +8,11 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import line_cost
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.ranking import cut, rank
+from thinkgraph.nodes.common.relation_fit import unnamed
+from thinkgraph.nodes.common.relation_paths import Place, RelationPath
 from thinkgraph.nodes.common.reports import pruned, retrieved
-from thinkgraph.nodes.paths.fit import unnamed
 from thinkgraph.nodes.paths.lines import lines_of, way_to
-from thinkgraph.nodes.paths.walk import Place, RelationPath, place_of, walk
+from thinkgraph.nodes.paths.walk import place_of, walk
 from thinkgraph.prompts.lines import passage_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, chunk_item

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from thinkgraph.nodes.paths.fit import MAX_WORDS, fits, stretches, unnamed
+from thinkgraph.nodes.common.relation_fit import MAX_WORDS, fits, stretches, unnamed
 from thinkgraph.testing.embedder import HashEmbedder
 
 ASKED = "What is the capital of the country whose highest point is ?"
