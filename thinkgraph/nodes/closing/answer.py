@@ -9,6 +9,7 @@ from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import OFFLINE
 from thinkgraph.nodes.closing.cited import evidence_of
 from thinkgraph.nodes.closing.confidence import confidence, signals_of, sure_enough, withheld
+from thinkgraph.nodes.closing.rooted import aside
 from thinkgraph.nodes.closing.support import support_of
 from thinkgraph.nodes.closing.verify import fault_found
 from thinkgraph.nodes.common import conversation
@@ -117,6 +118,8 @@ def _fault(
             return fault
         if bare := [one["answer"] for one in support if one["kind"] in {"words", "none"}]:
             return f"nothing cited leads to {one_line(bare[0])}, which only shares words with it"
+        if elsewhere := (yield from aside(question, items, texts)):
+            return elsewhere
         others = [state["evidence"][key] for key in draft.get("instead_of", ()) if key in state["evidence"]]
         both = (yield from fetch_texts([*items, *others])) if others else texts
         if others and not (yield from fits_better(question, answers, items, others, both)):

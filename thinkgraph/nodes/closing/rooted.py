@@ -1,0 +1,43 @@
+"""Does what an answer stands on speak of anything that the question names?"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.runtime import requests
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.state.knowledge import both_ends
+from thinkgraph.tools.grounding import fold
+
+_MOST_NAMED = 20
+
+
+def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
+    """That nothing cited speaks of any entity that the question names; empty where something does, and where it names none.
+
+    Args:
+        question: the question.
+        items: what is cited.
+        texts: what these items refer to.
+
+    Raises:
+        StoreError: the stores cannot be read.
+    """
+    (links,) = yield from requests.link_names([question], limit=_MOST_NAMED)
+    named = {link["entity"]["id"]: link for link in links}
+    triples = [texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples]
+    passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
+    cited = {end for triple in triples for end in both_ends(triple)}
+    cited |= {key for passage in passages for key in passage["entities"]}
+    told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
+    told += [text for one in passages for text in (one["title"], one["text"])]
+    said = " | ".join(f" {fold(text)} " for text in told)
+    if not named or named.keys() & cited:
+        return ""
+    words = {fold(name) for link in named.values() for name in (link["mention"], link["entity"]["label"])}
+    if any(f" {word} " in said for word in words):
+        return ""
+    return f"nothing cited speaks of {one_line(next(iter(named.values()))['mention'])}"
