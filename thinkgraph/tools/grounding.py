@@ -26,8 +26,10 @@ _ASKS_WHETHER = re.compile(
     r"(?:is|are|am|was|were|do|does|did|has|have|had|can|could|will|would|shall|should|may|might|must)\b",
     re.IGNORECASE,
 )
-_DEGREE = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
+_HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er"
+_DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
+_CHOOSES = re.compile(rf"^(?!.*\bthan\b).*\b(?:more|less|fewer|{_HIGHER})\b.*\bor\b", re.IGNORECASE | re.DOTALL)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
@@ -53,6 +55,11 @@ def compared_by(question: str) -> str:
     """The word by which an English question compares values ("smallest", "older"); empty where it does not."""
     found = _COMPARES_VALUES.search(question)
     return found[0].casefold() if found else ""
+
+
+def chooses(question: str) -> bool:
+    """Whether an English question asks which one of the things that it tells is the larger, older … ("…, A or B?")."""
+    return _CHOOSES.search(question) is not None
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:

@@ -245,6 +245,21 @@ def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
     assert compared(question, "Kenya", triples=triples) == ""
 
 
+@pytest.mark.parametrize(
+    ("question", "one"),
+    [
+        ("Which has more people, the country ruled from Nairobi or the one ruled from Kampala?", True),
+        ("Which is larger: the neighbour of Gabon or that of Chad?", True),
+        ("Which countries have more than five rivers or lakes?", False),
+        ("Which are the largest cities of this lake or that river?", False),
+    ],
+)
+def test_of_things_that_are_described_one_is_the_answer_too(question: str, *, one: bool) -> None:
+    both = "only one of the things that it names is the answer"
+    triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
+    assert compared(question, "Kenya", "Uganda", triples=triples).endswith(both) == one
+
+
 def test_a_number_of_a_relation_that_says_more_is_another_one() -> None:
     ages = [triple("m", "Austria", "median age", "44.5", literal=True)]
     fault = "the question asks for age, and 44.5 is its median age"

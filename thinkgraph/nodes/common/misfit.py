@@ -33,7 +33,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, Triple, both_ends, other_end
-from thinkgraph.tools.grounding import compared_by, compares, fold, numbers
+from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -279,7 +279,7 @@ class _Walk:
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        if len(answers) > 1 and all(map(self.named, answers)):
+        if len(answers) > 1 and (chooses(self._question) or all(map(self.named, answers))):
             return "only one of the things that it names is the answer"
         if described := [
             one
