@@ -109,6 +109,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "ask_lone",
         "ask_subjects",
         "steered",
+        "whole_lists",
         "skip_empty_reason",
         "partial",
         "community_text prose_candidates",

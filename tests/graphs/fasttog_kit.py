@@ -69,7 +69,14 @@ def ask(
         "fasttog",
         knowledge=knowledge or america(),
         model=model,
-        settings={"community_size": 1, "backtracks": 0, "ask_subjects": True, "steered": False, **settings},
+        settings={
+            "community_size": 1,
+            "backtracks": 0,
+            "ask_subjects": True,
+            "steered": False,
+            "whole_lists": False,
+            **settings,
+        },
     )
     return graph.invoke({"question": question})["answer"], model
 

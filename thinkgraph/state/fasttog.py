@@ -50,8 +50,10 @@ class FastTogSettings(DoubtSettings):
         "ask_lone": True,
         "ask_subjects": True,
         "steered": False,
+        "whole_lists": False,
         "backtracks": 0,
     }
+    small: ClassVar[Mapping[str, Any]] = {"steered": False, "whole_lists": False}
 
     temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
     width: int = Field(3, ge=1, le=12, description="W: chains of communities.")
@@ -115,6 +117,10 @@ class FastTogSettings(DoubtSettings):
         ge=200,
         le=1_000_000,
         description="Bound on the candidates that a joined call shows, in tokens: those whose relations are nearest to the question.",
+    )
+    whole_lists: bool = Field(
+        True,
+        description="Show Reason the lists that the chains hold in part whole, along the W relation paths that fit the question best.",
     )
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from langgraph.types import Overwrite
@@ -35,6 +35,7 @@ from thinkgraph.nodes.fasttog.chains import (
 from thinkgraph.nodes.fasttog.community_prune import Offers, offered
 from thinkgraph.nodes.fasttog.community_text import in_prose, tally
 from thinkgraph.nodes.fasttog.remember import may_remember
+from thinkgraph.nodes.fasttog.whole_lists import whole_lists
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import safe_block
@@ -48,6 +49,7 @@ from thinkgraph.state.knowledge import Triple
 STEER = "fasttog.steer"
 """The role that judges and scores in one call (`steered`)."""
 _AMONG_STARTS = "Between the starts:"
+_WHOLE_LISTS = "Lists of the chains, whole:"
 
 
 @dataclass(frozen=True)
@@ -55,7 +57,7 @@ class _Line:
     """One community as Reason reads it."""
 
     head: str
-    """The chain it belongs to, or the starts."""
+    """The chain it belongs to, the starts, or the whole lists."""
     community: Community
     item: EvidenceItem
     text: str
@@ -85,11 +87,14 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         chains = [_in_prose(chain, written) for chain in chains]
         update = {"chains": chains, "texts": tally(state["texts"], prose, settings)}
     items = {**state["evidence"], **(yield from _evidence(new, triples))}
-    known = {community["id"]: items[community["id"]] for community in every}
+    lists = yield from whole_lists(state, every, triples, settings)
+    known = {**{community["id"]: items[community["id"]] for community in every}, **lists.items}
+    triples = {**triples, **lists.triples}
     update["evidence"] = Overwrite(known)
     if not every and settings.skip_empty_reason and not settings.own_knowledge:
         return {**update, **_without_answer(nothing, settings)} if final else update
-    lines = _fitting(list(_lines(state["start"], chains, triples, known)), settings.evidence_tokens)
+    told = [*_communities(state["start"], chains), *((_WHOLE_LISTS, one) for one in lists.communities)]
+    lines = _fitting(list(_lines(told, triples, known)), settings.evidence_tokens)
     context = PromptContext([line.item for line in lines], [line.rule for line in lines], Texts(triples, {}))
     offers = yield from offered(state["question"], ahead, triples, settings)
     asks = _asking(state, settings, lines, offers, likely=likely)
@@ -218,9 +223,9 @@ def _without_answer(draft: Draft, settings: FastTogSettings) -> Update:
 
 
 def _lines(
-    start: Community | None, chains: Sequence[Chain], triples: Mapping[str, Triple], items: Mapping[str, EvidenceItem]
+    told: Iterable[tuple[str, Community]], triples: Mapping[str, Triple], items: Mapping[str, EvidenceItem]
 ) -> Iterator[_Line]:
-    for head, community in _communities(start, chains):
+    for head, community in told:
         item = items[community["id"]]
         totals = totals_of(item)
         rule = community_line(triples_of(community, triples), totals)
