@@ -187,3 +187,9 @@ def test_a_doubted_answer_is_steered_on_from() -> None:
     assert answer["answers"] == ["144000000"]
     assert model.roles[:3] == ["tog2.relation_prune", "tog2.steer", "tog2.steer"]
     assert model.roles.count("tog2.relation_prune") == 1
+
+
+@pytest.mark.parametrize("method", ["tog2", "tog"])
+def test_small_models_are_asked_one_thing_at_a_time_unless_told_otherwise(method: str) -> None:
+    assert "tog2.steer" not in perfect(method, prompt_profile="small")[1]
+    assert "tog2.steer" in perfect(method, prompt_profile="small", steered=True)[1]

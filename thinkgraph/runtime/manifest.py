@@ -9,6 +9,7 @@ from typing import Any, TypeVar, cast
 from cachetools import LRUCache, cached
 
 from thinkgraph.errors import ManifestMismatchError, SettingsError
+from thinkgraph.models.calls import prompt_profile
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.state.base import Manifest
 from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
@@ -18,8 +19,10 @@ S = TypeVar("S", bound=RunSettings)
 
 
 def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[str], deps: Deps) -> Manifest:
-    """Describe a run that starts now."""
+    """Describe a run that starts now. If one of its models is small, its settings are those for small ones."""
     prompts = {role: deps.prompts.get(role) for role in sorted(roles)}
+    if any(prompt_profile(prompt, deps.models, settings) == "small" for prompt in prompts.values()):
+        settings = settings.for_small()
     return Manifest(
         version=VERSION,
         method=method,

@@ -51,6 +51,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "placeholders": True,
         "backtracks": 0,
     }
+    small: ClassVar[Mapping[str, Any]] = {"joint_keys": False}
 
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")

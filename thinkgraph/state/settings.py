@@ -29,6 +29,8 @@ class RunSettings(BaseModel):
         "prompt_profile": "standard",
     }
     """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours (docs/presets.md)."""
+    small: ClassVar[Mapping[str, Any]] = {}
+    """What a run with a small model sets (`prompt_profile`), where the user sets nothing else."""
     paper_tasks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """What it sets beside that, by task."""
     of_memory: ClassVar[frozenset[str]] = frozenset()
@@ -125,6 +127,12 @@ class RunSettings(BaseModel):
     def offers_memory(self) -> bool:
         """Whether prompts with evidence say that what the model knows counts too."""
         return self.own_knowledge
+
+    def for_small(self) -> Self:
+        """The same settings for a small model."""
+        return self.model_copy(
+            update={name: self.small[name] for name in self.small if name not in self.model_fields_set}
+        )
 
     @model_validator(mode="before")
     @classmethod
