@@ -42,7 +42,7 @@ _UNIT = re.compile(
     r"|hectares?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|tons?|tonnes?|pounds?|dollars?|euros?|percent|degrees?)\b",
     re.IGNORECASE,
 )
-_IS = re.compile(r"^ (?:is|are|was|were) (?:the |a |an )?(?:names? of (?:the )?)?", re.IGNORECASE)
+_IS = re.compile(r"^ (?:is|are|was|were) (?P<article>(?:the|an?) )?(?:names? of (?:the )?)?", re.IGNORECASE)
 _IS_OFFICE = re.compile(
     r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
 )
@@ -174,7 +174,7 @@ def asked_for(question: str) -> AskedKind | None:
     rest = question[asks.end() :]
     if asks["which"]:
         copula = _IS.match(rest)
-        return _thing(rest[copula.end() :] if copula else rest)
+        return _thing(rest[copula.end() :], told=bool(copula["article"])) if copula else _thing(rest)
     if asks["who"]:
         # After a verb ("who wrote") it is the other end of the statement that has the label.
         is_office = _IS_OFFICE.match(rest)
@@ -213,8 +213,8 @@ def _asking_word(question: str) -> re.Match[str] | None:
     return first or (inner[-1] if inner else None)
 
 
-def _thing(text: str) -> AskedKind | None:
-    """The noun that a text begins with, before its verb."""
+def _thing(text: str, *, told: bool = False) -> AskedKind | None:
+    """The noun that a text begins with, before its verb; `told` where a verb and an article stand before it."""
     phrase: list[str] = []
     after = ""
     for word in re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[^\w\s]", text):
@@ -223,7 +223,8 @@ def _thing(text: str) -> AskedKind | None:
             break
         phrase.append(after.removesuffix("'s"))
         after = ""
-    if after and after[0].isalpha() and after not in _ENDS_HEAD:
+    named = any(word[0].isupper() for word in re.findall(r"[^\W\d_]+", text)[: len(phrase)])
+    if after and after[0].isalpha() and after not in _ENDS_HEAD and (named or not told):
         # A verb may stand among the words: only a known noun is one.
         noun = next((word for word in phrase if stem(word) in SORTS or stem(word) in _TIMES), "")
     else:
