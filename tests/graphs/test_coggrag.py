@@ -28,7 +28,9 @@ def test_two_hops_are_answered_bottom_up_with_their_evidence() -> None:
         "#1 Which country has the highest point Baru? → Panama (verified)",
         "#2 What is the capital of #1? → Panama City (verified)",
     ]
-    assert [path["text"] for path in answer["evidence"]["paths"]] == ["(Panama) -[capital]-> (Panama City)"]
+    # The line of the first hop led there.
+    lines = ["(Panama) -[capital]-> (Panama City)", "(Baru) <-[highest point]- (Panama)"]
+    assert [path["text"] for path in answer["evidence"]["paths"]] == lines
     assert answer["rounds"] == 3
     data = json.loads(json.dumps(answer["trace"]["data"]))
     assert [node["refers"] for node in data["nodes"]] == [{}, {}, {"1": "0.1"}]
@@ -184,7 +186,7 @@ def test_an_answer_from_a_passage_is_linked_by_its_name() -> None:
     keys = [{"key": ["Baru"], "of": [2]}, {"key": ["?2", "capital", "?3"], "of": [3]}]
     answer, _ = ask(question, script(splits, keys, answers), knowledge, passages=3)
     assert (answer["answers"], answer["status"]) == (["Bogota"], "grounded")
-    assert [cited["id"] for cited in answer["evidence"]["passages"]] == []
+    assert [cited["id"] for cited in answer["evidence"]["passages"]] == ["p"]
     assert answer["trace"]["data"]["nodes"][1]["answers"] == ["Colombia"]
 
 

@@ -202,8 +202,8 @@ def test_an_answer_is_verified_whose_statements_do_not_come_near_what_the_questi
     answer, model = doubting(TWO_HOPS, script())
     assert [steps(model, one) for one in (FIRST, SECOND, TWO_HOPS)] == [["reason"], ["reason"], ["reason", "verify"]]
     assert answer["reason"].endswith("and it was verified")
-    # Only the capital's line was cited, and it says nothing of Baru.
-    assert [one["object_label"] for one in answer["evidence"]["triples"]] == ["Panama City"]
+    # Only the capital's line was cited, and it says nothing of Baru; the answer brings what led there.
+    assert [one["object_label"] for one in answer["evidence"]["triples"]] == ["Panama City", "Baru"]
 
 
 def test_doubt_costs_nothing_where_the_verifier_is_asked() -> None:

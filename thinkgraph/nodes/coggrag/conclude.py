@@ -83,6 +83,8 @@ def _draft(state: CogGragState, settings: CogGragSettings) -> Draft:
     if settings.backtracks and root["attempts"][-1]["right"] is False:
         return unknown(UNVERIFIED, settings, stopped)
     beside = ", and it was verified" if root["verified"] else ""
+    below = [key for at in _below(state) for key in state["solved"][at]["cited"] if key in state["evidence"]]
+    cited = list(dict.fromkeys([*cited, *below]))
     return supported(root["answers"], cited, root["instead_of"], stopped, fault=_fault(state), beside=beside)
 
 
@@ -91,17 +93,23 @@ def _fault(state: CogGragState) -> str:
     solved, root = state["solved"], state["solved"][ROOT]
     if root["verified"] is False:
         return UNVERIFIED
-    needed = {key: references(state["mind_map"], key) for key in solved}
-    below = in_order(reachable(root["rests"], lambda key: [*solved[key]["rests"], *needed[key]]))
+    below = _below(state)
     for key in below:
         if solved[key]["verified"] is False:
             return f'it rests on an unverified answer to "{solved[key]["asked"]}"'
-    used = {at for key in below for at in needed[key]}
+    used = {at for key in below for at in references(state["mind_map"], key)}
     for key in below:
         if key in used and (missed := state["unfollowed"].get(key)):
             every = len(solved[key]["answers"])
             return f'{missed} of {every} answers to "{solved[key]["asked"]}" were not followed (follow)'
     return ""
+
+
+def _below(state: CogGragState) -> list[str]:
+    """Ids of the questions whose answers the root's rests on, directly or not."""
+    solved = state["solved"]
+    ends = solved[ROOT]["rests"]
+    return in_order(reachable(ends, lambda key: [*solved[key]["rests"], *references(state["mind_map"], key)]))
 
 
 def _why_unknown(state: CogGragState) -> str:
