@@ -50,6 +50,11 @@ def test_evidence_about_other_things_is_aside(question: str) -> None:
     assert said(question, "Tusk", "zloty") == ""
 
 
+def test_a_common_noun_that_is_some_entitys_name_does_not_count_beside_a_name() -> None:
+    assert said("Who is the said of Poland?", "Said") == "nothing cited speaks of Poland"
+    assert said("who is the said?", "Said") == ""
+
+
 def test_passages_speak_of_what_they_are_about_and_of_what_they_mention() -> None:
     assert said("Where does the premier of Oman live?", text=NOTE) == "nothing cited speaks of Oman"
     assert said("Where does the premier of Oman live?", text=NOTE, entity="Oman") == ""

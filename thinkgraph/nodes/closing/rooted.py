@@ -27,7 +27,9 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
         StoreError: the stores cannot be read.
     """
     (links,) = yield from requests.link_names([question], limit=_MOST_NAMED)
-    named = {link["entity"]["id"]: link for link in links}
+    # A common noun may be some entity's name too ("national anthem"): what is written like a name counts first.
+    capital = [link for link in links if link["mention"][:1].isupper()]
+    named = {link["entity"]["id"]: link for link in capital or links}
     triples = [texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples]
     passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
     cited = {end for triple in triples for end in both_ends(triple)}
