@@ -177,6 +177,14 @@ def test_lines_that_hold_an_answer_only_together_all_stay() -> None:
 def test_a_comparison_keeps_what_is_said_of_the_others() -> None:
     lines = ["(Kenya) -[population]-> (58)", "(Uganda) -[population]-> (49)", "(Uganda) -[capital]-> (Kampala)"]
     assert needed(["Kenya"], [1, 2, 3], lines, "Which has more inhabitants, Kenya or Uganda?") == [1, 2]
+    told = [
+        "(Kenya) -[population]-> (53); -[capital]-> (Nairobi)",
+        "(Uganda) -[capital]-> (Kampala); -[population]-> (48)",
+        "(Uganda) -[capital]-> (Kampala); -[area]-> (241)",
+    ]
+    assert needed(["Kenya"], [1, 2, 3], told, "Which has more inhabitants, Kenya or Uganda?") == [1, 2], (
+        "communities too"
+    )
     assert needed(["58"], [1, 2, 3], lines, "How many people live in Kenya?") == [1]
 
 

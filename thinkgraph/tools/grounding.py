@@ -183,8 +183,8 @@ def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], q
         return list(cited)
     items = {number: parse_item(number, lines[number - 1]) for number in cited}
     if compares(question):
-        said = {_said(items[number]) for number in kept} - {None}
-        kept |= {number for number in cited if _said(items[number]) in said}
+        said = {one for number in kept for one in _said(items[number])}
+        kept |= {number for number in cited if not said.isdisjoint(_said(items[number]))}
     asked = f" {fold(question)} "
     heads = {number: fold(_head(item)) for number, item in items.items()}
     shown = {number: f" {fold(lines[number - 1])} " for number in cited}
@@ -205,6 +205,8 @@ def _head(item: Item) -> str:
     return item.hops[0][0].source if item.hops and item.hops[0] else item.title
 
 
-def _said(item: Item) -> tuple[str, bool] | None:
-    """What a path line says of its last thing but one: the relation and its direction."""
-    return (item.triples[-1].relation, item.triples[-1].outgoing) if item.triples and not item.community else None
+def _said(item: Item) -> set[tuple[str, bool]]:
+    """What a path line says of its last thing but one: the relation and its direction. Of a community: all that have numbers."""
+    if item.community:
+        return {(hop.relation, hop.outgoing) for hop in item.triples if numbers(hop.target) and hop.outgoing}
+    return {(hop.relation, hop.outgoing) for hop in item.triples[-1:]}

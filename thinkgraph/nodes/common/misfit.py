@@ -290,8 +290,7 @@ class _Walk:
         word = compared_by(self._question)
         if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
             return ""
-        # A community is cited for the answer alone, without the one it was compared with.
-        return "" if self.communities or self._values() > 1 else "the lines cited do not have two values"
+        return "" if self._values() > 1 else "the lines cited do not have two values"
 
     def _tells_which(self, word: str) -> bool:
         """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
