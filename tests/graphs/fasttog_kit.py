@@ -74,7 +74,7 @@ def ask(
             "backtracks": 0,
             "ask_subjects": True,
             "steered": False,
-            "whole_lists": False,
+            "whole_lists": 0,
             **settings,
         },
     )

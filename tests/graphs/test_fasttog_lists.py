@@ -40,7 +40,7 @@ def walked(judge: Any, knowledge: Knowledge | None = None, question: str = WHERE
         question,
         replies | choices,
         knowledge or graph_of(*ROWS),
-        **({"hops": 1, "depth": 2, "whole_lists": True} | settings),
+        **({"hops": 1, "depth": 2, "whole_lists": 12} | settings),
     )
     return answer
 
@@ -66,7 +66,7 @@ def test_a_list_of_which_a_chain_holds_one_member_is_shown_whole_and_cited() -> 
 
 def test_without_it_the_chains_alone_are_shown() -> None:
     judge, seen = judged_with("Town a", "Town b")
-    assert walked(judge, whole_lists=False)["status"] == "unknown"
+    assert walked(judge, whole_lists=0)["status"] == "unknown"
     assert not any(whole(prompt) for prompt in seen)
 
 

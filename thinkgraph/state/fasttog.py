@@ -50,10 +50,10 @@ class FastTogSettings(DoubtSettings):
         "ask_lone": True,
         "ask_subjects": True,
         "steered": False,
-        "whole_lists": False,
+        "whole_lists": 0,
         "backtracks": 0,
     }
-    small: ClassVar[Mapping[str, Any]] = {"steered": False, "whole_lists": False}
+    small: ClassVar[Mapping[str, Any]] = {"steered": False, "whole_lists": 0}
 
     temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
     width: int = Field(3, ge=1, le=12, description="W: chains of communities.")
@@ -118,9 +118,12 @@ class FastTogSettings(DoubtSettings):
         le=1_000_000,
         description="Bound on the candidates that a joined call shows, in tokens: those whose relations are nearest to the question.",
     )
-    whole_lists: bool = Field(
-        True,
-        description="Show Reason the lists that the chains hold in part whole, along the W relation paths that fit the question best.",
+    whole_lists: int = Field(
+        12,
+        ge=0,
+        le=96,
+        description="Most lists that Reason is shown whole: those that the chains hold in part, along the relation paths that fit the "
+        "question best. 0: none.",
     )
     skip_empty_reason: bool = Field(
         True, description="Without any community and own_knowledge off, go on without asking whether it is sufficient."

@@ -23,6 +23,8 @@ from thinkgraph.state.knowledge import Candidate, Direction, Relation, Triple, o
 
 _FAN = 200
 """Most entities from which a path goes on, and most triples read at each."""
+_NEAR = 0.9
+"""A path whose fit is below this part of the best one's is left out."""
 _LEAST_COST = 4
 """Tokens that a triple takes in a line at least."""
 
@@ -43,9 +45,9 @@ class Lists(NamedTuple):
 def whole_lists(
     state: FastTogState, communities: Sequence[Community], triples: Mapping[str, Triple], settings: FastTogSettings
 ) -> Flow[Lists]:
-    """What the relation paths along the chains reach: of the W paths that fit the question best those that the chains hold in part.
+    """What the relation paths along the chains reach: of the paths that fit the question best those that the chains hold in part.
 
-    One round trip for each hop. The lists take half of the room for evidence at most.
+    One round trip for each hop. The lists take the room for evidence that the chains leave, each half of what is left.
 
     Args:
         state: the run's.
@@ -63,14 +65,17 @@ def whole_lists(
     routes = _routes([subject["id"] for subject in state["subjects"]], own.values(), settings.depth + 1)
     question = unnamed(state["question"], [subject["mention"] for subject in state["subjects"]])
     scores = yield from fits(question, [[labels[name].replace("_", " ") for name, _ in steps] for _, steps in routes])
+    least = _NEAR * max(scores, default=0.0)
     best = sorted(zip(scores, routes, strict=True), key=lambda pair: -pair[0])
-    routes = [route for _, route in best[: min(settings.width, MAX_EVIDENCE - len(communities))]]
+    most = min(settings.whole_lists, MAX_EVIDENCE - len(communities))
+    routes = [route for score, route in best[:most] if score >= least]
     paths = yield from _walk(routes, state["subjects"], labels, settings.seed)
-    room = settings.evidence_tokens // 2
+    taken = sum(line_cost(community_line(triples_of(community, triples))) for community in communities)
+    room = max(settings.evidence_tokens - taken, settings.evidence_tokens // 2)
     held: dict[str, Triple] = {}
     found: list[tuple[Community, EvidenceItem]] = []
     for route in routes:
-        shown = _fitting(_told(paths[route]), room) if route in paths else []
+        shown = _fitting(_told(paths[route]), room // 2) if route in paths else []
         if all(one["id"] in own or one["id"] in held for one in shown):
             continue
         held.update((one["id"], one) for one in shown)
