@@ -33,6 +33,7 @@ def test_it_loads_and_opens_nothing_heavy() -> None:
 def test_assistants_and_their_settings(dev: Dev, name: str) -> None:
     (found,) = dev.client.assistants.search(graph_id=name)
     assert found["name"] == name
+    assert found["description"] == find_method(name).summary
     schemas = dev.client.assistants.get_schemas(found["assistant_id"])
     shown: Any = schemas["context_schema"]
     fields = find_method(name).settings.model_fields
