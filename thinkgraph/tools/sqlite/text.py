@@ -39,7 +39,7 @@ RANKED = 128
 
 OF_ONE, OF_SEVERAL = 32, 64
 """The same of passages about one entity, and about several together: each has its share. A passage that answers a question was
-always among the 16 about its entity that share most words with it (docs/knowledge.md, Vectors)."""
+always among the 16 about its entity that share most words with it (docs/howto/files.md, Vectors)."""
 
 SCANNED = 50_000
 """Passages up to which a search over everything reads all vectors, where all are encoded: under a second."""
