@@ -13,7 +13,7 @@ UV = """#!/bin/sh
 if [ "$1" = venv ]; then
     for last; do :; done
     mkdir -p "$last/bin"
-    for name in python thinkgraph langgraph; do
+    for name in python thinkgraph langgraph mkdocs; do
         printf '#!/bin/sh\necho "%s $*"\n' "$name" >"$last/bin/$name"
         chmod +x "$last/bin/$name"
     done
@@ -29,6 +29,8 @@ fi
         (["ask", "Who?"], ".[rdf,documents]", "thinkgraph ask Who?"),
         (["mcp", "--kb", "my-kb"], ".[mcp,rdf,documents]", "thinkgraph mcp --kb my-kb"),
         (["test", "-x"], ".[all] --group dev", "python -m pytest -x"),
+        (["docs"], ". --group docs", "mkdocs build --strict --quiet"),
+        (["docs", "serve"], ". --group docs", "mkdocs serve"),
         (["g2t", "train"], ".[g2t]", "thinkgraph g2t train"),
         (["dev", "--no-browser"], ".[server,rdf,documents]", "langgraph dev --no-browser"),
     ],
@@ -49,6 +51,6 @@ def test_a_word_installs_what_it_needs_once(words: list[str], extras: str, runs:
 
 def test_help_names_them() -> None:
     said = subprocess.run([TG], capture_output=True, text=True, check=True).stdout
-    for word in ("ask", "mcp", "dev", "test", "check"):
+    for word in ("ask", "mcp", "dev", "docs", "test", "check"):
         assert f"./tg {word}" in said
     assert "set -eu" not in said
