@@ -1,8 +1,9 @@
 """Does the package install as its metadata say? Builds the wheel, looks into it, and tries it in clean environments.
 
     ./tg python scripts/check_install.py             everything
-    ./tg python scripts/check_install.py wheel       one of: wheel, bare, extras, latest, lowest
+    ./tg python scripts/check_install.py wheel       one of: wheel, dist, bare, extras, latest, lowest
 
+`dist`: what goes to the index, a source distribution and the wheel made from it, passes the index's own check, and is left in dist/.
 `bare`: the wheel without extras is small, answers the README's first question with the encoder's weights and without, and passes
 a quick selection of tests. `extras`: so it does with each extra alone, and that extra's tests. `latest`: with all of them, in the
 newest versions allowed. `lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder
@@ -104,6 +105,20 @@ def wheel(folder: Path) -> Path:
     return built
 
 
+def dist() -> None:
+    """What goes to the index: the wheel is made from the source distribution, and both pass the index's check."""
+    out = ROOT / "dist"
+    shutil.rmtree(out, ignore_errors=True)
+    run([*UV, "build", "--quiet", "--out-dir", str(out)])
+    files = [path for path in sorted(out.iterdir()) if path.suffix in {".whl", ".gz"}]
+    if len(files) != 2:
+        raise CheckError(
+            f"a build makes a source distribution and a wheel, not {', '.join(path.name for path in files)}"
+        )
+    run([sys.executable, "-m", "twine", "check", "--strict", *map(str, files)])
+    say(f"{' and '.join(path.name for path in files)} pass twine check --strict")
+
+
 def environment(folder: Path, *requirements: str, lowest: bool = False, weights: bool = True) -> Path:
     """A clean environment, with or without the encoder's weights; the folder of its programs."""
     began = time.monotonic()
@@ -182,16 +197,20 @@ def lowest(folder: Path, built: Path) -> None:
 def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", nargs="*", metavar="WHAT", help="wheel, bare, extras, latest, lowest (default: all)")
-    asked = parser.parse_args().what or ["wheel", "bare", "extras", "latest", "lowest"]
+    parser.add_argument(
+        "what", nargs="*", metavar="WHAT", help="wheel, dist, bare, extras, latest, lowest (default: all)"
+    )
+    asked = parser.parse_args().what or ["wheel", "dist", "bare", "extras", "latest", "lowest"]
     checks = {"bare": bare, "extras": extras, "latest": latest, "lowest": lowest}
-    if unknown := [name for name in asked if name not in {"wheel", *checks}]:
+    if unknown := [name for name in asked if name not in {"wheel", "dist", *checks}]:
         parser.error(f"there is no check '{unknown[0]}'")
     folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))
     try:
         built = wheel(folder)
         for name in asked:
-            if name in checks:
+            if name == "dist":
+                dist()
+            elif name in checks:
                 checks[name](folder, built)
     except CheckError as error:
         print(f"check_install: error: {error}", file=sys.stderr)
