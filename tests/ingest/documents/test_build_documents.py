@@ -24,6 +24,7 @@ from thinkgraph.ingest.documents.build import (
 from thinkgraph.ingest.documents.graph import MENTIONS, WITH, Cooccurrence
 from thinkgraph.ingest.documents.lexicon import Chunk
 from thinkgraph.ingest.documents.mentions import LinkedPassage
+from thinkgraph.ingest.documents.pieces import ReadingTime
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import encode_kb
 from thinkgraph.testing.embedder import HashEmbedder
@@ -485,7 +486,7 @@ def test_a_very_large_file_is_read_as_a_stream(tmp_path) -> None:
     from thinkgraph.ingest.readers.rejects import Rejects
 
     [source] = find_sources(names_of([tmp_path / "docs"]), Rejects())
-    with DocumentStore(tmp_path / DOCUMENTS) as store:
-        store.put(source, "x", source.read(None), 1000)
+    with DocumentStore(tmp_path / DOCUMENTS) as store, ReadingTime() as clock:
+        store.put(source, "x", source.read(None), 1000, clock)
         assert sum(1 for _ in store.chunks()) > 250_000
     assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 400_000

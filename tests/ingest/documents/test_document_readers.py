@@ -11,15 +11,16 @@ from pathlib import Path
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from ingest.documents.whole import cut_whole
 
 from thinkgraph.ingest.documents import pieces as pieces_module
 from thinkgraph.ingest.documents import readers
-from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError, cut
+from thinkgraph.ingest.documents.pieces import Piece, Reading, UnreadableError
 from thinkgraph.ingest.documents.readers import read_html, read_markdown, read_pdf, read_text
 
 
 def passages(reading: Reading, size: int = 1000) -> list[tuple[str, str]]:
-    return [(one.section, one.text) for one in cut(reading, size)]
+    return [(one.section, one.text) for one in cut_whole(reading, size)]
 
 
 @pytest.fixture
@@ -206,7 +207,7 @@ def test_plain_passages_are_found_again_by_their_offsets(tmp_path_factory, read,
     path.write_bytes(text.encode())
     reading = read(path, None)
     last = 0
-    for one in cut(reading, size):
+    for one in cut_whole(reading, size):
         there = text[one.start : one.end]
         assert one.start >= last
         last = one.end
@@ -224,7 +225,7 @@ def test_html_passages_are_found_again_by_their_offsets(tmp_path_factory, parts:
     path = tmp_path_factory.mktemp("x") / "x.html"
     text = "".join(parts)
     path.write_bytes(text.encode())
-    for one in cut(read_html(path, None), 1000):
+    for one in cut_whole(read_html(path, None), 1000):
         there = text[one.start : one.end]
         assert there.startswith(one.text[0])
         assert unescape(re.sub("<.*?>|\\s", "", there + ";" * there.endswith("&"))).startswith(
@@ -236,7 +237,7 @@ def test_passages_never_cross_sections() -> None:
     reading = Reading(
         "t", pieces=iter([Piece("a", "One. " * 50, 0), Piece("b", " -- \n", 250), Piece("c", "Two.", 255)])
     )
-    found = list(cut(reading, 100))
+    found = cut_whole(reading, 100)
     assert {one.section for one in found} == {"a", "c"}
     assert all(len(one.text) <= 100 for one in found)
 
@@ -255,24 +256,3 @@ def test_a_page_of_nothing_but_tags_is_refused_before_it_is_parsed(write, unit: 
     page = write("page.html", unit * (readers.MOST_MARKS + 1))
     with pytest.raises(UnreadableError, match="has more than 1,000,000 tags and entities"):
         read_html(page, None)
-
-
-def test_a_document_that_takes_for_ever_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(pieces_module, "MOST_SECONDS", 0.2)
-    used = 0
-
-    def slow(text: str) -> str:
-        nonlocal used
-        used += 1
-        return str(sum(range(2_000_000))) + text
-
-    reading = Reading(pieces=(Piece("", "word", at) for at in range(100_000)), clean=slow)
-    with pytest.raises(UnreadableError, match="to read: is it a document"):
-        passages(reading)
-    assert used < 1_000
-    silent = Reading(pieces=(Piece("", slow("") and "", at) for at in range(100_000)))
-    with pytest.raises(UnreadableError, match="to read: is it a document"):
-        passages(silent)
-    # What the reader of the passages does in between is no time of the document's.
-    quick = cut(Reading(pieces=(Piece("", "word", at) for at in range(30))), 100)
-    assert len([slow(one.text) for one in quick]) == 30

@@ -6,8 +6,9 @@ import os
 from pathlib import Path
 
 import pytest
+from ingest.documents.whole import cut_whole
 
-from thinkgraph.ingest.documents.pieces import UnreadableError, cut
+from thinkgraph.ingest.documents.pieces import UnreadableError
 from thinkgraph.ingest.documents.sources import find_sources, names_of
 from thinkgraph.ingest.readers.rejects import Rejects
 
@@ -102,7 +103,7 @@ def test_rows_are_documents_with_ids_of_their_own(docs) -> None:
     assert sorted(rejects.counts.items()) == [("duplicate id", 2), ("malformed", 2)]
     reading = sources["6"].read(None)
     assert (reading.title, reading.entities) == ("T", ("E",))
-    assert [(one.section, one.start, one.end, one.text) for one in cut(reading, 100)] == [("S", 0, 6, "Words.")]
+    assert [(one.section, one.start, one.end, one.text) for one in cut_whole(reading, 100)] == [("S", 0, 6, "Words.")]
 
 
 def test_deep_folders(tmp_path) -> None:
@@ -146,7 +147,7 @@ def test_pdf(tmp_path) -> None:
     def read(path: Path):
         [source] = find_sources(names_of([path]), Rejects())
         reading = source.read(None)
-        return reading.title, [(one.section, one.text) for one in cut(reading, 100)]
+        return reading.title, [(one.section, one.text) for one in cut_whole(reading, 100)]
 
     two = write("osk.pdf", "The Osk rises here.", "It ends in Varn.", title="The Osk")
     assert read(two) == ("The Osk", [("page 1", "The Osk rises here."), ("page 2", "It ends in Varn.")])

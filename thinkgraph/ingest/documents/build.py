@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 from thinkgraph.errors import KnowledgeError, ModelError, SettingsError, UsageError
 from thinkgraph.ingest.build import Build, BuildReport, Inputs, embedder_name
 from thinkgraph.ingest.documents import graph
-from thinkgraph.ingest.documents.pieces import UnreadableError
+from thinkgraph.ingest.documents.pieces import ReadingTime, UnreadableError
 from thinkgraph.ingest.documents.sources import find_sources, names_of
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.ingest.encode import is_encoded
@@ -438,20 +438,24 @@ def _read_all(change: _Change, store: DocumentStore, paths: Sequence[Path], reje
     seen: set[str] = set()
     known: Collection[str] = {fact["id"] for fact in store.facts()} if change.old else ()
     named = names_of(paths, known)
-    for source in find_sources(named, rejects):
-        change.progress("documents", len(seen), None)
-        seen.add(source.id)
-        content = f"{source.content}:{how}"
-        before = store.content(source.id)
-        if before == content:
-            changes["unchanged"] += 1
-            continue
-        try:
-            store.put(source, content, source.read(options.encoding or None), options.size)
-            changes["changed" if before else "added"] += 1
-        except UnreadableError as error:
-            kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
-            rejects.note(source.file, source.line, f"{error}{kept}", kind="not read")
+    with ReadingTime() as clock:
+        for source in find_sources(named, rejects):
+            change.progress("documents", len(seen), None)
+            seen.add(source.id)
+            content = f"{source.content}:{how}"
+            before = store.content(source.id)
+            if before == content:
+                changes["unchanged"] += 1
+                continue
+            try:
+                clock.begin()
+                with clock.counted():
+                    reading = source.read(options.encoding or None)
+                store.put(source, content, reading, options.size, clock)
+                changes["changed" if before else "added"] += 1
+            except UnreadableError as error:
+                kept = " (what was read of it before is kept)" if store.fail(source, str(error)) else ""
+                rejects.note(source.file, source.line, f"{error}{kept}", kind="not read")
     change.progress("documents", len(seen), len(seen))
     gone = sorted({fact["id"] for fact in store.facts()} - seen)
     if not change.old:

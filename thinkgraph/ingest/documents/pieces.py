@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+import ctypes
 import re
+import sys
+import threading
 import time
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 
 from thinkgraph.tools.chunks import chunk_offsets
 
@@ -15,6 +20,9 @@ LONGEST_PIECE = 1 << 16
 
 MOST_SECONDS = 120.0
 """Of the processor's time, to read one document."""
+
+_LOOK = 0.5
+"""Seconds between two looks at the time that a reader has taken."""
 
 _UNPRINTABLE = re.compile(r"[\x00-\x08\x0e-\x1f\x7f]")
 
@@ -87,7 +95,84 @@ class CutPassage:
     text: str
 
 
-def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
+class _OverTimeError(BaseException):
+    """Raised inside a reader, whose libraries catch every `Exception`."""
+
+
+class ReadingTime(AbstractContextManager["ReadingTime"]):
+    """Ends the reader of a document that takes more than MOST_SECONDS of the processor's time, wherever it is.
+
+    A thread looks after the one that made it. It interrupts between two steps of Python: a step of a library in C ends first.
+    """
+
+    def __init__(self) -> None:
+        self._reader = threading.get_ident()
+        self._clock = _clock_of(self._reader)
+        self._lock = threading.Lock()
+        self._over = threading.Event()
+        self._left = MOST_SECONDS
+        self._until: float | None = None
+        """When a reader that runs now has had its time; None: none runs."""
+        self._thread = threading.Thread(target=self._watch, daemon=True)
+        self._thread.start()
+
+    def __exit__(self, *_error: object) -> None:
+        self._over.set()
+        self._thread.join()
+
+    def begin(self) -> None:
+        """The next document has all of its time."""
+        self._left = MOST_SECONDS
+
+    @contextmanager
+    def counted(self) -> Iterator[None]:
+        """What is done within is the reader's.
+
+        Raises:
+            UnreadableError: it took too long.
+        """
+        try:
+            with self._lock:
+                self._until = self._clock() + self._left
+            try:
+                yield
+            finally:
+                self._stop()
+        except _OverTimeError:
+            self._stop()
+        if self._left <= 0:
+            raise UnreadableError(f"takes more than {MOST_SECONDS:g} s to read: is it a document?")
+
+    def _stop(self) -> None:
+        with self._lock:
+            if self._until is not None:
+                self._left = self._until - self._clock()
+                self._until = None
+                if self._left <= 0:
+                    _interrupt(self._reader, None)
+
+    def _watch(self) -> None:
+        while not self._over.wait(_LOOK):
+            with self._lock:
+                # Again and again: a library may drop what is raised while it cleans up.
+                if self._until is not None and self._clock() >= self._until:
+                    _interrupt(self._reader, _OverTimeError)
+
+
+def _clock_of(thread: int) -> Callable[[], float]:
+    """The processor's time of a thread; macOS tells only that of the process."""
+    if sys.platform == "darwin":
+        return time.process_time
+    return partial(time.clock_gettime, time.pthread_getcpuclockid(thread))
+
+
+def _interrupt(thread: int, error: type[BaseException] | None) -> None:
+    """Have a thread raise an error at its next step; None takes one back that was not raised yet."""
+    what = None if error is None else ctypes.py_object(error)
+    ctypes.pythonapi.PyThreadState_SetAsyncExc(ctypes.c_ulong(thread), what)
+
+
+def cut(reading: Reading, size: int, clock: ReadingTime) -> Iterator[CutPassage]:
     """A document's passages: at most `size` characters, within one section, cut at sentence ends where there are any.
 
     White space at the ends is removed. A passage without letter or digit is left out.
@@ -95,18 +180,16 @@ def cut(reading: Reading, size: int) -> Iterator[CutPassage]:
     Raises:
         UnreadableError: it took more than MOST_SECONDS, or a piece of it cannot be read.
     """
-    spent, began = 0.0, time.thread_time()
-    for passage in _cut(reading, size):
-        spent += time.thread_time() - began
-        if spent > MOST_SECONDS:
-            raise UnreadableError(f"takes more than {MOST_SECONDS:.0f} s to read: is it a document?")
-        if passage:
-            yield passage
-        began = time.thread_time()
+    passages = _cut(reading, size)
+    while True:
+        with clock.counted():
+            passage = next(passages, None)
+        if passage is None:
+            return
+        yield passage
 
 
-def _cut(reading: Reading, size: int) -> Iterator[CutPassage | None]:
-    """The passages; None after every piece, so that pieces without passages count."""
+def _cut(reading: Reading, size: int) -> Iterator[CutPassage]:
     for piece in reading.pieces:
         for start, end in chunk_offsets(piece.text, size, 0):
             raw = piece.text[start:end]
@@ -115,7 +198,6 @@ def _cut(reading: Reading, size: int) -> Iterator[CutPassage | None]:
                 first = start + len(raw) - len(raw.lstrip())
                 last = piece.place(first + len(text) - 1) + 1
                 yield CutPassage(piece.section, piece.place(first), last, _UNPRINTABLE.sub(" ", reading.clean(text)))
-        yield None
 
 
 def pieces_of(lines: Iterable[str], section: str = "", start: int = 0) -> Iterator[Piece]:

@@ -18,7 +18,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.documents.lexicon import Chunk
-from thinkgraph.ingest.documents.pieces import Reading, UnreadableError, cut
+from thinkgraph.ingest.documents.pieces import Reading, ReadingTime, UnreadableError, cut
 from thinkgraph.ingest.documents.sources import Source
 from thinkgraph.tools.sqlite.text_schema import clean
 
@@ -131,10 +131,10 @@ class DocumentStore:
         row = self._db.execute("SELECT content FROM document WHERE id = ?", (identifier,)).fetchone()
         return str(row[0]) if row else ""
 
-    def put(self, source: Source, content: str, reading: Reading, size: int) -> None:
+    def put(self, source: Source, content: str, reading: Reading, size: int, clock: ReadingTime) -> None:
         """Read a document to its end and replace its old version. A failure keeps the old one.
 
-        Its passages have at most `size` characters; `content` is a hash of what it is read from, and of how.
+        Its passages have at most `size` characters; `content` is a hash of what it is read from, and of how; `clock` ends it.
 
         Raises:
             UnreadableError: it cannot be read to its end, or holds no words.
@@ -154,7 +154,7 @@ class DocumentStore:
             db.execute("DELETE FROM extraction WHERE document = ?", (number,))
             digest = hashlib.blake2b(digest_size=16)
             count = 0
-            for count, one in enumerate(cut(reading, size), start=1):
+            for count, one in enumerate(cut(reading, size, clock), start=1):
                 row = (number, count, clean(one.section[:_LONGEST]), one.start, one.end, clean(one.text))
                 db.execute("INSERT INTO passage VALUES (?, ?, ?, ?, ?, ?)", row)
                 digest.update(json.dumps([row[2], row[5]]).encode())
