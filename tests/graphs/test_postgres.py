@@ -1,6 +1,6 @@
 """PostgreSQL as checkpointer and journal: kill -9 at a random moment, then resume, as over SQLite.
 
-A server is started where PostgreSQL's programs are found (Debian: `postgresql`); elsewhere the tests are skipped.
+The server is started by `postgres_server`, which says where the tests are skipped.
 """
 
 from __future__ import annotations
@@ -9,9 +9,6 @@ import json
 import multiprocessing
 import os
 import random
-import shutil
-import socket
-import subprocess
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,79 +19,23 @@ from fakes import FakeModel
 from graphs.cases import CASES
 from graphs.worker import work
 from model_server import ModelServer
-
-pytest.importorskip("langgraph.checkpoint.postgres", reason="the extra `postgres` is not installed")
-psycopg = pytest.importorskip("psycopg")
+from postgres_server import running
 
 KILLS = int(os.environ.get("THINKGRAPH_KILLS", "3"))
 LATENCY = 0.05
 
 
-def _programs() -> Path | None:
-    found = shutil.which("initdb")
-    if found:
-        return Path(found).resolve().parent
-    return next(iter(sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)), None)
-
-
-def _as_who() -> dict[str, Any]:
-    """PostgreSQL refuses to run as root."""
-    return {"user": "nobody", "group": "nogroup"} if os.getuid() == 0 else {}
-
-
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+def postgres() -> Iterator[str]:
     """The address of a fresh server's database."""
-    programs = _programs()
-    if programs is None:
-        pytest.skip("PostgreSQL is not installed (Debian: postgresql)")
-    # A short path, outside of pytest's private folder, which another user may enter.
-    folder = Path(f"/tmp/thinkgraph-postgres-{os.getpid()}")  # noqa: S108 - its name is its own
-    folder.mkdir(mode=0o777)
-    folder.chmod(0o777)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port = probe.getsockname()[1]
-    data = folder / "data"
-    subprocess.run(
-        [programs / "initdb", "-D", data, "-U", "owner", "-A", "trust"],
-        check=True,
-        capture_output=True,
-        cwd="/",
-        **_as_who(),
-    )
-    words = [programs / "postgres", "-D", data, "-p", str(port), "-k", folder, "-c", "listen_addresses=127.0.0.1"]
-    with subprocess.Popen(words, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, cwd="/", **_as_who()) as server:
-        try:
-            address = f"postgresql://owner@127.0.0.1:{port}/postgres"
-            _prepare(address)
-            yield address
-        finally:
-            server.terminate()
-            server.wait(30)
-            shutil.rmtree(folder, ignore_errors=True)
-
-
-def _prepare(address: str) -> None:
-    """Wait for the server, and make the tables."""
-    from langgraph.checkpoint.postgres import PostgresSaver
-    from langgraph.store.postgres import PostgresStore
-
-    end = time.monotonic() + 60
-    while True:
-        try:
-            with PostgresSaver.from_conn_string(address) as saver, PostgresStore.from_conn_string(address) as store:
-                saver.setup()
-                store.setup()
-                return
-        except psycopg.OperationalError:
-            if time.monotonic() > end:
-                raise
-            time.sleep(0.2)
+    with running() as address:
+        yield address
 
 
 def journalled(address: str, thread: str) -> int:
     """Replies that survived the kill."""
+    import psycopg
+
     with psycopg.connect(address) as db:
         found = db.execute("SELECT count(*) FROM store WHERE prefix = %s", (f"thinkgraph.journal.{thread}",)).fetchone()
     return int(found[0]) if found else 0
