@@ -47,7 +47,8 @@ Run = Callable[..., Done]
 
 def environment(changes: Mapping[str, str | None] | None = None) -> dict[str, str]:
     """The environment of a subprocess: this one's (keys are gone from it), and changes; None takes a name away."""
-    found: dict[str, str | None] = {**os.environ, "PYTHONPATH": str(ROOT), **(changes or {})}
+    path = os.pathsep.join(filter(None, [str(ROOT), os.environ.get("PYTHONPATH")]))
+    found: dict[str, str | None] = {**os.environ, "PYTHONPATH": path, **(changes or {})}
     return {name: value for name, value in found.items() if value is not None}
 
 

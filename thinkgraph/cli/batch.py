@@ -8,7 +8,7 @@ import sys
 import time
 import warnings
 from collections.abc import AsyncIterator
-from contextlib import AbstractContextManager, asynccontextmanager
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, asynccontextmanager, nullcontext
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -33,6 +33,7 @@ from thinkgraph.tools.progress import no_progress
 
 if TYPE_CHECKING:
     from thinkgraph.eval.batch import Asker
+    from thinkgraph.integrations.langgraph.shared_queue import SharedQueue
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -47,6 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     add_flags(parser, "method", "set", *MODEL, *KB, "workers", "rate", "quiet")
     add_flags(parser, "concurrency", default=8)
     parser.add_argument("--url", metavar="URL", help="ask a LangGraph server that serves these graphs instead")
+    parser.add_argument(
+        "--queue",
+        metavar="ADDRESS",
+        help="share the questions with whoever gives the same command: a PostgreSQL database (postgresql://user@host/database)",
+    )
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")
 
 
@@ -64,10 +70,7 @@ def run(args: argparse.Namespace) -> int:
     if source.resolve() == out.resolve():
         raise UsageError("--out must be another file than the questions'")
     check_numbers(args)
-    if args.url is not None and not args.url.startswith(("http://", "https://")):
-        raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
-    if args.url and args.workers > 1:
-        raise UsageError("--workers is for questions answered here: leave it or --url out")
+    _check_places(args)
     config = configured(args)
     # A server has a configuration of its own.
     own = {} if args.url else config.settings(args.method)
@@ -79,12 +82,13 @@ def run(args: argparse.Namespace) -> int:
         "settings": resolved.model_dump(mode="json"),
         "where": args.url or f"{model_words(args.model)} over {redacted(args.kb)}",
         "assistant": args.assistant,
+        **({"queue": True} if args.queue else {}),
     }
     began = time.monotonic()
     kept = f"interrupted; what was answered is in {out}: the same command goes on from there"
     with (
         RecordFile(out, plan) as file,
-        _Replies(None if args.url else out) as replies,
+        _Replies(None if args.url or args.queue else out) as replies,
         leaving_at_once(kept),
         LineProgress(sys.stderr) as progress,
     ):
@@ -92,22 +96,38 @@ def run(args: argparse.Namespace) -> int:
         # Questions alone: a line that cannot be asked costs nothing.
         spent = Spent(sum(not item.fault for item in read_items(source)) - len(done), prices_of(args.prices))
 
-        async def work() -> tuple[int, int]:
-            async with _asker(args, settings, replies) as ask:
-                return await run_batch(
+        async def work() -> tuple[int, int, str]:
+            async with _queue(args, out, plan) as queue, _asker(args, settings, queue or replies) as ask:
+                counts = await run_batch(
                     read_items(source),
                     ask,
                     telling(file.keep, spent, progress),
                     done=done,
-                    forget=replies.forget,
+                    forget=(queue or replies).forget,
+                    claims=queue,
                     concurrency=max(args.concurrency, args.workers),
                     progress=no_progress if args.quiet else progress,
                 )
+                return *counts, f", {queue.elsewhere} of them elsewhere" if queue and queue.elsewhere else ""
 
-        answered, failed = asyncio.run(work())
-    again = f", {len(done)} answered before" if done else ""
+        answered, failed, elsewhere = asyncio.run(work())
+    again = f"{elsewhere}, {len(done)} answered before" if done else elsewhere
     sys.stderr.write(f"{answered} answered, {failed} failed{again} in {time.monotonic() - began:.0f} s: {out}\n")
     return 1 if failed else 0
+
+
+def _check_places(args: argparse.Namespace) -> None:
+    """Refuse flags of where the questions are answered that do not go together."""
+    if args.url is not None and not args.url.startswith(("http://", "https://")):
+        raise UsageError(f"--url must begin with http:// or https://, not '{args.url}'")
+    if args.url and args.workers > 1:
+        raise UsageError("--workers is for questions answered here: leave it or --url out")
+    if args.queue and (args.url or args.workers > 1):
+        raise UsageError(
+            "--queue is for questions answered here, by one process a command: leave it, or --url and --workers, out"
+        )
+    if args.queue and not args.queue.startswith(("postgresql://", "postgres://")):
+        raise UsageError("--queue takes the address of a PostgreSQL database: postgresql://user@host/database")
 
 
 class _Replies(AbstractContextManager["_Replies"]):
@@ -133,8 +153,21 @@ class _Replies(AbstractContextManager["_Replies"]):
                 self.path.unlink(missing_ok=True)
 
 
+def _queue(
+    args: argparse.Namespace, out: Path, plan: dict[str, Any]
+) -> AbstractAsyncContextManager[SharedQueue | None]:
+    """The queue that the questions are shared by, named like the results; None where they are not shared."""
+    if not args.queue:
+        return nullcontext()
+    from thinkgraph.integrations.langgraph.shared_queue import SharedQueue
+
+    return SharedQueue(args.queue, out.name, plan)
+
+
 @asynccontextmanager
-async def _asker(args: argparse.Namespace, settings: dict[str, Any], replies: _Replies) -> AsyncIterator[Asker]:
+async def _asker(
+    args: argparse.Namespace, settings: dict[str, Any], replies: _Replies | SharedQueue
+) -> AsyncIterator[Asker]:
     """What answers a question: a server, several processes, or a graph in this one."""
     from thinkgraph.eval.batch import local_asker, server_asker
     from thinkgraph.eval.workers import Work, workers

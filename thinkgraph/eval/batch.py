@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from hashlib import blake2b
 from pathlib import Path
 from typing import Any, Protocol, cast
@@ -34,6 +35,8 @@ class Ask(Protocol):
         ...
 
 
+LOOK_AGAIN = 0.5
+"""Seconds between two looks at a question that another process has."""
 GIVE_UP = 20
 """Passing errors in a row after which the batch stops: the model or the store is gone, and the rest would fail too."""
 
@@ -113,6 +116,18 @@ def finished(file: RecordFile) -> set[bytes]:
     }
 
 
+class Claims(Protocol):
+    """Shares the questions with other processes: each is asked by one of them at a time."""
+
+    async def take(self, key: str) -> Mapping[str, Any] | bool:
+        """What came of a question elsewhere; else whether it is this process's now, until `settle`."""
+        ...
+
+    async def settle(self, key: str, record: Mapping[str, Any] | None) -> None:
+        """Keep what came of a question (None: it may be asked again), and let go of it."""
+        ...
+
+
 async def run_batch(
     items: Iterable[BatchItem],
     ask: Asker,
@@ -120,10 +135,11 @@ async def run_batch(
     *,
     done: set[bytes],
     forget: Callable[[str], None] = lambda _thread: None,
+    claims: Claims | None = None,
     concurrency: int = 8,
     progress: Progress = no_progress,
 ) -> tuple[int, int]:
-    """Answer what is not done yet; at most `concurrency` questions are in memory.
+    """Answer what is not done yet; at most `concurrency` questions are in memory, and those that other processes have.
 
     Args:
         items: the input.
@@ -132,46 +148,91 @@ async def run_batch(
             (whether the same command asks it again).
         done: what to leave out (`finished`).
         forget: told under which name the replies lie of a question that is not asked again.
+        claims: shares the questions; None: all are this process's.
         concurrency: questions at a time.
         progress: told after every question.
 
     Returns:
-        How many were answered and how many failed.
+        How many were answered and how many failed, elsewhere or here.
 
     Raises:
-        ThinkGraphError: GIVE_UP errors in a row, the last one.
+        ThinkGraphError: GIVE_UP errors in a row, the last one; or of `claims`.
     """
-    source = iter(items)
-    answered = failed = in_a_row = 0
-    broken: list[ThinkGraphError] = []
+    batch = _Batch(iter(items), ask, keep, done, forget, claims, progress)
+    await asyncio.gather(*(batch.work() for _ in range(max(1, concurrency))))
+    if batch.broken:
+        raise batch.broken
+    return batch.answered, batch.failed
 
-    async def work() -> None:
-        nonlocal answered, failed, in_a_row
-        for item in source:
-            if broken:
-                return
+
+@dataclass
+class _Batch:
+    """A batch while it runs; see `run_batch`."""
+
+    source: Iterator[BatchItem]
+    ask: Asker
+    keep: Callable[[Mapping[str, Any]], None]
+    done: set[bytes]
+    forget: Callable[[str], None]
+    claims: Claims | None
+    progress: Progress
+    others: deque[BatchItem] = field(default_factory=deque)
+    """Questions that other processes had when they were come to."""
+    answered: int = 0
+    failed: int = 0
+    in_a_row: int = 0
+    broken: ThinkGraphError | None = None
+    """What ends the batch."""
+
+    async def work(self) -> None:
+        """Answer one question after the other, until none is left that is not answered here or elsewhere."""
+        while self.broken is None:
+            item = next(self.source, None)
+            late = item is None
+            if item is None:
+                if not self.others:
+                    return
+                item = self.others.popleft()
             key = _key(item.id, item.question)
-            if key in done:
+            if key in self.done:
                 continue
-            record, error = await _asked(item, ask, key.hex())
-            if error is None:
-                answered += 1
-                in_a_row = 0
-            else:
-                failed += 1
-                in_a_row += record["passing"]
-                if in_a_row >= GIVE_UP:
-                    broken.append(error)
-            keep(record)
-            # Only now: a kill before the answer is on disk must find them.
-            if not record.get("passing"):
-                forget(key.hex())
-            progress("questions", len(done) + answered + failed, None)
+            try:
+                taken = await self.claims.take(key.hex()) if self.claims else True
+                if taken is True:
+                    await self._answer(item, key.hex())
+                elif taken is False:
+                    # Whoever has it may die: it is looked at again, when nothing else is left.
+                    self.others.append(item)
+                    await asyncio.sleep(LOOK_AGAIN if late else 0)
+                else:
+                    self._count(taken)
+            except StoreError as error:
+                # Of the claims: nothing can be shared any more.
+                self._end(error)
 
-    await asyncio.gather(*(work() for _ in range(max(1, concurrency))))
-    if broken:
-        raise type(broken[0])(f"{GIVE_UP} questions in a row failed; the last: {broken[0]}")
-    return answered, failed
+    async def _answer(self, item: BatchItem, thread: str) -> None:
+        record, error = await _asked(item, self.ask, thread)
+        passing = bool(record.get("passing"))
+        self.in_a_row = 0 if error is None else self.in_a_row + passing
+        if error and self.in_a_row >= GIVE_UP:
+            self._end(type(error)(f"{GIVE_UP} questions in a row failed; the last: {error}"))
+        if self.claims:
+            await self.claims.settle(thread, None if passing else record)
+        self._count(record)
+        # Only now: a kill before the answer is on disk must find them.
+        if not passing:
+            self.forget(thread)
+
+    def _end(self, error: ThinkGraphError) -> None:
+        # Of questions side by side the first has the cause.
+        if self.broken is None:
+            self.broken = error
+
+    def _count(self, record: Mapping[str, Any]) -> None:
+        self.answered += "answer" in record
+        self.failed += "error" in record
+        self.keep(record)
+        self.progress("questions", len(self.done) + self.answered + self.failed, None)
 
 
 async def _asked(item: BatchItem, ask: Asker, thread: str) -> tuple[dict[str, Any], ThinkGraphError | None]:

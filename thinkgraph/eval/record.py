@@ -18,6 +18,12 @@ from thinkgraph.eval.files import parsed
 _FORMAT = 1
 
 
+def differing(known: Mapping[str, Any] | None, plan: Mapping[str, Any]) -> list[str]:
+    """What two plans differ in, by name."""
+    first, second = known or {}, json.loads(json.dumps(plan))
+    return sorted(name for name in {*first, *second} if first.get(name) != second.get(name))
+
+
 class RecordFile:
     """`FILE` with the results and `FILE.run.json` with what they are results of. Use as a context manager.
 
@@ -90,9 +96,7 @@ class RecordFile:
             raise UsageError(
                 f"{self.path} exists already and was not begun by this command; name another file"
             ) from None
-        plan = json.loads(json.dumps(self._plan))
-        if known != plan:
-            names = sorted(name for name in {*known, *plan} if known.get(name) != plan.get(name))
+        if names := differing(known, self._plan):
             raise UsageError(
                 f"{self.path} holds other results (they differ in {', '.join(names)}); name another file, or go on with those"
             )
