@@ -133,6 +133,15 @@ def test_the_wait_that_a_server_asks_for(value: str | Callable[[], str], low: fl
         assert low <= failure.retry_after <= high
 
 
+@pytest.mark.parametrize("hours", [-5, 5])
+def test_a_date_to_wait_for_is_told_by_the_servers_clock(hours: int) -> None:
+    theirs = dt.datetime.now(dt.UTC) + dt.timedelta(hours=hours)
+    dates = [email.utils.format_datetime(one, usegmt=True) for one in (theirs, theirs + dt.timedelta(seconds=7))]
+    failure = classify(answered(429, headers={"Date": dates[0], "Retry-After": dates[1]}))
+    assert failure is not None
+    assert failure.retry_after == 7
+
+
 def test_headers_may_be_a_plain_dict() -> None:
     error = answered(429)
     error.response = None  # type: ignore[assignment]

@@ -24,8 +24,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
 
 if TYPE_CHECKING:
-    from langgraph.checkpoint.sqlite import SqliteSaver
-
+    from thinkgraph.graphs.sqlite_checkpoints import SqliteCheckpoints
     from thinkgraph.models.journal import SqliteJournal
 
 
@@ -139,16 +138,15 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """Close `opened` together with the store; returns it."""
         return self._closing.enter_context(contextlib.closing(opened))
 
-    def checkpointer(self) -> SqliteSaver:
+    def checkpointer(self) -> SqliteCheckpoints:
         """LangGraph's SQLite checkpointer over this store."""
-        from langgraph.checkpoint.sqlite import SqliteSaver
-
         from thinkgraph.graphs.checkpoints import strict
+        from thinkgraph.graphs.sqlite_checkpoints import SqliteCheckpoints
 
         with self.using("checkpoints.sqlite"):
             # A step's writes are one transaction: with autocommit every one of them would be forced to disk by itself.
             db = self._connect("checkpoints.sqlite", isolation_level="DEFERRED")
-            saver = SqliteSaver(db)
+            saver = SqliteCheckpoints(db)
             saver.setup()
             # As the journal: in WAL mode a killed process loses nothing, only a power cut could take the last steps.
             db.execute("PRAGMA synchronous=NORMAL")

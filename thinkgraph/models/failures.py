@@ -76,18 +76,29 @@ def _status(error: BaseException) -> int | None:
 
 def _header_wait(error: BaseException) -> float | None:
     headers: Any = getattr(getattr(error, "response", None), "headers", None) or getattr(error, "headers", None) or {}
-    wait = retry_after(next((headers[name] for name in headers if str(name).casefold() == "retry-after"), None))
+    said = {str(name).casefold(): headers[name] for name in headers}
+    wait = retry_after(said.get("retry-after"), said.get("date"))
     return None if wait is None else min(wait, MAX_WAIT)
 
 
-def retry_after(header: object) -> float | None:
-    """Seconds that a Retry-After header asks to wait; None where it is no number and no date."""
+def retry_after(header: object, now: object = None) -> float | None:
+    """Seconds that a Retry-After header asks to wait; None where it is no number and no date.
+
+    Args:
+        header: its value.
+        now: that of the Date header, by which a date is told: the server's clock need not be ours.
+    """
     try:
         return max(0.0, float(str(header)))
     except ValueError:
         pass
+    until = _date(header)
+    return None if until is None else max(0.0, until - (_date(now) or time.time()))
+
+
+def _date(header: object) -> float | None:
     try:
-        return max(0.0, email.utils.parsedate_to_datetime(str(header)).timestamp() - time.time())
+        return email.utils.parsedate_to_datetime(str(header)).timestamp()
     except (ValueError, TypeError, OverflowError):
         return None
 

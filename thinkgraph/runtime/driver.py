@@ -46,6 +46,9 @@ _WORKERS = 64
 """Threads that carry out blocking requests under the async driver, for all runs of the process."""
 
 
+_CLOCK = time.time() - time.monotonic()
+"""Beside the steady clock, the time of day: one that is set while the process runs makes no step of a run longer or shorter."""
+
 _KEPT = 10_000
 """Replies kept in memory for runs that ask the person and have no journal: a node that waits starts again from its top."""
 
@@ -234,7 +237,7 @@ class Driver:
 def _node_flow(
     function: NodeFunction, state: Mapping[str, Any], scope: NodeScope, meter: Meter, *, entry: bool
 ) -> Flow[Update]:
-    began = time.time()
+    began = _CLOCK + time.monotonic()
     try:
         update = yield from function(state, scope.settings)
     except BudgetSpentError as spent:
@@ -244,7 +247,7 @@ def _node_flow(
     work = WorkRecord(
         node=scope.node,
         started=began,
-        ended=time.time(),
+        ended=_CLOCK + time.monotonic(),
         store_round_trips=meter.store_round_trips,
         encoder_texts=meter.encoder_texts,
         generated_texts=meter.generated_texts,

@@ -15,6 +15,7 @@ from pathlib import Path
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from thinkgraph.graphs.checkpoints import strict
+from thinkgraph.graphs.sqlite_checkpoints import AsyncSqliteCheckpoints
 
 VARIABLE = "THINKGRAPH_CHECKPOINTS"
 DEFAULT = ".langgraph_api/thinkgraph.sqlite"
@@ -26,5 +27,5 @@ async def sqlite() -> AsyncIterator[AsyncSqliteSaver]:
     """Checkpoints in the SQLite file that THINKGRAPH_CHECKPOINTS names."""
     path = Path(os.environ.get(VARIABLE) or DEFAULT)
     await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-    async with AsyncSqliteSaver.from_conn_string(str(path)) as saver:
+    async with AsyncSqliteCheckpoints.from_conn_string(str(path)) as saver:
         yield strict(saver)

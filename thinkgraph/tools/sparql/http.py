@@ -202,7 +202,7 @@ class SparqlClient:
             # The same query would run out of the same time again.
             raise SlowError(f"{self.name} ran out of its time (status {status}{said}): ask for less (bound=, limit)")
         if response.is_server_error or status == _TOO_MANY:
-            wait = retry_after(response.headers.get("retry-after"))
+            wait = retry_after(response.headers.get("retry-after"), response.headers.get("date"))
             if wait is not None and wait > MAX_WAIT:
                 raise StoreError(f"{self.name} asks to be left alone for {wait:,.0f} s (status {status})")
             what = "too many requests" if status == _TOO_MANY else "a fault of its own"
