@@ -10,15 +10,20 @@ import logging
 import os
 import re
 import ssl
+import threading
 import weakref
 from collections.abc import Mapping
+from concurrent.futures import Future, wait
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
 from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.linking.names import well_formed
+
+if TYPE_CHECKING:
+    import neo4j
 
 SCHEMES = ("neo4j", "neo4j+s", "neo4j+ssc", "bolt", "bolt+s", "bolt+ssc")
 """What the driver takes: `neo4j` asks a cluster for a reader, `bolt` talks to one server; `+s` is TLS, `+ssc` TLS that accepts a
@@ -147,6 +152,9 @@ _CONNECT_SECONDS = 10.0
 _POOL_SECONDS = 15.0
 _IDLE_SECONDS = 60.0
 _ROWS_AT_ONCE = 10_000
+_GRACE = 15.0
+"""Seconds beside those that the server is given for a query: one that is stopped does not end what takes too long. The driver's own
+limits come first."""
 
 Row = list[Any]
 
@@ -240,7 +248,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
         limit = self.address.timeout if seconds is None else seconds
         text = neo4j.Query(self._prefix + query, timeout=limit)
-        given = _cleaned(parameters or {})
+        given: dict[str, Any] = _cleaned(parameters or {})
         # Before there was an answer no connection can have gone stale: what fails is not there.
         attempts = 2 if self.edition else 1
         while True:
@@ -248,13 +256,33 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
                 raise StoreError(f"the Neo4j database at {self.address.place} is closed; open the knowledge base again")
             attempts -= 1
             try:
-                with self._driver.session(
-                    database=self.database, default_access_mode=self._mode, fetch_size=_ROWS_AT_ONCE
-                ) as session:
-                    return session.run(text, given).values()
+                return self._answered(text, given, limit)
             except (neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError, OSError) as error:
                 if not attempts or isinstance(error, OSError) or not error.is_retryable():
                     raise self._failed(error, limit) from error
+
+    def _answered(self, query: neo4j.Query, parameters: dict[str, Any], seconds: float) -> list[Row]:
+        """The rows of one query. The driver would wait for ever for a server that says nothing; a thread of its own does."""
+        rows: Future[list[Row]] = Future()
+
+        def ask() -> None:
+            try:
+                with self._driver.session(
+                    database=self.database, default_access_mode=self._mode, fetch_size=_ROWS_AT_ONCE
+                ) as session:
+                    found = session.run(query, parameters).values()
+                # Only now: the next query takes the same connection.
+                rows.set_result(found)
+            except BaseException as error:  # noqa: BLE001 - it is the caller's
+                rows.set_exception(error)
+
+        threading.Thread(target=ask, daemon=True).start()
+        if not wait([rows], seconds + _GRACE).done:
+            raise TimedOutError(
+                f"Neo4j at {self.address.place} said nothing for {seconds + _GRACE:g} seconds; try again when it answers, "
+                "or allow more with ?timeout=SECONDS"
+            )
+        return rows.result()
 
     def _failed(self, error: Exception, seconds: float) -> StoreError:
         place, user = self.address.place, self.address.user

@@ -1,0 +1,183 @@
+"""A server that fails in the middle of a run: one line, never "not there", and the run goes on when it is back."""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from cli.conftest import MODEL, use_server
+from model_server import ModelServer, ServedCall
+from neo4j_server import Neo4jServer
+from tools.neo4j.conftest import PASSWORD, Database, cli_run
+from tools.neo4j.test_neo4j_runs import QUESTION, small
+
+from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.tools.neo4j import connection
+
+Fault = Callable[[Neo4jServer, pytest.MonkeyPatch], contextlib.AbstractContextManager[None]]
+
+
+@contextlib.contextmanager
+def killed(server: Neo4jServer, _: pytest.MonkeyPatch) -> Iterator[None]:
+    server.kill()
+    yield
+    server.start()
+
+
+@contextlib.contextmanager
+def paused(server: Neo4jServer, _: pytest.MonkeyPatch) -> Iterator[None]:
+    """It takes connections, and says nothing."""
+    assert server._process is not None
+    os.kill(server._process.pid, signal.SIGSTOP)
+    yield
+    os.kill(server._process.pid, signal.SIGCONT)
+
+
+@contextlib.contextmanager
+def of_another_release(server: Neo4jServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """It went, and what came back is too old."""
+    server.kill()
+    monkeypatch.setattr(connection, "OLDEST", (99, 0))
+    yield
+    server.start()
+    refused = cli_run("resume", "t")
+    assert refused.code == 3
+    assert "is of release 5." in refused.line
+    monkeypatch.setattr(connection, "OLDEST", (5, 6))
+
+
+@contextlib.contextmanager
+def read_only(server: Neo4jServer, _: pytest.MonkeyPatch) -> Iterator[None]:
+    """It went, and what came back refuses every write."""
+    server.kill()
+    yield
+    server.read_only = True
+    server.start()
+
+
+@pytest.fixture
+def filled(neo4j_server: Database) -> Iterator[Database]:
+    with neo4j_server.holding("small", small):
+        yield neo4j_server
+        server = neo4j_server.server
+        if server and server.read_only:
+            server.kill()
+            server.read_only = False
+            server.start()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("fault", "said"),
+    [
+        (killed, "cannot be reached"),
+        (paused, "said nothing for 3 seconds; try again when it answers"),
+        (of_another_release, "cannot be reached"),
+        (read_only, "cannot be reached"),
+    ],
+)
+def test_a_server_that_fails_in_the_middle_of_a_run(
+    filled: Database, monkeypatch: pytest.MonkeyPatch, fault: Fault, said: str
+) -> None:
+    server = filled.server
+    if server is None:
+        pytest.skip("the server is somebody else's")
+    monkeypatch.setattr(connection, "_GRACE", 1.0)
+    # Addresses are kept without their password.
+    monkeypatch.setenv("NEO4J_PASSWORD", PASSWORD)
+    model = OfflineChatModel()
+    words = ["--kb", f"{filled.spec}?timeout=2", "--model", MODEL, "--set", "ranker=bm25", "--json"]
+    with contextlib.ExitStack() as broken:
+
+        def answer(call: ServedCall) -> Any:
+            if breaks and len(models.calls) == 1:
+                broken.enter_context(fault(server, monkeypatch))
+            return str(model.invoke([(m["role"], m["content"]) for m in call.messages]).text)
+
+        breaks = False
+        with ModelServer(answer) as models:
+            use_server(models, monkeypatch)
+            whole = json.loads(cli_run("ask", QUESTION, *words).out)
+            paid = len(models.calls)
+            models.calls.clear()
+            breaks = True
+            done = cli_run("ask", QUESTION, *words, "--thread", "t")
+            assert done.code == 3, done.out + done.err
+            assert said in done.line
+            assert "resume t" in done.line
+            assert not done.out, "what could not be looked up is no answer"
+            broken.close()
+            again = cli_run("resume", "t", "--json")
+            assert again.code == 0, again.err
+            prompts = [json.dumps(call.messages) for call in models.calls]
+            assert len(prompts) == len(set(prompts)) == paid, "no reply was asked for twice"
+    found = json.loads(again.out)
+    for key in ("answers", "status", "evidence"):
+        assert found[key] == whole[key]
+
+
+@contextlib.contextmanager
+def halting(server: Neo4jServer, *, stopped: float, runs: float) -> Iterator[None]:
+    """It stops for so many seconds, and runs for so many, in turn."""
+    over = threading.Event()
+
+    def beat() -> None:
+        assert server._process is not None
+        while not over.is_set():
+            os.kill(server._process.pid, signal.SIGSTOP)
+            over.wait(stopped)
+            os.kill(server._process.pid, signal.SIGCONT)
+            over.wait(runs)
+
+    thread = threading.Thread(target=beat)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
+
+
+@pytest.mark.slow
+def test_a_server_that_stops_now_and_then_is_never_told_to_be_empty(
+    filled: Database, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    server = filled.server
+    if server is None:
+        pytest.skip("the server is somebody else's")
+    monkeypatch.setattr(connection, "_GRACE", 1.0)
+    capitals = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
+    rows = [{"id": name, "question": f"What is the capital of {name}?"} for name in capitals]
+    (tmp_path / "questions.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    out = tmp_path / "out.jsonl"
+    with ModelServer(chat_model=OfflineChatModel()) as models:
+        use_server(models, monkeypatch)
+        words = [
+            "batch",
+            str(tmp_path / "questions.jsonl"),
+            "--out",
+            str(out),
+            "--kb",
+            f"{filled.spec}?timeout=1&scan=1",
+        ]
+        words += ["--model", MODEL, "--set", "ranker=bm25", "--concurrency", "1"]
+        with halting(server, stopped=4.0, runs=1.0):
+            first = cli_run(*words)
+        assert first.code in {0, 1, 3}, first.err
+        # What is kept is an answer, or says that nobody could look.
+        for line in out.read_text("utf-8").splitlines():
+            record = json.loads(line)
+            assert record["answer"]["answers"] == [capitals[record["id"]]] if "answer" in record else record["passing"]
+        again = cli_run(*words)
+        assert again.code == 0, again.err
+    records = [json.loads(line) for line in out.read_text("utf-8").splitlines()]
+    assert {record["id"]: record["answer"]["answers"] for record in records if "answer" in record} == {
+        name: [capital] for name, capital in capitals.items()
+    }
