@@ -12,8 +12,8 @@ import pytest
 from chromadb.config import Settings
 from cli.conftest import ANSWER, MODEL, QUESTION
 from graphs.cases import ROWS
-from replies import Drop, Fault
-from sparql_server import SparqlServer
+from replies import Drop, Fault, Hang
+from sparql_server import Page, SparqlServer
 
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.tools.addresses import redacted
@@ -57,19 +57,32 @@ def test_the_same_answer_and_round_trips_as_over_a_folder(cli, kb, endpoint, ser
     assert counts[0] == counts[1]
 
 
-def test_a_server_that_dies_in_the_middle_of_a_run(cli, endpoint, served):
-    run_ask(cli, address(endpoint))  # the names are read once
+@pytest.mark.parametrize(
+    ("trouble", "options", "step"),
+    [
+        (Drop("head"), "", 1),
+        (Hang(60), "&timeout=1", 4),
+        (Fault(503, "the database is read-only while it is restored"), "", 1),
+        (Fault(400, "Parse error: VALUES is not a keyword of SPARQL 1.0"), "", 1),
+        (Page(b"<html>another product"), "", 1),
+    ],
+    ids=["killed", "paused", "in maintenance", "of an older version", "of another kind"],
+)
+def test_a_server_that_fails_in_the_middle_of_a_run(cli, endpoint, served, trouble, options, step):
+    where = address(endpoint, options=options)
+    run_ask(cli, where)  # the names are read once
     first, before = len(endpoint.calls), len(served.calls)
-    whole = json.loads(run_ask(cli, address(endpoint), "--json").out)
+    whole = json.loads(run_ask(cli, where, "--json").out)
     asked, paid = len(endpoint.calls) - first, len(served.calls) - before
     stopped = 0
-    for fatal in range(asked):
+    for fatal in range(0, asked, step):
         first, before = len(endpoint.calls) + fatal, len(served.calls)
-        endpoint.change(lambda call, at=first: Drop("head") if call.number >= at else None)
-        done = run_ask(cli, address(endpoint), "--thread", f"t{fatal}")
+        endpoint.change(lambda call, at=first: trouble if call.number >= at else None)
+        done = run_ask(cli, where, "--thread", f"t{fatal}")
         endpoint.change(())
         assert done.code == 3
-        assert "SPARQL endpoint" in done.line
+        assert "127.0.0.1" in done.line
+        assert not done.out, "what could not be looked up is no answer"
         if f"resume t{fatal}" not in done.line:  # it died before the run began
             continue
         again = cli("resume", f"t{fatal}", "--json")
@@ -79,7 +92,7 @@ def test_a_server_that_dies_in_the_middle_of_a_run(cli, endpoint, served):
         # No reply of the model is asked for twice.
         assert len(served.calls) - before == paid
         stopped += 1
-    assert stopped > 3
+    assert stopped > 3 // step
 
 
 def test_passwords_are_not_written_down(cli, endpoint, served, home, monkeypatch):
