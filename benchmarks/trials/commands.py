@@ -8,6 +8,7 @@ from __future__ import annotations
 import multiprocessing
 import os
 import sys
+import threading
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -18,6 +19,8 @@ CONTEXT: Any = multiprocessing.get_context("forkserver")
 CONTEXT.set_forkserver_preload(["trials.warm"])
 _LOOK = 0.02
 """Seconds between two looks at a process."""
+_TURN = threading.Lock()
+"""Whoever starts a process looks at all that run. Of two looks at once at one that has ended, the second gets no exit code (255)."""
 
 
 @dataclass(frozen=True)
@@ -71,22 +74,27 @@ class Command:
     def start(self) -> Self:
         """Start it."""
         self._began = time.monotonic()
-        self._process.start()
+        with _TURN:
+            self._process.start()
         return self
 
     @property
     def alive(self) -> bool:
         """Whether it runs."""
-        return bool(self._process.is_alive())
+        with _TURN:
+            return bool(self._process.is_alive())
 
     def sleep(self, seconds: float) -> None:
         """Wait so long, or until it ends."""
-        self._process.join(seconds)
+        end = time.monotonic() + seconds
+        while (left := end - time.monotonic()) > 0 and self.alive:
+            time.sleep(min(left, _LOOK))
 
     def kill(self) -> None:
         """SIGKILL."""
         self._process.kill()
-        self._process.join()
+        while self.alive:
+            time.sleep(_LOOK)
 
     def wait(self, limits: Limits) -> Done:
         """Wait for its end; kill it where it passes a limit."""
@@ -98,7 +106,7 @@ class Command:
                 over = f"still running after {spent:.0f} s"
             elif self._most > limits.megabytes:
                 over = f"took {self._most:.0f} MB"
-            self._process.join(_LOOK)
+            time.sleep(_LOOK)
         if over:
             self.kill()
         out, err = (path.read_text("utf-8", "replace") for path in self._files)
