@@ -40,7 +40,9 @@ def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default=",".join(COLUMNS), help=f"columns, of {','.join(COLUMNS)} (default all)")
     parser.add_argument("--kills", type=int, default=100, help="killed runs of each method (default 100)")
-    parser.add_argument("--stages", type=int, default=25, help="killed kb build, update, index and bench (default 25)")
+    parser.add_argument(
+        "--stages", type=int, default=25, help="killed kb build, update, index, bench and g2t train (default 25)"
+    )
     parser.add_argument("--faults", type=int, default=1000, help="faults, each once and lasting (default all of them)")
     parser.add_argument("--runs", type=int, default=500, help="concurrent runs under a ceiling (default 500)")
     parser.add_argument("--replies", type=int, default=1000, help="malformed replies (default 1000)")

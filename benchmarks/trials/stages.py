@@ -1,8 +1,9 @@
-"""`kb build`, `kb update`, `kb index` and `bench`, killed at random moments and given again: what comes of it is the same."""
+"""`kb build`, `kb update`, `kb index`, `bench` and `g2t train`, killed at random moments and given again: what comes of it is the same."""
 
 from __future__ import annotations
 
 import functools
+import hashlib
 import itertools
 import json
 import shutil
@@ -11,6 +12,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+from training.sample import write_rows
 
 from trials.commands import Command, Done, Limits
 from trials.outcomes import Outcome, Trial
@@ -153,6 +156,14 @@ def _rows(folder: Path, _: Path) -> Any:
     )
 
 
+def _trained(folder: Path, _: Path) -> Any:
+    """The weights of a training, and what it says of itself."""
+    model = folder / "model"
+    return hashlib.sha256((model / "model.safetensors").read_bytes()).hexdigest(), json.loads(
+        (model / "g2t.json").read_text("utf-8")
+    )
+
+
 BUILD = ("kb", "build", "DIR/kb", "--documents", "DIR/docs")
 STAGES = {
     "build": Stage(BUILD, lambda folder, _: _write_documents(folder, _DOCUMENTS), _facts),
@@ -162,5 +173,10 @@ STAGES = {
         ("bench", "--data", "DIR/questions.jsonl", "--kb", "DIR/kb", "--methods", "tog2,fiske", "--model", "offline", "--out", "DIR/out.jsonl"),
         _ready_bench,
         _rows,
+    ),
+    "train": Stage(
+        ("g2t", "train", "--data", "DIR/pairs.jsonl", "--from-scratch", "tiny", "--epochs", "6", "--save-every", "1", "--out", "DIR/model"),
+        lambda folder, _: write_rows(folder / "pairs.jsonl") and None,
+        _trained,
     ),
 }  # fmt: skip
