@@ -20,6 +20,8 @@ from replies import Answer, Hang
 
 from thinkgraph.graphs.registry import NAMES
 
+UNDER_LOAD = 12
+"""Threads at a time."""
 CHECKPOINTER = {"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}}
 
 
@@ -143,6 +145,46 @@ def test_a_stopped_server_goes_on(tmp_path: Path) -> None:
 def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     stopped_and_gone_on(project(tmp_path, CHECKPOINTER), signal.SIGKILL)
     assert (tmp_path / ".langgraph_api" / "thinkgraph.sqlite").is_file()
+
+
+def _asked_again(calls: list[ServedCall]) -> list[ServedCall]:
+    """The first requests of those that were made again."""
+    first: dict[str, ServedCall] = {}
+    for call in calls:
+        first.setdefault(json.dumps(call.messages), call)
+    once = {id(call) for call in first.values()}
+    return [first[json.dumps(call.messages)] for call in calls if id(call) not in once]
+
+
+def test_a_server_killed_under_load_goes_on(tmp_path: Path) -> None:
+    """Many threads at a time, some not yet begun, some in the middle, some done: each goes on, and pays for nothing twice."""
+    folder = project(tmp_path, CHECKPOINTER)
+    questions = [QUESTION + "?" * number for number in range(UNDER_LOAD)]
+    latency = 0.5
+    with ModelServer(Model(), latency=latency) as models:
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            threads = [str(client.threads.create()["thread_id"]) for _ in questions]
+            for thread, question in zip(threads, questions, strict=True):
+                client.runs.create(thread, "tog2", input={"question": question}, context=BM25)
+            end = time.monotonic() + 60
+            while len(models.calls) < UNDER_LOAD * 3 // 4:
+                assert time.monotonic() < end
+                time.sleep(0.02)
+            running.stop(signal.SIGKILL)
+            killed = time.time()
+        time.sleep(2 * latency)
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            for thread, question in zip(threads, questions, strict=True):
+                client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id="tog2")
+                values = client.threads.get_state(thread)["values"]
+                # Killed before its first checkpoint there is nothing to go on from: the question is asked again.
+                start = None if values else {"question": question}
+                found: Any = client.runs.wait(thread, "tog2", input=start, context=BM25)
+                assert found["answer"]["question"] == question
+                assert found["answer"]["answers"] == [ANSWER]
+    again = _asked_again(models.calls)
+    assert all(call.received < killed < (call.answered or killed) + latency for call in again), "was in flight"
+    assert len(again) <= UNDER_LOAD
 
 
 def test_nothing_blocked(dev: Dev) -> None:
