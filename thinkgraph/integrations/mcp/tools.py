@@ -94,29 +94,12 @@ class Tools:
         method = arguments.method or next(iter(self.fixed))
         if method not in self.fixed:
             raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
-        settings = self._bounded(method, arguments.settings)
+        settings = client_settings(method, self.fixed[method], arguments.settings)
         graph = await asyncio.to_thread(self._graph, method)
         state = await graph.ainvoke({"question": arguments.question}, context=settings)
         if (answer := cast("Answer | None", state.get("answer"))) is None:
             raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
         return answer_text(answer), dict(answer)
-
-    def _bounded(self, method: str, given: Mapping[str, Any]) -> dict[str, Any]:
-        """The client's settings, within what the server was started with."""
-        schema, fixed = find_method(method).settings, self.fixed[method]
-        ours, theirs = resolve_settings(schema, fixed), resolve_settings(schema, fixed, given)
-        for name in given:
-            here, wanted = getattr(ours, name), getattr(theirs, name)
-            if name in CEILINGS:  # which a client may lower and never raise
-                if here is not None and (wanted is None or wanted > here):
-                    raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
-            elif name in fixed and wanted != here:
-                raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
-            elif name not in CLIENT_SETTINGS and wanted != here:
-                raise SettingsError(
-                    f"setting '{name}' is the server's to choose; a client's: {', '.join(CLIENT_SETTINGS)}"
-                )
-        return {**fixed, **given}
 
     def _graph(self, method: str) -> Graph:
         with self._lock:
@@ -129,6 +112,26 @@ class Tools:
                     prompts=self.prompts,
                 )
             return self._graphs[method]
+
+
+def client_settings(method: str, fixed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
+    """A client's settings of a method, within those that its server was started with.
+
+    Raises:
+        SettingsError: one that is the server's to choose, a raised ceiling, or a value out of range.
+    """
+    schema = find_method(method).settings
+    ours, theirs = resolve_settings(schema, fixed), resolve_settings(schema, fixed, given)
+    for name in given:
+        here, wanted = getattr(ours, name), getattr(theirs, name)
+        if name in CEILINGS:  # which a client may lower and never raise
+            if here is not None and (wanted is None or wanted > here):
+                raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
+        elif name in fixed and wanted != here:
+            raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
+        elif name not in CLIENT_SETTINGS and wanted != here:
+            raise SettingsError(f"setting '{name}' is the server's to choose; a client's: {', '.join(CLIENT_SETTINGS)}")
+    return {**fixed, **given}
 
 
 def _checked(name: str, given: Mapping[str, Any]) -> Arguments:
