@@ -137,7 +137,8 @@ def test_a_wrong_reply_is_asked_again(wrong: Any, says: str) -> None:
         again = waiting(out)[0].value
         assert says in again["problem"]
         assert "\n" not in again["problem"]
-        assert {**again, "problem": ""} == first
+        assert says in again["action_requests"][0]["description"]
+        assert {**again, "problem": "", "action_requests": first["action_requests"]} == first
     assert graph.invoke(reply(out, {"max_calls": "9"}), THREAD)["answer"]["answers"] == case.answers
     assert len(model.asked) == case.calls
 
@@ -286,6 +287,46 @@ def test_the_entity_that_is_meant_is_the_one_that_is_looked_at(method: str, answ
     out = graph.invoke(reply(out, answer), THREAD)
     assert not waiting(out)
     assert out["answer"]["answers"] == [capital]
+
+
+@pytest.mark.parametrize(
+    ("decision", "capital"),
+    [
+        ({"type": "respond", "message": "2"}, "Atlanta"),
+        ({"type": "edit", "edited_action": {"name": "choose_entity", "args": {"reply": "g1"}}}, "Tbilisi"),
+    ],
+)
+def test_the_question_and_its_reply_have_the_form_of_agents_chat_pages(decision: dict[str, Any], capital: str) -> None:
+    graph, _ = asking("tog2")
+    asked = waiting(graph.invoke({"question": CAPITAL}, THREAD))[0].value
+    (request,), (config,) = asked["action_requests"], asked["review_configs"]
+    assert request["name"] == config["action_name"] == "choose_entity"
+    assert asked["text"] in request["description"]
+    assert decision["type"] in config["allowed_decisions"]
+    out = graph.invoke(Command(resume={"decisions": [decision]}), THREAD)
+    assert out["answer"]["answers"] == [capital]
+
+
+def test_who_rejects_means_any_or_wants_no_more() -> None:
+    rejected = Command(resume={"decisions": [{"type": "reject"}]})
+    graph, _ = asking("tog2")
+    graph.invoke({"question": CAPITAL}, THREAD)
+    graph.invoke(rejected, THREAD)
+    assert graph.get_state(THREAD).values["manifest"]["not_meant"] == []
+    case = CASES["tog2"]
+    graph, model = make(case, max_calls=1)
+    graph.invoke({"question": case.question}, THREAD)
+    answer = graph.invoke(rejected, THREAD)["answer"]
+    assert answer["status"] != "grounded"
+    assert len(model.asked) <= 1
+
+
+@pytest.mark.parametrize("wrong", [{"type": "approve"}, {"type": "edit"}, {}])
+def test_a_decision_that_decides_nothing_is_asked_again(wrong: dict[str, Any]) -> None:
+    graph, _ = asking("tog2")
+    graph.invoke({"question": CAPITAL}, THREAD)
+    out = graph.invoke(Command(resume={"decisions": [wrong]}), THREAD)
+    assert waiting(out)[0].value["problem"]
 
 
 def test_any_of_them_may_be_meant() -> None:

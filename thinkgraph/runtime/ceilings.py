@@ -13,22 +13,53 @@ from thinkgraph.errors import UsageError
 from thinkgraph.models.budget import BudgetSpentError, CeilingName, Ledger
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.base import Manifest
-from thinkgraph.state.events import UserQuestion
+from thinkgraph.state.events import ActionRequest, ReviewConfig, UserQuestion
 from thinkgraph.state.settings import RunSettings, resolve_settings
 
 T = TypeVar("T")
 
 ENOUGH = "stop"
+_ACTIONS = {"ambiguity": "choose_entity", "budget": "raise_ceiling"}
 
 
 def from_user(question: UserQuestion, read: Callable[[object], T]) -> T:
     """Pause the run until there is a reply that can be read; each time it cannot, it is asked for again with the reason."""
     while True:
-        given = interrupt(question)
+        given = interrupt(reviewable(question))
         try:
-            return read(given)
+            return read(decided(question, given))
         except UsageError as error:
             question = {**question, "problem": str(error)}
+
+
+def reviewable(question: UserQuestion) -> UserQuestion:
+    """The question, and the same once more in the form that chat pages for agents show."""
+    options = [f"{one['number']}: {one['label']} ({one['description'] or one['id']})" for one in question["options"]]
+    lines = [*filter(None, [question["problem"]]), question["text"], *options, f"Reply: {question['reply']}"]
+    name = _ACTIONS[question["kind"]]
+    return {
+        **question,
+        "action_requests": [ActionRequest(name=name, args={"reply": ""}, description="\n".join(lines))],
+        "review_configs": [ReviewConfig(action_name=name, allowed_decisions=["respond", "edit", "reject"])],
+    }
+
+
+def decided(question: UserQuestion, given: object) -> object:
+    """The reply in what a person gave; such pages wrap it as a decision. Whoever rejects wants no more, or means any."""
+    decisions = given.get("decisions") if isinstance(given, Mapping) else None
+    if not isinstance(decisions, list) or not decisions or not isinstance(decisions[0], Mapping):
+        return given
+    first = decisions[0]
+    match first.get("type"):
+        case "respond":
+            return first.get("message")
+        case "edit":
+            action = first.get("edited_action")
+            args = action.get("args") if isinstance(action, Mapping) else None
+            return args.get("reply") if isinstance(args, Mapping) else args
+        case "reject":
+            return ENOUGH if question["kind"] == "budget" else "0"
+    raise UsageError(f"a decision is to respond, edit or reject, not {one_line(repr(first.get('type')))[:40]}")
 
 
 class Ceilings:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, NotRequired
 
 from typing_extensions import TypedDict
 
@@ -149,6 +149,22 @@ class UserOption(TypedDict):
     description: str
 
 
+class ActionRequest(TypedDict):
+    """The question in the form of LangChain's human-in-the-loop middleware, which chat pages for agents know how to show."""
+
+    name: str
+    args: dict[str, str]
+    """The one argument is the reply."""
+    description: str
+
+
+class ReviewConfig(TypedDict):
+    """What the person may decide, in the same form."""
+
+    action_name: str
+    allowed_decisions: list[str]
+
+
 class UserQuestion(TypedDict):
     """One question to the person (`ask_user`): the value of LangGraph's interrupt. The run waits for `Command(resume=…)`."""
 
@@ -159,3 +175,6 @@ class UserQuestion(TypedDict):
     reply: str
     problem: str
     """Why the last reply could not be used; empty at first."""
+    action_requests: NotRequired[list[ActionRequest]]
+    """The same question for pages that know this form; a reply in their form (`{"decisions": […]}`) is understood."""
+    review_configs: NotRequired[list[ReviewConfig]]
