@@ -46,6 +46,7 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "otel": ("tests/integrations/langchain/test_tracing.py",),
     "rdf": ("tests/ingest/readers/test_rdf.py",),
     "sentence-transformers": (),
+    "ui": ("tests/ui/test_routes.py",),
 }
 """The tests of each extra, beside the selection that passes with and without all of them."""
 LARGEST = 5_000_000
@@ -54,7 +55,23 @@ ROOM = 450_000_000
 """Bytes of the environment of a wheel without extras, compiled, with the encoder's weights."""
 HEAVY = ("torch", "scipy", "sentence_transformers", "transformers", "chromadb", "langchain_community")
 """What a wheel without extras does not bring."""
-_KINDS = {".md", ".py", ".prompt", ".typed", ".yaml", ".toml", ".tsv", ".json", ".jsonl", ".npz"}
+_KINDS = {
+    ".css",
+    ".html",
+    ".js",
+    ".md",
+    ".py",
+    ".svg",
+    ".txt",
+    ".prompt",
+    ".typed",
+    ".yaml",
+    ".toml",
+    ".tsv",
+    ".json",
+    ".jsonl",
+    ".npz",
+}
 _FIRST = re.compile(r'^    \./tg ask (?:--\S+ )*"([^"]+)"$', re.MULTILINE)
 _ANSWER = re.compile(r"^    (\d+)\n\n    status    grounded", re.MULTILINE)
 

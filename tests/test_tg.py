@@ -51,6 +51,6 @@ def test_a_word_installs_what_it_needs_once(words: list[str], extras: str, runs:
 
 def test_help_names_them() -> None:
     said = subprocess.run([TG], capture_output=True, text=True, check=True).stdout
-    for word in ("ask", "mcp", "dev", "docs", "test", "check"):
+    for word in ("ask", "ui", "mcp", "dev", "docs", "test", "check"):
         assert f"./tg {word}" in said
     assert "set -eu" not in said

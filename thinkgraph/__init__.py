@@ -33,6 +33,7 @@ if TYPE_CHECKING:
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.tools.progress import Progress
     from thinkgraph.tools.protocols import Embedder
+    from thinkgraph.ui.share import save_page, show
 
 __version__ = version.VERSION
 
@@ -48,6 +49,8 @@ _WHERE = {
     "build": "thinkgraph.graphs.build",
     "knowledge_tools": "thinkgraph.integrations.langchain.knowledge_tools",
     "plot_answer": "thinkgraph.plot.save",
+    "save_page": "thinkgraph.ui.share",
+    "show": "thinkgraph.ui.share",
 }
 
 __all__ = [
@@ -63,6 +66,8 @@ __all__ = [
     "build",
     "knowledge_tools",
     "plot_answer",
+    "save_page",
+    "show",
 ]
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
     from thinkgraph.state.events import Event, UserQuestion
     from thinkgraph.tools.knowledge import Knowledge
+    from thinkgraph.ui.walk import Recorder
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -111,8 +112,16 @@ def run(args: argparse.Namespace) -> int:
             announce(options, say)
             say(f"run {thread} (if it is stopped: thinkgraph resume {thread})")
             runs.start(thread, question, options)
-            answer = work(graph, {"question": question}, thread, runs, quiet=args.quiet)
-    return report(answer, args, say)
+            answer = work(
+                graph,
+                {"question": question},
+                thread,
+                runs,
+                quiet=args.quiet,
+                watch=None if repeated else recorder_of(args.plot, options, runs, thread),
+            )
+            events = runs.events(thread)
+    return report(answer, args, say, events)
 
 
 def speaker(*, quiet: bool) -> Callable[[str], None]:
@@ -186,8 +195,29 @@ def _built(options: RunOptions, runs: RunStore, knowledge: Knowledge, model: Mod
     )
 
 
-def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) -> Answer:
+def recorder_of(plot: Path | None, options: RunOptions, runs: RunStore, thread: str) -> Recorder | None:
+    """What keeps a run's events, where --plot makes a page of them that replays; None otherwise."""
+    from thinkgraph.plot.save import is_page
+
+    if plot is None or not is_page(plot):
+        return None
+    from thinkgraph.ui.walk import Recorder
+
+    return Recorder(_opened(options, runs), runs.events(thread))
+
+
+def work(
+    graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool, watch: Recorder | None = None
+) -> Answer:
     """Run a graph to its end, showing progress; with start=None from where it stopped.
+
+    Args:
+        graph: of the run's method.
+        start: its input.
+        thread: the run's.
+        runs: where it is kept.
+        quiet: no progress on stderr.
+        watch: makes the events that are kept with the run.
 
     Raises:
         RunError: it waits for a reply of the user (`ask_user`); the question was printed.
@@ -198,8 +228,12 @@ def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool) 
     try:
         with leaving_at_once(f"interrupted; {kept}"), runs.using():
             # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
-            for event in graph.stream(start, config, stream_mode="custom", durability="sync"):
-                show_progress(cast("Event", event), say)
+            modes: list[Any] = ["custom", "updates"] if watch else ["custom"]
+            for mode, part in graph.stream(start, config, stream_mode=modes, durability="sync"):
+                if mode == "custom":
+                    show_progress(cast("Event", part), say)
+                if watch and (events := list(watch.read(mode, part))):
+                    runs.keep_events(thread, events, len(runs.events(thread)))
             state = graph.get_state(config)
             answer: Answer | None = state.values.get("answer")
     except ThinkGraphError as error:
@@ -221,15 +255,25 @@ def waiting(state: Any) -> dict[str, UserQuestion]:
     return {found.id: found.value for task in state.tasks for found in task.interrupts}
 
 
-def report(answer: Answer, args: argparse.Namespace, say: Callable[[str], None]) -> int:
-    """Print the answer on stdout and draw it, as --json and --plot say. Returns the exit status."""
+def report(
+    answer: Answer,
+    args: argparse.Namespace,
+    say: Callable[[str], None],
+    events: Sequence[Mapping[str, Any]] = (),
+) -> int:
+    """Print the answer on stdout and draw it, as --json and --plot say; a page replays `events`. Returns the exit status."""
     if args.json:
         write_json(answer)
     else:
         write_line(render_answer(answer))
     sys.stdout.flush()
     if args.plot is not None:
-        from thinkgraph.plot.save import plot_answer
+        from thinkgraph.plot.save import is_page, plot_answer
 
-        say(f"picture written to {plot_answer(answer, args.plot)}")
+        if is_page(args.plot):
+            from thinkgraph.ui.share import save_page
+
+            say(f"page written to {save_page(answer, args.plot, events)}")
+        else:
+            say(f"picture written to {plot_answer(answer, args.plot)}")
     return 0

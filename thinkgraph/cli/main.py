@@ -24,6 +24,7 @@ COMMANDS = {
     "doctor": "check the installation, a knowledge base and a model",
     "compare": "ask one question with all methods, side by side",
     "batch": "answer a file of questions, resumable, here or on a server",
+    "ui": "open the page: ask, watch a run think, see what its answer stands on",
     "mcp": "serve questions and look-ups to MCP clients, on standard input and output",
     "g2t": "train a graph-to-text model, or look at what one writes",
     "ablation": "run the settings of a paper's table or figure over a question file",
@@ -34,6 +35,7 @@ _MODULES = {
     "bench": "thinkgraph.cli.bench.command",
     "ablation": "thinkgraph.cli.bench.ablation",
     "compare": "thinkgraph.cli.bench.compare",
+    "ui": "thinkgraph.ui.command",
 }
 """Where a command lies, if not in the file of its name in this folder."""
 INTERNAL_ERROR = 70

@@ -94,7 +94,11 @@ _FLAGS: dict[str, dict[str, Any]] = {
         "metavar": "S",
         "help": "of samples, wrong choices and intervals (default 0)",
     },
-    "plot": {"metavar": "FILE", "type": check_target, "help": "draw what led to the answer, as .svg or .html"},
+    "plot": {
+        "metavar": "FILE",
+        "type": check_target,
+        "help": "draw what led to the answer: .svg a picture, .html a page that replays the run",
+    },
     "json": {"action": "store_true", "help": "print the whole answer as one JSON object"},
     "estimate": {
         "action": "store_true",

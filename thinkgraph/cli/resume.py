@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.ask import announce, open_graph, report, speaker, waiting, work
+from thinkgraph.cli.ask import announce, open_graph, recorder_of, report, speaker, waiting, work
 from thinkgraph.cli.options import OUTPUT, add_flags
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, whole_checkpoints
 from thinkgraph.config import absolute, model_words
@@ -13,6 +13,7 @@ from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
 from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
+    from thinkgraph.graphs.build import Graph
     from thinkgraph.state.answer import Answer
 
 _FINISHED = "this run is finished; its answer:"
@@ -40,9 +41,10 @@ def run(args: argparse.Namespace) -> int:
                 answer = _go_on(runs, row, options, args)
             else:
                 _refuse_answer(args)
-                answer = _kept(runs, args.thread)
+                answer = kept_answer(runs, args.thread)
                 say(_FINISHED)
-    return report(answer, args, say)
+            events = runs.events(args.thread)
+    return report(answer, args, say, events)
 
 
 def _refuse_answer(args: argparse.Namespace) -> None:
@@ -69,8 +71,12 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
     )
 
 
-def _kept(runs: RunStore, thread: str) -> Answer:
-    """The answer of a finished run, which needs neither model nor knowledge."""
+def kept_answer(runs: RunStore, thread: str) -> Answer:
+    """The answer of a finished run, which needs neither model nor knowledge.
+
+    Raises:
+        RunError: it is gone or damaged.
+    """
     from thinkgraph.runtime.state_errors import fault
     from thinkgraph.state.base import RunState
 
@@ -84,28 +90,47 @@ def _kept(runs: RunStore, thread: str) -> Answer:
     return answer
 
 
-def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Namespace) -> Answer:
+def continuation(graph: Graph, row: RunRow, reply: str | None) -> tuple[Any, Answer | None]:
+    """What a graph is given to go on with a run, and the answer of one that has it already.
+
+    Args:
+        graph: of the run's method, over the checkpoints of its store.
+        row: the run.
+        reply: to what the run asks (`ask_user`).
+
+    Raises:
+        UsageError: there is a reply, and the run asks nothing.
+    """
     from langgraph.types import Command
 
+    state = graph.get_state({"configurable": {"thread_id": row["thread"]}})
+    found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
+    start: Any = None
+    answer: Answer | None = None
+    if found in {"", row["after"]}:
+        # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
+        start = {"question": row["question"]}
+    elif not state.next and (known := cast("Answer | None", state.values.get("answer"))):
+        # Killed between the answer and the note that it is there.
+        answer = known
+    elif reply is not None and (questions := waiting(state)):
+        # Tasks side by side ask the same thing: one reply is for all of them.
+        start = Command(resume=dict.fromkeys(questions, reply))
+    if reply is not None and answer is None and not isinstance(start, Command):
+        raise UsageError(f"run {row['thread']} asks nothing: resume it without --answer")
+    return start, answer
+
+
+def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Namespace) -> Answer:
     say = speaker(quiet=args.quiet)
     thread = row["thread"]
     graph = open_graph(options, runs)
     announce(options, say)
     with runs.using():
-        state = graph.get_state({"configurable": {"thread_id": thread}})
-    start: Any = None
-    found = (state.config.get("configurable") or {}).get("checkpoint_id") or ""
-    if found in {"", row["after"]}:
-        # Killed before the first checkpoint of this question: what the thread holds, if anything, is an older one's.
-        start = {"question": row["question"]}
-    elif not state.next and (answer := cast("Answer | None", state.values.get("answer"))):
-        # Killed between the answer and the note that it is there.
+        start, answer = continuation(graph, row, args.answer)
+    if answer is not None:
         say(_FINISHED)
         runs.finish(thread, answer["status"])
         return answer
-    elif args.answer is not None and (questions := waiting(state)):
-        # Tasks side by side ask the same thing: one reply is for all of them.
-        start = Command(resume=dict.fromkeys(questions, args.answer))
-    if not isinstance(start, Command):
-        _refuse_answer(args)
-    return work(graph, start, thread, runs, quiet=args.quiet)
+    watch = recorder_of(args.plot, options, runs, thread)
+    return work(graph, start, thread, runs, quiet=args.quiet, watch=watch)

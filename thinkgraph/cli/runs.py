@@ -11,7 +11,7 @@ import re
 import sqlite3
 import time
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, cast
 
@@ -111,6 +111,9 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
                 "CREATE TABLE IF NOT EXISTS run (thread TEXT PRIMARY KEY, question TEXT, status TEXT,"
                 " options TEXT, after TEXT, created REAL, updated REAL)"
             )
+            self._db.execute(
+                "CREATE TABLE IF NOT EXISTS event (thread TEXT, number INTEGER, body TEXT, PRIMARY KEY (thread, number))"
+            )
             undo.pop_all()
 
     @contextlib.contextmanager
@@ -187,6 +190,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             last = self.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
         after = str(last.checkpoint["id"]) if last else ""
         with self.using("runs.sqlite"):
+            self._db.execute("DELETE FROM event WHERE thread = ?", (thread,))
             self._db.execute(
                 "INSERT INTO run VALUES (?, ?, 'running', ?, ?, ?, ?) ON CONFLICT (thread) DO UPDATE SET"
                 " question = excluded.question, status = 'running', options = excluded.options, after = excluded.after,"
@@ -198,6 +202,20 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
         """Record the status of a finished run."""
         with self.using("runs.sqlite"):
             self._db.execute("UPDATE run SET status = ?, updated = ? WHERE thread = ?", (status, time.time(), thread))
+
+    def events(self, thread: str) -> list[dict[str, Any]]:
+        """The events that were kept of a run, in their order; none of one that nobody watched."""
+        with self.using("runs.sqlite"):
+            found = self._db.execute("SELECT body FROM event WHERE thread = ? ORDER BY number", (thread,)).fetchall()
+        return [json.loads(body) for (body,) in found]
+
+    def keep_events(self, thread: str, events: Sequence[Mapping[str, Any]], first: int = 0) -> None:
+        """Keep events of a run, numbered from `first`, in place of what it had from there on."""
+        rows = [(thread, number, json.dumps(event, default=str)) for number, event in enumerate(events, start=first)]
+        with self.using("runs.sqlite"), self._db:
+            self._db.execute("BEGIN")
+            self._db.execute("DELETE FROM event WHERE thread = ? AND number >= ?", (thread, first))
+            self._db.executemany("INSERT INTO event VALUES (?, ?, ?)", rows)
 
     def get(self, thread: str) -> RunRow | None:
         """The run of a thread."""
@@ -238,6 +256,7 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
             self.journal().forget(thread)
             with self.using("runs.sqlite"):
                 self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
+                self._db.execute("DELETE FROM event WHERE thread = ?", (thread,))
             (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
 
 

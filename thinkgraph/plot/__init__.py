@@ -1,1 +1,1 @@
-"""Pictures of answers: what one stands on, as SVG or HTML."""
+"""Pictures of answers: what one stands on, as SVG."""

@@ -15,6 +15,11 @@ if TYPE_CHECKING:
 SUFFIXES = (".svg", ".html", ".htm")
 
 
+def is_page(path: Path) -> bool:
+    """Whether the name is a page's, not a picture's."""
+    return path.suffix.lower() != ".svg"
+
+
 def check_target(path: str | Path) -> Path:
     """The file a picture can be written to; asked before the work whose answer it is to show.
 
@@ -45,23 +50,23 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
 
     Args:
         answer: what a method's graph returned under "answer", of any method.
-        path: ends in .svg, or in .html for a page with the passages in full.
+        path: ends in .svg.
 
     Returns:
         The file.
 
     Raises:
-        UsageError: the file cannot be written (see `check_target`).
+        UsageError: the file cannot be written (see `check_target`), or is named as a page.
     """
     from thinkgraph.plot.picture import picture_of
-    from thinkgraph.plot.svg import page_of, svg_of
+    from thinkgraph.plot.svg import svg_of
 
     file = check_target(path)
-    nodes = picture_of(answer)
-    draw = svg_of if file.suffix.lower() == ".svg" else page_of
+    if is_page(file):
+        raise UsageError(f"a picture is an .svg; thinkgraph.save_page writes the page {file.name}")
     part = file.with_name(f".{secrets.token_hex(6)}.part")
     try:
-        part.write_text(draw(answer, nodes), "utf-8")
+        part.write_text(svg_of(answer, picture_of(answer)), "utf-8")
         part.replace(file)
     except OSError as error:
         part.unlink(missing_ok=True)

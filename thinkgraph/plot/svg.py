@@ -1,4 +1,4 @@
-"""A picture as SVG, and as an HTML page around it: no script, no reference to anything outside.
+"""A picture as SVG: no script, no reference to anything outside.
 
 Columns run from left to right. A node stands in the middle of the height that its children take, so that no edge crosses
 another one, a node or a label.
@@ -12,7 +12,7 @@ import re
 import textwrap
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from thinkgraph.plot.picture import Node
 from thinkgraph.prompts.lines import one_line
@@ -40,12 +40,6 @@ svg {{ font-family: {_FONT}; fill: #1f2937; }} .small {{ fill: #6b7280; }} .bold
 .start rect {{ fill: #dbeafe; stroke: #2563eb; }} .answer rect {{ fill: #bbf7d0; stroke: #16a34a; stroke-width: 2; }}
 .line {{ fill: none; stroke: #94a3b8; stroke-width: 1.4; }} .link .line {{ stroke-dasharray: 2 4; }} .head {{ fill: #64748b; }}
 .label {{ text-anchor: end; fill: #475569; }}
-"""
-_PAGE_STYLE = f"""
-body {{ margin: 2rem auto; max-width: 76rem; padding: 0 1rem; font: 15px/1.5 {_FONT}; color: #1f2937; }}
-.picture {{ overflow-x: auto; border: 1px solid #e5e7eb; border-radius: 10px; }}
-h2 {{ font-size: 1rem; margin: 1.6rem 0 .4rem; }}
-p {{ margin: .3rem 0; overflow-wrap: anywhere; unicode-bidi: plaintext; }}
 """
 
 
@@ -76,38 +70,6 @@ def _judged(answer: Answer) -> str:
     """What the answer is worth: its status, its confidence where it has one, and why."""
     sure = answer.get("confidence")
     return f"{answer['status']}{'' if sure is None else f', confidence {sure:.2f}'}: {answer['reason']}"
-
-
-def page_of(answer: Answer, nodes: Sequence[Node]) -> str:
-    """A whole HTML page: picture, answer, paths, passages in full, trace.
-
-    Nothing in it runs or is fetched: the policy in its head forbids both.
-    """
-    return (
-        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        "<meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'\">\n"
-        f"<title>{_escaped(answer['question'])}</title>\n<style>{_PAGE_STYLE}</style>\n</head>\n<body>\n"
-        f'<div class="picture">\n{svg_of(answer, nodes)}</div>\n'
-        + "\n".join(_sections(answer))
-        + "\n</body>\n</html>\n"
-    )
-
-
-def _sections(answer: Answer) -> Iterator[str]:
-    evidence, trace = answer["evidence"], answer["trace"]
-    sections = {
-        "Answer": [answer["text"], _judged(answer)],
-        "Paths": [path["text"] for path in evidence["paths"]],
-        "Passages": [
-            f"[{passage['id']}] {' / '.join(filter(None, (passage['title'], passage['section'])))}: {passage['text']}"
-            for passage in evidence["passages"]
-        ],
-        trace["title"]: [f"{'– ' * line['level']}{line['text']}" for line in trace["lines"]],
-    }
-    for title, lines in sections.items():
-        if lines:
-            yield f"<h2>{_escaped(title)}</h2>"
-            yield from (f"<p>{_escaped(line)}</p>" for line in lines)
 
 
 def lay_out(nodes: Sequence[Node]) -> tuple[float, float]:

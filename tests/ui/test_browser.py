@@ -1,0 +1,239 @@
+"""Every view in headless Chromium, over `world` with the offline model; what the console complains of fails the test."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ui.conftest import QUESTION, TOKEN, Browse, Seen, app_of, served, serving
+
+from thinkgraph.tools.knowledge import Knowledge
+
+SHARED = "Which countries border both Bolivia and Uruguay?"
+
+
+@pytest.fixture(scope="module")
+def home(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("runs")
+
+
+@pytest.fixture(autouse=True)
+def one_store(home: Path, own_folders: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The page of this module outlives its tests, and so do its runs."""
+    monkeypatch.setenv("THINKGRAPH_HOME", str(home))
+
+
+@pytest.fixture(scope="module")
+def address(world: Knowledge, browser: Any) -> Iterator[str]:
+    with serving(app_of(served(world))) as root:
+        yield f"{root}/?token={TOKEN}"
+
+
+def ask(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
+    """Ask, and wait for the answer."""
+    page = seen.page
+    page.get_by_label("Question", exact=True).fill(question)
+    page.get_by_label("Method").select_option(method)
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.get_by_role("heading", name="Answer", exact=True).first.wait_for()
+    page.wait_for_timeout(700)
+
+
+def graph_list(page: Any) -> list[str]:
+    """The graph in words."""
+    summary = page.get_by_text("The graph as a list")
+    summary.click()
+    found: list[str] = page.locator(".sentences li").all_inner_texts()
+    summary.click()
+    return found
+
+
+def test_ask_watch_and_see_what_the_answer_stands_on(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    seen.page.get_by_label("Question", exact=True).wait_for()
+    seen.shot("ask")
+    ask(seen)
+    page = seen.page
+    assert "token" not in page.url
+    part = page.locator(".part", has_text="Paramaribo")
+    part.click()
+    assert page.locator(".cited-now").count() == 1
+    assert page.locator(".cited-now mark").inner_text() == "Paramaribo"
+    assert page.locator(".answer .chip").inner_text() == "Grounded"
+    assert "It does not promise" in page.locator(".promise").inner_text()
+    listed = graph_list(page)
+    assert any(re.search("Suriname — capital → Paramaribo", line) and "cited" in line for line in listed)
+    page.wait_for_timeout(500)
+    seen.shot("answer")
+    assert page.locator("#side li").count() >= 1
+
+
+def test_a_run_of_the_history_is_replayed_event_by_event(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    ask(seen)
+    page = seen.page
+    page.reload()
+    page.locator(".answer").wait_for()
+    slider = page.get_by_label("Moment of the run")
+    last = int(slider.get_attribute("max"))
+    slider.evaluate("one => { one.value = 1; one.dispatchEvent(new Event('input')); }")
+    assert page.locator(".answer").count() == 0
+    assert page.locator(".moment").inner_text() == f"1 of {last}"
+    page.get_by_role("button", name="Replay").click()
+    page.locator(".answer").wait_for(timeout=40_000)
+    assert page.locator(".moment").inner_text() == f"{last} of {last}"
+
+
+@pytest.mark.parametrize(
+    ("method", "shows"),
+    [("fasttog", ".step"), ("fiske", ".clues tbody tr"), ("coggrag", ".map .question"), ("rag", ".passages .passage")],
+)
+def test_every_method_shows_its_own_way(browse: Browse, address: str, method: str, shows: str) -> None:
+    seen = browse(address)
+    ask(seen, SHARED if method != "rag" else QUESTION, method)
+    assert seen.page.locator(shows).count() >= 1
+    seen.shot(method)
+
+
+def test_knowledge_is_searched_and_walked(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    page = seen.page
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_label("Find entities").fill("Suriname")
+    page.get_by_role("button", name="Find", exact=True).click()
+    page.locator(".panel h2", has_text="Suriname").wait_for()
+    page.wait_for_timeout(900)
+    seen.shot("knowledge")
+    assert page.locator(".panel .passage").count() >= 1
+    page.locator(".panel .sentences button", has_text="Paramaribo").first.click()
+    page.locator(".panel h2", has_text="Paramaribo").wait_for()
+
+
+def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -> None:
+    with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
+        seen = browse(f"{root}/?token={TOKEN}")
+        page = seen.page
+        page.get_by_label("Question", exact=True).fill(SHARED)
+        page.get_by_label("Method").select_option("coggrag")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_label("New ceiling").fill("60")
+        seen.shot("ask-back")
+        page.get_by_role("button", name="Raise it").click()
+        page.locator(".answer").wait_for()
+        assert page.locator(".ask-card").count() == 0
+
+
+def test_a_run_goes_on_otherwise_from_an_earlier_step_and_both_stand_side_by_side(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    ask(seen)
+    page = seen.page
+    page.locator(".step.model summary").first.click()
+    assert QUESTION in page.locator(".step.model").first.inner_text()
+    page.get_by_role("button", name="Change").click()
+    steps = page.get_by_label("After the step")
+    steps.wait_for()
+    steps.locator("option").nth(1).wait_for(state="attached")
+    chosen = steps.locator("option").filter(has_text="relation prune").first.get_attribute("value")
+    steps.select_option(chosen)
+    page.locator("dialog .tick", has_text="capital").locator("input").uncheck()
+    seen.shot("change")
+    page.get_by_role("button", name="Go on from here").click()
+    page.locator(".figures tbody tr").nth(1).get_by_text("tog2").wait_for()
+    page.locator(".figures .chip").nth(1).wait_for()
+    page.wait_for_timeout(600)
+    seen.shot("side")
+    assert "not along capital" in page.locator(".figures tbody tr").nth(1).inner_text()
+    assert "Paramaribo" in page.locator(".figures tbody tr").first.inner_text()
+
+
+def test_methods_are_compared_side_by_side(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    page = seen.page
+    page.get_by_label("Question", exact=True).fill(QUESTION)
+    page.get_by_text("Compare with").click()
+    page.locator(".tick", has_text="CogGRAG").locator("input").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".figures tbody tr").nth(1).wait_for()
+    page.locator(".figures .chip").nth(1).wait_for(timeout=40_000)
+    assert [row.split()[0] for row in page.locator(".figures tbody tr").all_inner_texts()] == ["tog2", "coggrag"]
+    assert page.locator(".figures strong", has_text="Paramaribo").count() == 2
+
+
+def test_a_shared_file_replays_without_a_server(browse: Browse, address: str, browser: Any, tmp_path: Path) -> None:
+    seen = browse(address)
+    ask(seen)
+    page = seen.page
+    page.locator(".share summary").click()
+    with page.expect_download() as download:
+        page.get_by_text("A page that replays").click()
+    file = tmp_path / "why.html"
+    download.value.save_as(file)
+    alone = browse(file.as_uri(), offline=True)
+    alone.page.locator(".part", has_text="Paramaribo").click()
+    assert alone.page.locator(".cited-now").count() == 1
+    alone.page.get_by_label("Moment of the run").evaluate(
+        "one => { one.value = 3; one.dispatchEvent(new Event('input')); }"
+    )
+    assert alone.page.locator(".answer").count() == 0
+    alone.page.get_by_role("button", name="Replay").click()
+    alone.page.locator(".answer").wait_for(timeout=40_000)
+    alone.shot("shared")
+
+
+def test_phone_and_dark(browse: Browse, address: str) -> None:
+    seen = browse(address, viewport={"width": 390, "height": 844}, color_scheme="dark", reduced_motion="reduce")
+    seen.shot("phone-ask")
+    ask(seen)
+    page = seen.page
+    assert page.evaluate("document.documentElement.scrollWidth") <= 390
+    seen.shot("phone")
+    page.get_by_role("button", name="Runs").click()
+    page.locator("#side li").first.wait_for()
+    dark = browse(address, color_scheme="dark")
+    ask(dark)
+    dark.shot("dark")
+
+
+def test_by_keyboard_alone(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    page = seen.page
+    page.get_by_label("Question", exact=True).wait_for()
+    assert page.evaluate("document.activeElement.id") == "question"
+    page.keyboard.type(QUESTION)
+    page.keyboard.press("Enter")
+    part = page.locator("button.part")
+    part.wait_for()
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        if page.evaluate("document.activeElement.className") == "part":
+            break
+    page.keyboard.press("Enter")
+    assert page.locator(".cited-now").count() == 1
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing_serious(browse: Browse, address: str, scheme: str) -> None:
+    axe = pytest.importorskip("axe_playwright_python.sync_playwright").Axe()
+    seen = browse(address, color_scheme=scheme, reduced_motion="reduce")
+    page = seen.page
+
+    def serious() -> list[str]:
+        found = axe.run(page).response["violations"]
+        return [
+            f"{one['id']}: {one['nodes'][0]['html'][:200]}" for one in found if one["impact"] in {"serious", "critical"}
+        ]
+
+    page.get_by_label("Question", exact=True).wait_for()
+    for more in page.locator(".more summary").all():
+        more.click()
+    assert serious() == []
+    ask(seen, SHARED, "coggrag")
+    assert serious() == []
+    page.get_by_role("link", name="Knowledge").click()
+    page.get_by_label("Find entities").fill("Suriname")
+    page.keyboard.press("Enter")
+    page.locator(".panel .passage").first.wait_for()
+    assert serious() == []

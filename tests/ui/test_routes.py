@@ -1,0 +1,249 @@
+"""The page's interface: who may use it, what it takes, and what it gives."""
+
+from __future__ import annotations
+
+import json
+import time
+
+import pytest
+from starlette.testclient import TestClient
+from ui.conftest import QUESTION, TOKEN, app_of, ended, served
+
+from thinkgraph.cli.runs import RunStore
+from thinkgraph.integrations.mcp.tools import CLIENT_SETTINGS
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.security import POLICY
+
+
+@pytest.fixture
+def stranger(world: Knowledge) -> TestClient:
+    """A browser without the page's cookie."""
+    return TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421", follow_redirects=False)
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/about", "/api/runs", "/api/runs/x/events"])
+def test_nothing_is_to_be_had_without_the_token(stranger: TestClient, path: str) -> None:
+    assert stranger.get(path).status_code == 401
+    assert stranger.get(f"{path}?token=wrong").status_code == 401
+    assert stranger.post("/api/runs", json={"question": QUESTION}).status_code == 401
+
+
+def test_the_token_becomes_a_cookie_that_scripts_and_other_sites_do_not_have(stranger: TestClient) -> None:
+    reply = stranger.get(f"/?token={TOKEN}")
+    assert (reply.status_code, reply.headers["location"]) == (303, "/")
+    cookie = reply.headers["set-cookie"].lower()
+    assert "httponly" in cookie
+    assert "samesite=strict" in cookie
+    assert TOKEN not in cookie
+
+
+def test_a_page_of_another_site_or_name_is_refused(client: TestClient) -> None:
+    assert client.get("/api/about", headers={"origin": "http://evil.example"}).status_code == 403
+    assert client.get("/api/about", headers={"host": "evil.example:8421"}).status_code == 403
+    assert client.get("/api/about", headers={"origin": "http://127.0.0.1:9"}).status_code == 403
+    body = json.dumps({"question": QUESTION})
+    assert client.post("/api/runs", content=body, headers={"content-type": "text/plain"}).status_code == 403
+    crossed = {"content-type": "application/json", "sec-fetch-site": "cross-site"}
+    assert client.post("/api/runs", content=body, headers=crossed).status_code == 403
+    assert client.get("/api/about", headers={"origin": "http://127.0.0.1:8421"}).status_code == 200
+    assert client.get("/api/runs").json() == []
+
+
+@pytest.mark.parametrize("path", ["/", "/static/app.js", "/api/about", "/api/nothing"])
+def test_every_reply_has_the_policy(client: TestClient, path: str) -> None:
+    headers = client.get(path).headers
+    assert headers["content-security-policy"] == POLICY
+    assert headers["x-content-type-options"] == "nosniff"
+    assert "unsafe" not in POLICY
+
+
+def test_about_offers_what_clients_may_set_and_no_secret(client: TestClient, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("OPENAI_API_KEY", "sk-secret")
+    reply = client.get("/api/about")
+    assert "secret" not in reply.text
+    about = reply.json()
+    assert about["knowledge"]["entities"] > 1000
+    assert about["models"] == ["offline"]
+    first = about["methods"][0]
+    assert first["name"] == "tog2"
+    assert set(first["settings"]) <= set(CLIENT_SETTINGS)
+    assert first["settings"]["width"]["description"]
+
+
+def test_a_question_is_answered_and_its_events_are_kept(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    run = ended(client, thread)
+    kinds = [event["type"] for event in run["events"]]
+    assert (kinds[0], kinds[-1]) == ("started", "finished")
+    assert run["events"][-1]["answer"]["answers"] == ["Paramaribo"]
+    walked = [event for event in run["events"] if event["type"] == "walked"]
+    assert walked[0]["starts"][0]["label"] == "Suriname"
+    seen = {triple["id"] for event in walked for triple in event["triples"]}
+    assert {triple["id"] for triple in run["events"][-1]["answer"]["evidence"]["triples"]} <= seen
+    assert any(event["passages"] for event in walked)
+    with RunStore() as runs:
+        assert runs.events(thread) == run["events"]
+        assert runs.get(thread)["status"] == "grounded"
+    assert [one["thread"] for one in client.get("/api/runs").json()] == [thread]
+
+
+def test_events_come_one_by_one_with_their_numbers(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    told = client.get(f"/api/runs/{thread}/events").text
+    numbers = [int(line[4:]) for line in told.splitlines() if line.startswith("id: ")]
+    assert numbers == list(range(len(numbers)))
+    assert told.endswith("event: rest\ndata: {}\n\n")
+    rest = client.get(f"/api/runs/{thread}/events?after={numbers[-2]}").text
+    assert rest.count("id: ") == 1
+    assert client.get("/api/runs/unheard-of/events").status_code == 204
+
+
+@pytest.mark.parametrize(
+    ("body", "words"),
+    [
+        ({"question": " "}, "the question is empty"),
+        ({"question": "x", "method": "magic"}, "no method 'magic'"),
+        ({"question": "x", "model": "openai:gpt-4o"}, "no model 'openai:gpt-4o'"),
+        ({"question": "x", "settings": {"call_timeout": 1}}, "'call_timeout' is the server's to choose"),
+        ({"question": "x", "settings": {"max_calls": 101}}, "can only be lowered"),
+        ({"question": "x", "settings": {"width": 10**9}}, "width"),
+        ({"question": "x", "settings": [1]}, "settings are an object"),
+        ({"question": "x" * 9_000}, "8"),
+        ({"question": "x" * 200_000}, "at most 100,000 bytes"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused_in_a_line(client: TestClient, body: dict, words: str) -> None:
+    reply = client.post("/api/runs", json=body)
+    assert reply.status_code == 400
+    assert words in reply.json()["error"]
+    assert "\n" not in reply.json()["error"]
+    assert client.get("/api/runs").json() == []
+
+
+@pytest.mark.parametrize("body", [b"", b"[]", b"{", b"[" * 50_000, b'"\xff"'])
+def test_a_body_that_is_no_object_is_refused(client: TestClient, body: bytes) -> None:
+    reply = client.post("/api/runs", content=body, headers={"content-type": "application/json"})
+    assert reply.status_code == 400
+
+
+def test_an_estimate_asks_no_model(client: TestClient) -> None:
+    words = client.post("/api/estimate", json={"question": QUESTION}).json()["words"]
+    assert words.startswith("expected ")
+    assert "calls" in words
+    assert client.get("/api/runs").json() == []
+
+
+def test_a_run_is_stopped_and_goes_on_where_it_stopped(client: TestClient) -> None:
+    question = "Which countries border both Bolivia and Uruguay?"
+    thread = client.post("/api/runs", json={"question": question, "method": "coggrag"}).json()["thread"]
+    assert client.post(f"/api/runs/{thread}/stop", json={}).status_code == 200
+    stopped = ended(client, thread)
+    assert stopped["status"] == "running"
+    assert stopped["events"][-1]["type"] == "paused"
+    assert client.post(f"/api/runs/{thread}/stop", json={}).status_code == 400
+    assert client.post(f"/api/runs/{thread}/resume", json={}).status_code == 200
+    run = ended(client, thread)
+    assert run["events"][: len(stopped["events"])] == stopped["events"]
+    assert run["events"][-1]["type"] == "finished"
+    assert client.post(f"/api/runs/{thread}/resume", json={}).json()["error"] == f"run {thread} is finished"
+
+
+def test_a_run_asks_back_and_goes_on_with_the_reply(world: Knowledge) -> None:
+    app = app_of(served(world, coggrag={"max_calls": 1}))
+    with TestClient(app, base_url="http://127.0.0.1:8421") as client:
+        client.get(f"/?token={TOKEN}")
+        asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
+        thread = client.post("/api/runs", json=asked).json()["thread"]
+        run = ended(client, thread)
+        assert run["events"][-1]["type"] == "asked"
+        assert run["events"][-1]["question"]["kind"] == "budget"
+        assert client.post(f"/api/runs/{thread}/reply", json={"reply": ""}).status_code == 400
+        client.post(f"/api/runs/{thread}/reply", json={"reply": "nonsense"})
+        assert "no number" in ended(client, thread)["events"][-1]["question"]["problem"]
+        client.post(f"/api/runs/{thread}/reply", json={"reply": "60"})
+        assert ended(client, thread)["events"][-1]["type"] == "finished"
+
+
+def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    first = ended(client, thread)
+    asked = [event for event in first["events"] if event["type"] == "prompted"]
+    assert asked
+    assert all(one["messages"][-1]["text"] and one["reply"] for one in asked)
+    moments = client.get(f"/api/runs/{thread}/moments").json()
+    pruned = next(one for one in moments if one["did"] == "relation_prune")
+    capital = next(one["id"] for one in pruned["relations"] if "capital" in one["label"])
+    path = f"/api/runs/{thread}/fork"
+    other = client.post(path, json={"checkpoint": pruned["id"], "forbid": [capital]}).json()["thread"]
+    run = ended(client, other)
+    forked = next(event for event in run["events"] if event["type"] == "forked")
+    assert forked["source"] == thread
+    assert forked["changes"] == ["not along capital →"]
+    after = run["events"][run["events"].index(forked) :]
+    assert after[-1]["type"] == "finished"
+    walked = next(event for event in after if event["type"] == "walked")
+    assert {one["relation_label"] for one in walked["triples"]} == {"currency", "major city"}
+    assert client.get(f"/api/runs/{thread}").json()["events"] == first["events"]
+    begun = next(one for one in moments if one["addable"] and one["starts"])
+    guyana = client.post("/api/look/find_entities", json={"text": "Guyana"}).json()["entities"][0]["id"]
+    drop = [one["id"] for one in begun["starts"]]
+    moved = {"checkpoint": begun["id"], "drop": drop, "add": [guyana], "question": "What is the capital of Guyana?"}
+    run = ended(client, client.post(path, json=moved).json()["thread"])
+    assert run["events"][-1]["answer"]["answers"] == ["Georgetown"]
+    count = len(client.get("/api/runs").json())
+    for wrong in ({"checkpoint": "none"}, {**moved, "add": []}, {**moved, "add": ["no such"]}, {**moved, "drop": "x"}):
+        assert client.post(path, json=wrong).status_code == 400
+    assert len(client.get("/api/runs").json()) == count, "what was refused leaves no run"
+
+
+def test_look_ups_are_those_of_the_tools(client: TestClient) -> None:
+    found = client.post("/api/look/find_entities", json={"text": "Suriname"}).json()["entities"]
+    assert found[0]["label"] == "Suriname"
+    here = {"entity": found[0]["id"]}
+    assert client.post("/api/look/neighbours", json={**here, "limit": 5}).json()["triples"]
+    assert client.post("/api/look/relations_of", json=here).json()["relations"]
+    passages = client.post("/api/look/passages_of", json={"entities": [found[0]["id"]], "query": "capital"})
+    assert passages.json()["passages"]
+    for name, body in (("drop_table", {}), ("find_entities", {"text": ""}), ("neighbours", {"entity": "x", "sql": 1})):
+        reply = client.post(f"/api/look/{name}", json=body)
+        assert (reply.status_code, "\n" in reply.json()["error"]) == (400, False)
+
+
+def test_a_run_is_shared_as_page_picture_and_events(client: TestClient) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION}).json()["thread"]
+    run = ended(client, thread)
+    page = client.get(f"/api/runs/{thread}/share.html")
+    assert page.headers["content-disposition"] == f'attachment; filename="{thread}-share.html"'
+    assert "Paramaribo" in page.text
+    assert client.get(f"/api/runs/{thread}/picture.svg").text.startswith("<svg")
+    assert json.loads(client.get(f"/api/runs/{thread}/run.json").text)["events"] == run["events"]
+    assert client.get(f"/api/runs/{thread}/passwd").status_code == 400
+    assert client.get("/api/runs/unheard-of/share.html").status_code == 400
+
+
+def test_runs_of_the_command_line_are_in_the_history(client: TestClient, world: Knowledge) -> None:
+    from thinkgraph.cli.main import main
+
+    assert main(["ask", QUESTION, "--thread", "mine", "--quiet", "--json"]) == 0
+    run = client.get("/api/runs/mine").json()
+    assert [event["type"] for event in run["events"]] == ["started", "finished"]
+    assert run["status"] == "grounded"
+
+
+def test_a_closed_page_leaves_a_run_that_can_be_resumed(world: Knowledge) -> None:
+    asked = {"question": "Which countries border both Bolivia and Uruguay?", "method": "coggrag"}
+    with TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as first:
+        first.get(f"/?token={TOKEN}")
+        thread = first.post("/api/runs", json=asked).json()["thread"]
+    with TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as second:
+        second.get(f"/?token={TOKEN}")
+        until = time.monotonic() + 30
+        while time.monotonic() < until and second.post(f"/api/runs/{thread}/resume", json={}).status_code != 200:
+            assert second.get(f"/api/runs/{thread}").json()["status"] == "running"
+            time.sleep(0.1)
+        run = ended(second, thread)
+        while run["events"][-1]["type"] != "finished" and time.monotonic() < until:
+            time.sleep(0.1)  # the first page may have held the lock still
+            second.post(f"/api/runs/{thread}/resume", json={})
+            run = ended(second, thread)
+        assert run["events"][-1]["type"] == "finished"

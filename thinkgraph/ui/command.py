@@ -1,0 +1,153 @@
+"""`thinkgraph ui`: the page, served on this machine and opened in the browser."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import logging
+import secrets
+import socket
+import sys
+import threading
+import webbrowser
+from collections.abc import Callable
+from typing import Any
+
+from thinkgraph.cli.ask import announce, speaker
+from thinkgraph.cli.options import (
+    KB,
+    MODEL,
+    add_flags,
+    configured,
+    method_names,
+    open_knowledge,
+    open_models,
+    settings_by_method,
+)
+from thinkgraph.cli.runs import RunOptions, RunStore
+from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.config import absolute
+from thinkgraph.errors import UsageError
+from thinkgraph.graphs.registry import NAMES
+
+HOST = "127.0.0.1"
+PORT = 8421
+"""The first that is tried; where it is taken, the next ones."""
+_TRIED = 20
+_LAST_PORT = 65_535
+
+
+def add_arguments(parser: argparse.ArgumentParser) -> None:
+    """Flags of `ui`."""
+    parser.add_argument("--port", type=int, metavar="N", help=f"default the first that is free from {PORT} on")
+    parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
+    parser.add_argument(
+        "--method",
+        metavar="NAME[,NAME]",
+        type=method_names,
+        help=f"methods to offer, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
+    )
+    add_flags(
+        parser,
+        "set",
+        help="a setting that the page cannot change (ceilings: only lower), of all methods that have it or of one "
+        "(tog2.width=5); may be repeated",
+    )
+    add_flags(parser, *MODEL, *KB)
+
+
+def run(args: argparse.Namespace) -> int:
+    """Serve until Ctrl-C."""
+    check_installed()
+    import uvicorn
+
+    from thinkgraph.prompts.library import PromptLibrary
+    from thinkgraph.ui.app import create_app
+    from thinkgraph.ui.runs import Served
+
+    # Flags first: a wrong one must not cost the opening of a knowledge base.
+    named = args.method
+    config = configured(args)
+    fixed = asking(settings_by_method(args, config, named or list(dict.fromkeys((config.get("method"), *NAMES)))))
+    PromptLibrary(args.prompts)
+    listening = _listen(args.port)
+    with contextlib.closing(listening), open_knowledge(args) as knowledge, RunStore():
+        open_models(args, knowledge).check()
+        served = Served(knowledge, options_of(args), fixed)
+        port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
+        say = speaker(quiet=False)
+        announce(served.options, say)
+        address = f"http://{HOST}:{port}/?token={token}"
+        say(f"the page is open to whoever has this address: {address} (Ctrl-C ends it)")
+        if not args.no_browser:
+            threading.Thread(target=_open, args=(address, say), daemon=True).start()
+        logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph ui: %(levelname)s %(message)s")
+        app = create_app(lambda: served, token=token, cookie=f"thinkgraph-{port}")
+        server = uvicorn.Server(uvicorn.Config(app, log_config=None, access_log=False, timeout_graceful_shutdown=2))
+        with leaving_at_once("interrupted; unfinished runs are kept"):
+            server.run(sockets=[listening])
+    return 0
+
+
+def check_installed() -> None:
+    """Refuse at once where the server is missing.
+
+    Raises:
+        UsageError: it is.
+    """
+    try:
+        import starlette
+        import uvicorn
+    except ImportError:
+        raise UsageError('the page needs a web server: pip install "thinkgraph[ui]"') from None
+    del starlette, uvicorn
+
+
+def options_of(args: argparse.Namespace) -> RunOptions:
+    """The options of every run of the page, from flags that `configured` has completed."""
+    return RunOptions(
+        method=args.method[0] if isinstance(args.method, list) else args.method,
+        model=args.model,
+        kb=absolute("kb", args.kb),
+        text=None if args.text is None else absolute("text", args.text),
+        trust_embedder=bool(args.trust_embedder),
+        settings={},
+        prompts=absolute("prompts", args.prompts) if args.prompts else None,
+        prices=absolute("prices", args.prices) if args.prices else None,
+    )
+
+
+def asking(fixed: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
+    """Settings by method, with the page's own: a person is there, who can be asked before a run stops at a ceiling."""
+    return {method: {"ask_user": "budget", **settings} for method, settings in fixed.items()}
+
+
+def _listen(wanted: int | None) -> socket.socket:
+    """A socket on this machine alone.
+
+    Raises:
+        UsageError: the port is taken or none.
+    """
+    if wanted is not None and not 0 <= wanted <= _LAST_PORT:
+        raise UsageError(f"--port must be from 0 to {_LAST_PORT:,}")
+    ports = [wanted] if wanted is not None else [*range(PORT, PORT + _TRIED), 0]
+    for port in ports:
+        made = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            made.bind((HOST, port))
+        except OSError as error:
+            made.close()
+            if wanted is not None:
+                raise UsageError(
+                    f"port {port} cannot be used ({error.strerror}): name another with --port, or none"
+                ) from None
+        else:
+            return made
+    raise UsageError("no port is free: name one with --port")
+
+
+def _open(address: str, say: Callable[[str], None]) -> None:
+    """Open the browser; where there is none, the address has been printed."""
+    if not webbrowser.open(address):
+        say("no browser could be opened: copy the address into one")

@@ -1,0 +1,434 @@
+"""The page's runs: started, followed, stopped, resumed and answered, over the command line's run store."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import functools
+import logging
+import threading
+from collections.abc import AsyncIterator, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+from thinkgraph.cli.ask import waiting
+from thinkgraph.cli.options import estimate_lines, prices_of, profiles
+from thinkgraph.cli.resume import continuation, kept_answer
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, new_thread
+from thinkgraph.config import Model, model_words
+from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
+from thinkgraph.graphs.build import Graph, build, offline_model
+from thinkgraph.graphs.registry import find_method
+from thinkgraph.integrations.mcp.tools import client_settings
+from thinkgraph.models.roles import OFFLINE, Models
+from thinkgraph.nodes.common.begin import check_question
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
+from thinkgraph.state.events import Started
+from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.prompts import LONGEST as LONGEST_PROMPT
+from thinkgraph.ui.prompts import Listener
+from thinkgraph.ui.travel import Moment, branch, moments
+from thinkgraph.ui.walk import AskedBack, Finished, Forked, Paused, Recorder, bounded
+
+log = logging.getLogger(__name__)
+
+MOST_RUNS = 8
+"""Runs that are worked on at a time; others wait for their turn."""
+_HEARTBEAT = 15.0
+"""Seconds of silence after which a follower is told that the connection lives."""
+STOPPED = "stopped: nothing is lost, go on when you like"
+
+
+@dataclass
+class Served:
+    """What the page may be asked about, and with what."""
+
+    knowledge: Knowledge
+    options: RunOptions
+    """Of every run; method, model and settings are the run's own."""
+    fixed: Mapping[str, Mapping[str, Any]]
+    """The methods, the default first, with the settings that nobody can change from outside."""
+
+    @functools.cached_property
+    def models(self) -> dict[str, Model]:
+        """The models that may be chosen, by what they are called; the first is the one configured."""
+        return {model_words(self.options["model"]): self.options["model"], OFFLINE: OFFLINE}
+
+
+class LiveRun:
+    """A run that this process works on: its events, and who waits for more of them. Safe under threads."""
+
+    def __init__(self, thread: str, events: Iterable[dict[str, Any]] = ()) -> None:
+        self.thread = thread
+        self.events = list(events)
+        self._kept = len(self.events)
+        self.done = False
+        self.stopping = threading.Event()
+        self._lock = threading.Lock()
+        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    def add(self, event: dict[str, Any]) -> None:
+        """Append an event and wake who follows."""
+        self._tell(event)
+
+    def end(self) -> None:
+        """There will be no more events."""
+        self._tell(None)
+
+    def keep(self, runs: RunStore) -> None:
+        """Keep with the run what is not kept yet."""
+        runs.keep_events(self.thread, self.events[self._kept :], self._kept)
+        self._kept = len(self.events)
+
+    def _tell(self, event: dict[str, Any] | None) -> None:
+        with self._lock:
+            if event is None:
+                self.done = True
+            else:
+                self.events.append(event)
+            awake = list(self._waiting)
+        for loop, flag in awake:
+            with contextlib.suppress(RuntimeError):  # its loop has ended
+                loop.call_soon_threadsafe(flag.set)
+
+    async def follow(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]] | None]:
+        """The events from a number on, as they come; None now and then, while there are none."""
+        one = (asyncio.get_running_loop(), asyncio.Event())
+        with self._lock:
+            self._waiting.add(one)
+        try:
+            while True:
+                one[1].clear()
+                with self._lock:
+                    fresh, done = self.events[after:], self.done
+                for event in fresh:
+                    yield after, event
+                    after += 1
+                if done:
+                    return
+                try:
+                    await asyncio.wait_for(one[1].wait(), _HEARTBEAT)
+                except TimeoutError:
+                    yield None
+        finally:
+            with self._lock:
+                self._waiting.discard(one)
+
+
+@dataclass
+class Desk:
+    """Takes questions and answers them, each in a thread of its own."""
+
+    served: Served
+    _live: dict[str, LiveRun] = field(default_factory=dict)
+    _models: dict[str, Models] = field(default_factory=dict)
+    _lock: threading.Lock = field(default_factory=threading.Lock)
+    _pool: ThreadPoolExecutor = field(
+        default_factory=lambda: ThreadPoolExecutor(MOST_RUNS, thread_name_prefix="thinkgraph-page")
+    )
+
+    def close(self) -> None:
+        """Stop what runs; it can be resumed."""
+        for live in list(self._live.values()):
+            live.stopping.set()
+        self._pool.shutdown(wait=False, cancel_futures=True)
+
+    def options(self, asked: Mapping[str, Any]) -> RunOptions:
+        """What a question is to be asked with.
+
+        Raises:
+            UsageError: a method or a model that is not served.
+            SettingsError: a setting that a page may not choose, or out of range.
+        """
+        method = str(asked.get("method") or next(iter(self.served.fixed)))
+        if method not in self.served.fixed:
+            raise UsageError(f"this page has no method '{one_line(method)}'; known: {', '.join(self.served.fixed)}")
+        name = str(asked.get("model") or next(iter(self.served.models)))
+        if name not in self.served.models:
+            raise UsageError(f"this page has no model '{one_line(name)}'; known: {', '.join(self.served.models)}")
+        given = asked.get("settings") or {}
+        if not isinstance(given, Mapping):
+            raise UsageError("settings are an object of names and values")
+        settings = client_settings(method, self.served.fixed[method], given)
+        return {**self.served.options, "method": method, "model": self.served.models[name], "settings": settings}
+
+    def question(self, asked: Mapping[str, Any], options: RunOptions) -> str:
+        """The question of a request.
+
+        Raises:
+            UsageError: there is none, or it is too long.
+        """
+        # A NUL ends a text for SQLite and some servers; half a character cannot be kept.
+        question = str(asked.get("question") or "").encode("utf-8", "replace").decode().replace("\0", " ").strip()
+        if not question:
+            raise UsageError("the question is empty: ask something")
+        check_question(question, resolve_settings(find_method(options["method"]).settings, options["settings"]))
+        return question
+
+    def estimate(self, asked: Mapping[str, Any]) -> str:
+        """What a question is expected to cost, in words. No model is asked.
+
+        Raises:
+            ThinkGraphError: as `ask`.
+        """
+        options = self.options(asked)
+        question = self.question(asked, options)
+        lines = estimate_lines(
+            self._models_of(options),
+            self.served.knowledge,
+            {options["method"]: options["settings"]},
+            [question],
+            prices_of(options["prices"]),
+            prompts=options["prompts"],
+        )
+        return lines[0].partition(": ")[2]
+
+    def ask(self, asked: Mapping[str, Any]) -> str:
+        """Start a run; gives its thread.
+
+        Raises:
+            ThinkGraphError: it cannot be started.
+        """
+        options = self.options(asked)
+        question = self.question(asked, options)
+        thread = new_thread()
+        with RunStore() as runs:
+            runs.start(thread, question, options)
+        self._begin(LiveRun(thread), None)
+        return thread
+
+    def resume(self, thread: str, reply: str | None = None) -> None:
+        """Go on with a run that was stopped or that waits for a reply.
+
+        Raises:
+            RunError: there is none, it is being worked on, or it is finished.
+            ManifestMismatchError: it was started with other knowledge or another model than this page serves.
+        """
+        with RunStore() as runs:
+            row = runs.known(thread)
+            events = runs.events(thread)
+        if row["status"] != "running":
+            raise RunError(f"run {thread} is finished")
+        self._options_of(row)
+        self._begin(LiveRun(thread, events), reply)
+
+    def _options_of(self, row: RunRow) -> RunOptions:
+        """What a run of the store goes on with here.
+
+        Raises:
+            ManifestMismatchError: it was started with other knowledge or another model than this page serves.
+        """
+        thread, own = row["thread"], self.served.options
+        if (row["options"]["kb"], row["options"]["text"]) != (redacted(own["kb"]), own["text"]):
+            raise ManifestMismatchError(
+                f"run {thread} was started with other knowledge than this page serves: thinkgraph resume {thread}"
+            )
+        if row["options"]["model"] not in self.served.models.values():
+            raise ManifestMismatchError(
+                f"run {thread} was started with a model that this page does not have: thinkgraph resume {thread}"
+            )
+        return {**own, **_own(row["options"])}
+
+    def stop(self, thread: str) -> None:
+        """Let a run rest after the call that is in flight.
+
+        Raises:
+            RunError: it is not being worked on here.
+        """
+        live = self._live.get(thread)
+        if live is None or live.done:
+            raise RunError(f"run {thread} is not being worked on")
+        live.stopping.set()
+
+    def moments(self, thread: str) -> list[Moment]:
+        """The checkpoints of a run from which it can go on otherwise.
+
+        Raises:
+            RunError: there is no such run.
+        """
+        with RunStore() as runs:
+            row = runs.known(thread)
+            return moments(self._graph(self._options_of(row), runs), row)
+
+    def fork(self, thread: str, asked: Mapping[str, Any]) -> str:
+        """Start a run that goes on from a checkpoint of another one, with changes; gives its thread.
+
+        Raises:
+            ThinkGraphError: see `branch` and `resume`.
+        """
+        with RunStore() as runs:
+            row = runs.known(thread)
+            options = self._options_of(row)
+            new = new_thread()
+            runs.start(new, row["question"], options)
+            try:
+                chosen, words = branch(self._graph(options, runs), runs, row, new, asked, self.served.knowledge)
+            except ThinkGraphError:
+                runs.remove(new)
+                raise
+            before = [event for event in runs.events(thread) if event["at"] <= chosen["at"]]
+            forked = Forked(type="forked", source=thread, changes=words)
+            events = [*before, Recorder.stamped(forked)]
+            runs.keep_events(new, events)
+        self._begin(LiveRun(new, events), None)
+        return new
+
+    def history(self) -> list[dict[str, Any]]:
+        """All runs of the store, newest first."""
+        with RunStore() as runs:
+            rows = runs.rows()
+        return [self._about(row) for row in rows]
+
+    def run(self, thread: str) -> dict[str, Any]:
+        """A run with its events so far.
+
+        Raises:
+            RunError: there is none.
+        """
+        with RunStore() as runs:
+            row = runs.known(thread)
+            live = self._live.get(thread)
+            events = list(live.events) if live else runs.events(thread) or _retold(runs, row)
+        return {**self._about(row), "events": events}
+
+    def live(self, thread: str) -> LiveRun | None:
+        """The run, if this process works or has worked on it."""
+        return self._live.get(thread)
+
+    def answer(self, thread: str) -> Answer:
+        """The answer of a finished run.
+
+        Raises:
+            RunError: there is none.
+        """
+        with RunStore() as runs:
+            if runs.known(thread)["status"] == "running":
+                raise RunError(f"run {thread} has no answer yet")
+            return kept_answer(runs, thread)
+
+    def _about(self, row: RunRow) -> dict[str, Any]:
+        live = self._live.get(row["thread"])
+        return {
+            "thread": row["thread"],
+            "question": row["question"],
+            "status": row["status"],
+            "working": bool(live and not live.done),
+            "method": row["options"]["method"],
+            "model": model_words(row["options"]["model"]),
+            "settings": row["options"]["settings"],
+            "knowledge": row["options"]["kb"],
+            "updated": row["updated"],
+        }
+
+    def _models_of(self, options: RunOptions) -> Models:
+        name = model_words(options["model"])
+        with self._lock:
+            if name not in self._models:
+                self._models[name] = Models(
+                    options["model"],
+                    offline=offline_model(self.served.knowledge),
+                    prices=prices_of(options["prices"]),
+                    profiles=profiles(),
+                )
+            return self._models[name]
+
+    def _begin(self, live: LiveRun, reply: str | None) -> None:
+        with self._lock:
+            old = self._live.get(live.thread)
+            if old and not old.done:
+                raise RunError(f"run {live.thread} is being worked on")
+            self._live[live.thread] = live
+        self._pool.submit(self._work, live, reply)
+
+    def _work(self, live: LiveRun, reply: str | None) -> None:
+        recorder = Recorder(self.served.knowledge, live.events)
+        try:
+            with RunStore() as runs, runs.lock(live.thread):
+                try:
+                    self._go(live, runs, recorder, reply)
+                except Exception as error:
+                    live.add(recorder.stamped(_failed(live.thread, error)))
+                    raise
+                finally:
+                    live.keep(runs)
+        except Exception as error:  # noqa: BLE001 - it is an event now
+            if not live.events or live.events[-1]["type"] != "paused":
+                live.add(recorder.stamped(_failed(live.thread, error)))
+        finally:
+            live.end()
+
+    def _go(self, live: LiveRun, runs: RunStore, recorder: Recorder, reply: str | None) -> None:
+        row = runs.known(live.thread)
+        graph = self._graph(self._options_of(row), runs)
+        heard = Listener(lambda said: live.add(recorder.stamped(said, LONGEST_PROMPT)))
+        config: Any = {"configurable": {"thread_id": live.thread}, "callbacks": [heard]}
+        start, answer = continuation(graph, row, reply)
+        if answer is None:
+            stream: Any = graph.stream(start, config, stream_mode=["custom", "updates"], durability="sync")
+            with contextlib.closing(stream):
+                for mode, part in stream:
+                    for event in recorder.read(mode, part):
+                        live.add(event)
+                    if live.stopping.is_set():
+                        live.add(recorder.stamped(Paused(type="paused", reason=STOPPED)))
+                        return
+                    if mode == "updates":
+                        live.keep(runs)
+            state = graph.get_state(config)
+            if questions := list(waiting(state).values()):
+                live.add(recorder.stamped(AskedBack(type="asked", question=questions[0])))
+                return
+            answer = cast("Answer | None", state.values.get("answer"))
+        if answer is None:
+            raise RunError("the run stopped before its answer: go on")
+        runs.finish(live.thread, answer["status"])
+        live.add(recorder.finished(answer))
+
+    def _graph(self, options: RunOptions, runs: RunStore) -> Graph:
+        return build(
+            options["method"],
+            knowledge=self.served.knowledge,
+            model=self._models_of(options),
+            settings=options["settings"],
+            prompts=options["prompts"],
+            checkpointer=runs.checkpointer(),
+            journal=runs.journal(),
+        )
+
+
+def _failed(thread: str, error: Exception) -> Paused:
+    """Why a run rests, in a line; the log has what only its keeper should see."""
+    if isinstance(error, ThinkGraphError):
+        return Paused(type="paused", reason=redacted(one_line(str(error))))
+    log.error("run %s failed", thread, exc_info=error)
+    return Paused(
+        type="paused", reason=f"internal error ({error.__class__.__name__}); the page's log has the traceback"
+    )
+
+
+def _own(options: RunOptions) -> RunOptions:
+    """What of a run's options is its own; addresses come from the page, which knows their passwords."""
+    own = {"method": options["method"], "model": options["model"], "settings": options["settings"]}
+    return cast("RunOptions", {**own, "prompts": options["prompts"]})
+
+
+def _retold(runs: RunStore, row: RunRow) -> list[dict[str, Any]]:
+    """Events of a run that was not watched: its question and its answer."""
+    options = row["options"]
+    started = Started(
+        type="started",
+        method=options["method"],
+        question=row["question"],
+        models=[model_words(options["model"])],
+        knowledge=options["kb"],
+    )
+    events = [{**started, "at": row["created"]}]
+    if row["status"] != "running":
+        with contextlib.suppress(RunError):
+            finished = Finished(type="finished", answer=kept_answer(runs, row["thread"]))
+            events.append({**bounded(finished), "at": row["updated"]})
+    return events

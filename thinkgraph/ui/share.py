@@ -1,0 +1,127 @@
+"""A run as one HTML file that replays without a server: the page's own modules, its style and the run's events in it.
+
+Nothing in it is fetched, and nothing runs but these modules: the policy in its head names them by their digests.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import html
+import json
+import re
+import secrets
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from thinkgraph.errors import UsageError
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.answer import Answer
+from thinkgraph.ui.walk import Recorder
+
+STATIC = Path(__file__).parent / "static"
+GRAPH = "vendor/graph.js"
+MODULES = ("dom.js", "words.js", "graph.js", "steps.js", "answer.js", "replay.js", "shared.js")
+"""What a shared run needs, each after what it imports. Their top-level names differ, so that they make one script."""
+_IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
+_EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let) )", re.MULTILINE)
+
+
+def page_of_run(run: Mapping[str, Any]) -> str:
+    """A whole HTML page with a run in it.
+
+    Args:
+        run: as the page's interface gives it: question, method, model … and `events`.
+    """
+    graph, script, style = (STATIC / GRAPH).read_text("utf-8"), _script(), (STATIC / "style.css").read_text("utf-8")
+    # No text of the run can end the element that holds it.
+    data = json.dumps(dict(run), ensure_ascii=True, default=str).replace("<", "\\u003c")
+    policy = (
+        f"default-src 'none'; script-src {_digest(graph)} {_digest(script)}; style-src {_digest(style)}; img-src data:; "
+        "base-uri 'none'; form-action 'none'"
+    )
+    title = html.escape(one_line(str(run["question"]))[:200])
+    return (
+        '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
+        f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
+        '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
+        f'<title>{title}</title>\n<style id="__________cytoscape_stylesheet">{style}</style>\n</head>\n'
+        f'<body class="shared">\n<main id="main"></main>\n<script type="application/json" id="run">{data}</script>\n'
+        f"<script>{graph}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+    )
+
+
+class Shown:
+    """An answer for a notebook's cell: its page in a frame of its own, which can reach nothing around it."""
+
+    def __init__(self, answer: Answer, events: Sequence[Mapping[str, Any]] = ()) -> None:
+        self._page = page_of_run(_run(answer, events))
+
+    def _repr_html_(self) -> str:
+        page = html.escape(self._page, quote=True)
+        return (
+            f'<iframe srcdoc="{page}" sandbox="allow-scripts" title="thinkgraph" width="100%" height="720" '
+            'style="border: 0"></iframe>'
+        )
+
+
+def show(answer: Answer, events: Sequence[Mapping[str, Any]] = ()) -> Shown:
+    """What a notebook shows of an answer, as the last line of a cell.
+
+    Args:
+        answer: what a method's graph returned under "answer", of any method.
+        events: of the run, as `Recorder` makes them.
+    """
+    return Shown(answer, events)
+
+
+def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, Any]] = ()) -> Path:
+    """Write what led to an answer as one page that replays without a server; a file that is there is replaced.
+
+    Args:
+        answer: what a method's graph returned under "answer", of any method.
+        path: ends in .html.
+        events: of the run, as `Recorder` makes them; without them the page shows the answer and its evidence.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    file = Path(path).expanduser()
+    part = file.with_name(f".{secrets.token_hex(6)}.part")
+    try:
+        part.write_text(page_of_run(_run(answer, events)), "utf-8")
+        part.replace(file)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise UsageError(f"the page {file} cannot be written: {error.strerror or error}") from error
+    return file
+
+
+def _run(answer: Answer, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
+    return {
+        "question": answer["question"],
+        "method": answer["method"],
+        "model": answer["model"],
+        "status": answer["status"],
+        "events": [*events, *_ending(answer, events)],
+    }
+
+
+def _ending(answer: Answer, events: Iterable[Mapping[str, Any]]) -> list[dict[str, Any]]:
+    """The last event, where the events do not have it."""
+    told = any(event["type"] == "finished" for event in events)
+    return [] if told else [Recorder.stamped({"type": "finished", "answer": answer})]
+
+
+def _script() -> str:
+    """The modules as one script: within it nothing is left to import."""
+    parts = [_EXPORT.sub("", _IMPORT.sub("", (STATIC / name).read_text("utf-8"))) for name in MODULES]
+    return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
+
+
+def _digest(text: str) -> str:
+    return f"'sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}'"

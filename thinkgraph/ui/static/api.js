@@ -1,0 +1,23 @@
+// The page's own server: JSON in and out, and a run's events as they come.
+
+export async function ask(path, body) {
+  const options = body === undefined ? {} : { method: "POST", headers: { "content-type": "application/json" }, body: JSON.stringify(body) };
+  let reply;
+  try {
+    reply = await fetch(path, { credentials: "same-origin", ...options });
+  } catch {
+    throw new Error("the page's server does not answer: is 'thinkgraph ui' still running?");
+  }
+  const found = await reply.json().catch(() => ({ error: `the server answered with status ${reply.status}` }));
+  if (!reply.ok) throw new Error(found.error);
+  return found;
+}
+
+// Calls back with each event from a number on; gives a function that ends it.
+export function follow(thread, after, onEvent, onRest) {
+  const source = new EventSource(`api/runs/${encodeURIComponent(thread)}/events?after=${after - 1}`);
+  source.onmessage = (message) => onEvent(JSON.parse(message.data), Number(message.lastEventId));
+  source.addEventListener("rest", () => { source.close(); onRest(); });
+  source.onerror = () => { if (source.readyState === EventSource.CLOSED) onRest(); };
+  return () => source.close();
+}

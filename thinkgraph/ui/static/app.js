@@ -1,0 +1,113 @@
+// The page: which view is open, the runs beside it, and the run that is watched.
+import "./vendor/graph.js";
+import { fill, h, icon, plain, said } from "./dom.js";
+import { ask, follow } from "./api.js";
+import { statusChip } from "./answer.js";
+import { askView } from "./ask.js";
+import { knowledgeView } from "./knowledge.js";
+import { RunView } from "./replay.js";
+import { sideView } from "./side.js";
+import { travelDialog } from "./travel.js";
+
+const bar = document.getElementById("bar");
+const side = document.getElementById("side");
+const main = document.getElementById("main");
+let about = null;
+let leave = null;
+
+async function begin() {
+  try {
+    about = await ask("api/about");
+  } catch (problem) {
+    fill(main, h("p", { class: "problem", role: "alert" }, problem.message));
+    return;
+  }
+  const menu = h("button", { type: "button", class: "menu", "aria-expanded": "false", "aria-controls": "side", "aria-label": "Runs", onclick: () => {
+    const open = document.body.classList.toggle("side-open");
+    menu.setAttribute("aria-expanded", String(open));
+  } }, icon("list"));
+  fill(bar, menu, h("a", { class: "brand", href: "#/" }, h("img", { src: "static/mark.svg", alt: "", width: "26", height: "26" }), "thinkgraph"),
+    h("a", { class: "view", href: "#/" }, "Ask"), h("a", { class: "view", href: "#/knowledge" }, "Knowledge"));
+  window.addEventListener("hashchange", show);
+  await Promise.all([show(), history()]);
+}
+
+async function show() {
+  leave?.();
+  leave = null;
+  document.body.classList.remove("side-open");
+  const [, view, ...threads] = location.hash.split("/").map(decodeURIComponent);
+  for (const link of bar.querySelectorAll(".view")) {
+    const here = link.getAttribute("href") === `#/${view ?? ""}`;
+    if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+  const before = location.hash;
+  let made = null;
+  if (view === "run" && threads[0]) made = await mount(main, threads[0]);
+  else if (view === "side" && threads.length > 1) made = await sideView(main, threads.slice(0, 6), mount);
+  else if (view === "knowledge") made = knowledgeView(main, about);
+  else askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
+  // Somebody may have gone on while it was loaded.
+  if (location.hash === before) leave = made; else made?.();
+  if (view === "run" || view === "side") history(); else mark();
+}
+
+async function history() {
+  const runs = await ask("api/runs").catch(() => []);
+  fill(side, h("a", { class: "new", href: "#/" }, icon("plus"), "New question"), h("h2", {}, "Runs"),
+    runs.length ? h("ul", {}, runs.map((run) => h("li", {}, h("a", { href: `#/run/${encodeURIComponent(run.thread)}` },
+      h("span", { class: "asked", dir: "auto" }, plain(run.question, 120)), h("span", { class: "of" }, statusChip(run.status, run.working), said(run.method)))))) : h("p", { class: "faint" }, "None yet."));
+  mark();
+}
+
+function mark() {
+  for (const link of side.querySelectorAll("li a")) {
+    if (link.getAttribute("href") === location.hash) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
+  }
+}
+
+// A run in a part of the page; gives what ends it, or null where there is none.
+async function mount(root, thread, { small = false, onEnd = null } = {}) {
+  const path = `api/runs/${encodeURIComponent(thread)}`;
+  let run;
+  try {
+    run = await ask(path);
+  } catch (problem) {
+    fill(root, h("p", { class: "problem", role: "alert" }, problem.message));
+    return null;
+  }
+  const error = h("p", { class: "problem", role: "alert", hidden: true });
+  const attempt = async (doing, body = {}) => {
+    error.hidden = true;
+    try { await ask(`${path}/${doing}`, body); } catch (problem) { error.hidden = false; error.textContent = plain(problem.message); return false; }
+    return true;
+  };
+  let view = null;
+  let end = null;
+  const stop = h("button", { type: "button", onclick: async () => { stop.disabled = true; stop.lastChild.textContent = "Stopping …"; await attempt("stop"); } }, icon("stop"), h("span", {}, "Stop"));
+  const resume = h("button", { type: "button", class: "primary", onclick: async () => { if (await attempt("resume")) again(); } }, icon("play"), "Go on");
+  const change = h("button", { type: "button", onclick: () => travelDialog(path, thread, view.shownAt(), (made) => { location.hash = `#/side/${[thread, made].map(encodeURIComponent).join("/")}`; }) }, icon("back"), "Change");
+  const share = h("details", { class: "share" }, h("summary", {}, icon("share"), "Share"), h("ul", {},
+    [["share.html", "A page that replays, in one file"], ["picture.svg", "A picture (SVG)"], ["run.json", "The events (JSON)"]].map(([file, title]) => h("li", {}, h("a", { href: `${path}/${file}`, download: "" }, title)))));
+  const buttons = (working, last) => {
+    stop.hidden = !working;
+    resume.hidden = working || last === "finished" || last === "asked" || run.status !== "running";
+    share.hidden = last !== "finished";
+    change.hidden = working;
+  };
+  const again = () => show();
+  view = new RunView(root, run, { actions: [error, stop, resume, change, share], small, onReply: async (reply) => { if (await attempt("reply", { reply })) again(); } });
+  buttons(run.working, run.events.at(-1)?.type);
+  if (run.working) {
+    end = follow(thread, run.events.length, (event, number) => { if (number === view.events.length) view.push(event); }, () => {
+      const last = view.events.at(-1)?.type;
+      buttons(false, last);
+      if (last !== "finished") view.status("running", false);
+      onEnd?.(view);
+      history();
+    });
+  } else onEnd?.(view);
+  return () => { end?.(); view.destroy(); };
+}
+
+begin();

@@ -1,0 +1,125 @@
+// The view "Ask": question, method, model, settings out of their schema, ceilings, and what it is expected to cost.
+import { add, fill, h, many, plain, said } from "./dom.js";
+import { settingTitle, shortNumber } from "./words.js";
+import { ask } from "./api.js";
+
+const CEILINGS = ["max_calls", "max_tokens", "max_cost", "max_seconds"];
+const remembered = { question: "", method: "", model: "" };
+
+export function askView(root, about, onStarted) {
+  const error = h("p", { class: "problem", role: "alert", hidden: true });
+  const fail = (text) => { error.hidden = !text; error.textContent = plain(text); };
+  const question = h("textarea", { id: "question", rows: "3", required: true, dir: "auto", placeholder: "Which river flows through the capital of …?" });
+  question.value = remembered.question;
+  const method = choice("method", about.methods.map((one) => [one.name, one.title || one.name]), remembered.method);
+  const model = choice("model", about.models.map((one) => [one, one]), remembered.model);
+  const told = h("p", { class: "faint", id: "method-told" });
+  method.setAttribute("aria-describedby", "method-told");
+  const ceilings = h("div", { class: "fields" });
+  const settings = h("div", { class: "fields" });
+  const cost = h("p", { class: "estimate", role: "status" });
+  let fields = [];
+  const redraw = () => {
+    const chosen = about.methods.find((one) => one.name === method.value);
+    told.textContent = plain(chosen.summary);
+    fields = Object.entries(chosen.settings).map(([name, schema]) => field(name, schema));
+    fill(ceilings, fields.filter((one) => CEILINGS.includes(one.name)).map((one) => one.element));
+    fill(settings, fields.filter((one) => !CEILINGS.includes(one.name)).map((one) => one.element));
+    cost.textContent = "";
+  };
+  const asked = () => ({
+    question: question.value, method: method.value, model: model.value,
+    settings: Object.fromEntries(fields.map((one) => [one.name, one.read()]).filter(([, value]) => value !== undefined)),
+  });
+  // The same question by other methods or models goes with their own settings.
+  const others = h("div", { class: "others" });
+  const bodies = () => {
+    const first = asked();
+    const more = [...others.querySelectorAll("input:checked")].map((one) => JSON.parse(one.value));
+    return [first, ...more.map((one) => ({ question: first.question, method: first.method, model: first.model, ...one }))];
+  };
+  const offer = () => fill(others,
+    about.methods.filter((one) => one.name !== method.value).map((one) => tick({ method: one.name }, one.title || one.name)),
+    about.models.filter((one) => one !== model.value).map((one) => tick({ model: one }, one)));
+  const estimate = h("button", { type: "button", onclick: async () => {
+    fail("");
+    cost.textContent = "walking the graph without a model …";
+    try { cost.textContent = plain((await ask("api/estimate", asked())).words); } catch (problem) { cost.textContent = ""; fail(problem.message); }
+  } }, "Estimate");
+  const start = h("button", { type: "submit", class: "primary" }, "Ask");
+  const form = h("form", { class: "ask", onsubmit: async (event) => {
+    event.preventDefault();
+    fail("");
+    start.disabled = true;
+    Object.assign(remembered, { question: question.value, method: method.value, model: model.value });
+    try {
+      const threads = [];
+      for (const body of bodies()) threads.push((await ask("api/runs", body)).thread);
+      onStarted(threads);
+    } catch (problem) { fail(problem.message); }
+    start.disabled = false;
+  } },
+    h("h1", {}, "Ask your knowledge"),
+    h("p", { class: "faint" }, knowledgeWords(about.knowledge)),
+    h("label", { class: "unseen", for: "question" }, "Question"), question,
+    h("div", { class: "row" },
+      h("div", { class: "field" }, h("label", { for: "method" }, "Method"), method),
+      h("div", { class: "field" }, h("label", { for: "model" }, "Model"), model),
+      h("div", { class: "row end" }, estimate, start)),
+    told, cost, error,
+    h("details", { class: "more" }, h("summary", {}, "Compare with"), others),
+    h("details", { class: "more" }, h("summary", {}, "Ceilings"), ceilings),
+    h("details", { class: "more" }, h("summary", {}, "Settings"), settings));
+  question.addEventListener("keydown", (event) => {
+    if (event.key === "Enter" && !event.shiftKey && !event.isComposing) { event.preventDefault(); form.requestSubmit(); }
+  });
+  method.addEventListener("change", () => { redraw(); offer(); });
+  model.addEventListener("change", offer);
+  redraw();
+  offer();
+  fill(root, form);
+  question.focus();
+}
+
+export function knowledgeWords(knowledge) {
+  const counts = [[knowledge.entities, "entity", "entities"], [knowledge.triples, "triple"], [knowledge.passages, "passage"]];
+  const shown = counts.filter(([count]) => count > 0).map(([count, one, more]) => many(count, one, more));
+  return [said(knowledge.name, "strong"), shown.length ? ` · ${shown.join(", ")}` : ""];
+}
+
+function choice(id, options, chosen) {
+  const made = h("select", { id }, options.map(([value, title]) => h("option", { value }, plain(title, 80))));
+  if (options.some(([value]) => value === chosen)) made.value = chosen;
+  return made;
+}
+
+function tick(value, title) {
+  return h("label", { class: "tick" }, h("input", { type: "checkbox", value: JSON.stringify(value) }), said(title, "span"));
+}
+
+// A setting as a field: its kind, range and description are those of the schema.
+function field(name, schema) {
+  const id = `set-${name}`;
+  const kinds = schema.anyOf ?? [schema];
+  const kind = kinds.find((one) => one.type !== "null") ?? {};
+  const values = kind.enum ?? (kind.const === undefined ? null : [kind.const]);
+  let input;
+  let read;
+  if (kind.type === "boolean") {
+    input = h("input", { type: "checkbox", id });
+    input.checked = Boolean(schema.default);
+    read = () => (input.checked === Boolean(schema.default) ? undefined : input.checked);
+  } else if (values) {
+    input = choice(id, values.map((value) => [value, value]), schema.default);
+    read = () => (input.value === schema.default ? undefined : input.value);
+  } else {
+    const least = kind.minimum ?? kind.exclusiveMinimum;
+    input = h("input", { type: "number", id, step: kind.type === "integer" ? "1" : "any", min: least === undefined ? null : String(least), max: kind.maximum === undefined ? null : String(kind.maximum),
+      placeholder: schema.default === null ? "none" : shortNumber(schema.default) });
+    read = () => (input.value === "" ? undefined : Number(input.value));
+  }
+  input.setAttribute("aria-describedby", `${id}-about`);
+  const label = h("label", { for: id }, settingTitle(name));
+  const element = h("div", { class: `field ${kind.type === "boolean" ? "switch" : ""}` }, label, input, h("p", { class: "faint", id: `${id}-about` }, plain(schema.description ?? "", 400)));
+  return { name, element: add(element, []), read };
+}

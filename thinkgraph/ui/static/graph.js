@@ -1,0 +1,252 @@
+// The graph of a run: entities and triples as they are met, communities as boxes, evidence and answers brought out.
+// Labels go to a canvas: no text of a graph is ever markup.
+import { plain } from "./dom.js";
+
+const BIG = 1200;
+const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
+
+function colours() {
+  const style = getComputedStyle(document.documentElement);
+  const of = (name) => style.getPropertyValue(name).trim();
+  return {
+    ink: of("--ink"), soft: of("--soft"), line: of("--line"), paper: of("--paper"), accent: of("--accent"),
+    good: of("--good"), box: of("--box"), glow: of("--glow"), node: of("--node"),
+  };
+}
+
+function styles() {
+  const c = colours();
+  const font = "system-ui, Segoe UI, Noto Sans, sans-serif";
+  return [
+    { selector: "node", style: {
+      "width": 16, "height": 16, "background-color": c.node, "border-width": 1.5, "border-color": c.line, "label": "data(label)",
+      "font-family": font, "font-size": 11, "color": c.ink, "text-valign": "bottom", "text-margin-y": 4, "text-wrap": "ellipsis",
+      "text-max-width": 130, "text-outline-color": c.paper, "text-outline-width": 2.5, "min-zoomed-font-size": 7,
+      "transition-property": "background-color, border-color, opacity", "transition-duration": calm() ? "0s" : "0.25s" } },
+    { selector: "node.literal", style: { "shape": "round-rectangle", "width": 14, "height": 10, "font-style": "italic" } },
+    { selector: "node.kept", style: { "background-color": c.accent, "border-color": c.accent, "width": 20, "height": 20 } },
+    { selector: "node.start", style: {
+      "background-color": c.paper, "border-color": c.accent, "border-width": 5, "width": 26, "height": 26, "font-size": 13, "font-weight": 600 } },
+    { selector: "node.answer", style: {
+      "background-color": c.good, "border-color": c.good, "width": 30, "height": 30, "font-size": 14, "font-weight": 700 } },
+    { selector: "node.dropped", style: { "opacity": 0.35, "border-style": "dashed" } },
+    { selector: "node.box", style: {
+      "background-color": c.box, "background-opacity": 0.5, "border-color": c.accent, "border-width": 1, "border-style": "dashed",
+      "shape": "round-rectangle", "label": "data(label)", "text-valign": "top", "font-size": 10, "color": c.soft, "padding": 14 } },
+    { selector: "edge", style: {
+      "width": 1.2, "line-color": c.line, "target-arrow-color": c.line, "target-arrow-shape": "triangle", "arrow-scale": 0.8,
+      "curve-style": "bezier", "label": "data(label)", "font-family": font, "font-size": 9.5, "color": c.soft,
+      "text-rotation": "autorotate", "text-outline-color": c.paper, "text-outline-width": 2.5, "min-zoomed-font-size": 9,
+      "text-wrap": "ellipsis", "text-max-width": 120 } },
+    { selector: "edge.kept", style: { "width": 2.2, "line-color": c.accent, "target-arrow-color": c.accent, "color": c.ink } },
+    { selector: "edge.cited", style: {
+      "width": 3.2, "line-color": c.good, "target-arrow-color": c.good, "color": c.ink, "font-size": 11, "z-index": 8 } },
+    { selector: ".quiet", style: { "opacity": 0.16, "text-opacity": 0 } },
+    { selector: "edge.lit", style: { "width": 4, "line-color": c.good, "target-arrow-color": c.good, "font-size": 12, "z-index": 9 } },
+    { selector: "node.lit", style: { "underlay-color": c.glow, "underlay-opacity": 0.5, "underlay-padding": 8, "z-index": 9 } },
+    { selector: "core", style: { "active-bg-opacity": 0 } },
+  ];
+}
+
+// Thousands of things: straight lines and no words until they are near, so that the picture stays fluid.
+const plainly = [
+  { selector: "edge", style: { "curve-style": "haystack", "label": "", "width": 1 } },
+  { selector: "node", style: { "label": "data(label)", "min-zoomed-font-size": 12, "text-outline-width": 0, "transition-duration": "0s" } },
+];
+
+export class Graph {
+  constructor(container, onPick) {
+    this.container = container;
+    this.cy = cytoscape({
+      container, style: styles(), minZoom: 0.05, maxZoom: 3, layout: { name: "preset" }, boxSelectionEnabled: false,
+      textureOnViewport: false, hideEdgesOnViewport: false, pixelRatio: "auto",
+    });
+    this.cy.on("tap", "node, edge", (event) => onPick?.(event.target.data()));
+    this.cy.on("tap", (event) => event.target === this.cy && onPick?.(null));
+    this.big = false;
+    this.touched = false;
+    this.cy.on("dragpan scrollzoom", () => { this.touched = true; });
+    this.scheme = matchMedia("(prefers-color-scheme: dark)");
+    this.repaint = () => this.cy.style(this.big ? [...styles(), ...plainly] : styles());
+    this.scheme.addEventListener("change", this.repaint);
+    this.watch = new ResizeObserver(() => { this.cy.resize(); if (!this.touched) this.fit(); });
+    this.watch.observe(container);
+  }
+
+  destroy() {
+    clearTimeout(this.timer);
+    this.scheme.removeEventListener("change", this.repaint);
+    this.watch.disconnect();
+    this.cy.destroy();
+  }
+
+  reset() {
+    clearTimeout(this.timer);
+    this.layout?.stop();
+    this.subject = null;
+    this.cy.elements().remove();
+    this.touched = false;
+  }
+
+  get size() {
+    return { entities: this.cy.nodes().not(".box").length, triples: this.cy.edges().length };
+  }
+
+  node(id, label, literal = false, near = null) {
+    const key = "n:" + id;
+    const known = this.cy.getElementById(key);
+    if (known.nonempty()) return known;
+    const by = near && this.cy.getElementById(near);
+    const at = by?.nonempty() ? by.position() : { x: 0, y: 0 };
+    const turn = (this.cy.nodes().length * 2.4) % (2 * Math.PI);
+    return this.cy.add({
+      group: "nodes", data: { id: key, entity: id, label: plain(label, 60), whole: plain(label, 300) }, classes: literal ? "literal" : "",
+      position: { x: at.x + 90 * Math.cos(turn), y: at.y + 90 * Math.sin(turn) },
+    });
+  }
+
+  starts(entities) {
+    for (const one of entities) this.node(one.id, one.label).addClass("start");
+    if (entities.length) this.arrange();
+  }
+
+  triples(triples) {
+    this.cy.batch(() => {
+      for (const one of triples) {
+        const subjectKnown = this.cy.getElementById("n:" + one.subject).nonempty();
+        const subject = this.node(one.subject, one.subject_label, false, "n:" + one.object);
+        const object = this.node(one.object, one.object_label, one.literal, subjectKnown ? "n:" + one.subject : null);
+        if (this.cy.getElementById("t:" + one.id).nonempty()) continue;
+        this.cy.add({
+          group: "edges",
+          data: { id: "t:" + one.id, triple: one.id, source: subject.id(), target: object.id(), label: plain(one.relation_label, 50), said: one },
+        });
+      }
+    });
+    if (triples.length) {
+      this.thin();
+      this.arrange();
+    }
+  }
+
+  thin() {
+    const big = this.cy.elements().length > BIG;
+    if (big === this.big) return;
+    this.big = big;
+    this.repaint();
+  }
+
+  evidence(ids, name = "kept") {
+    this.cy.batch(() => {
+      for (const id of ids) {
+        const edge = this.cy.getElementById("t:" + id);
+        edge.addClass(name);
+        edge.connectedNodes().removeClass("dropped").addClass("kept");
+      }
+    });
+  }
+
+  // Entities are dropped by their labels, the one thing that a prune tells of them.
+  dropped(labels, kept) {
+    const gone = new Set(labels.map((label) => plain(label, 60)));
+    for (const label of kept) gone.delete(plain(label, 60));
+    this.cy.nodes().forEach((node) => {
+      if (gone.has(node.data("label")) && !node.hasClass("kept") && !node.hasClass("start")) node.addClass("dropped");
+    });
+  }
+
+  boxes(boxes) {
+    this.cy.batch(() => {
+      for (const box of boxes) {
+        const free = box.entities.map((id) => this.cy.getElementById("n:" + id)).filter((node) => node.nonempty() && node.parent().empty());
+        if (!free.length) continue;
+        if (this.cy.getElementById("b:" + box.id).empty()) {
+          this.cy.add({ group: "nodes", data: { id: "b:" + box.id, label: `community of chain ${box.chain}` }, classes: "box" });
+        }
+        for (const node of free) node.move({ parent: "b:" + box.id });
+      }
+    });
+    if (boxes.length) this.arrange();
+  }
+
+  answers(labels) {
+    const wanted = new Set(labels.map((label) => plain(label, 60).toLocaleLowerCase()));
+    this.cy.nodes().forEach((node) => {
+      if (wanted.has(String(node.data("label")).toLocaleLowerCase())) node.removeClass("dropped").addClass("answer");
+    });
+  }
+
+  light(ids) {
+    this.cy.elements().removeClass("lit quiet");
+    const edges = this.cy.collection(ids.map((id) => this.cy.getElementById("t:" + id)).filter((edge) => edge.nonempty()).map((edge) => edge[0]));
+    if (edges.empty()) return;
+    const shown = edges.union(edges.connectedNodes());
+    this.cy.elements().difference(shown).difference(shown.ancestors()).addClass("quiet");
+    shown.addClass("lit");
+    this.look(shown);
+  }
+
+  unlight() {
+    this.cy.elements().removeClass("lit quiet");
+  }
+
+  look(elements) {
+    // No nearer than one reads well: two nodes alone would fill the picture.
+    const box = elements.boundingBox();
+    const zoom = Math.min(1.5, (this.cy.width() - 140) / Math.max(1, box.w), (this.cy.height() - 140) / Math.max(1, box.h));
+    const pan = { x: this.cy.width() / 2 - (zoom * (box.x1 + box.x2)) / 2, y: this.cy.height() / 2 - (zoom * (box.y1 + box.y2)) / 2 };
+    if (calm()) this.cy.viewport({ zoom, pan });
+    else this.cy.animate({ zoom, pan }, { duration: 350 });
+    this.touched = true;
+  }
+
+  fit() {
+    if (this.cy.elements().empty()) return;
+    this.cy.fit(this.subject ? this.cy.elements(this.subject) : undefined, 50);
+    if (this.cy.zoom() > 1.4) { this.cy.zoom(1.4); this.cy.center(); }
+  }
+
+  // Of a crowd only what counts in the end fills the picture.
+  closeUp() {
+    const counts = this.cy.elements(".kept, .cited, .answer, .start");
+    this.subject = counts.nonempty() && this.cy.nodes().length > 40 ? ".kept, .cited, .answer, .start" : null;
+    this.arrange();
+  }
+
+  tree(on) {
+    this.layered = on;
+    this.touched = false;
+    this.arrange(0);
+  }
+
+  arrange(wait = 90) {
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => this.settle(), wait);
+  }
+
+  settle() {
+    const many = this.cy.nodes().length;
+    if (!many) return;
+    const animate = !calm() && many < 250;
+    const shared = { animate, animationDuration: 400, fit: false, padding: 50 };
+    this.layout?.stop();
+    const options = this.layered
+      ? { name: "dagre", rankDir: "LR", nodeSep: 24, rankSep: 130, ...shared }
+      : {
+        name: "fcose", quality: many > 400 ? "draft" : "default", randomize: many > 400 || !this.settled, nodeSeparation: 110,
+        idealEdgeLength: () => 125, nodeRepulsion: () => 9000, packComponents: true, numIter: many > 400 ? 400 : 1500, ...shared,
+      };
+    this.layout = this.cy.layout(options);
+    this.settled = true;
+    this.layout.one("layoutstop", () => { if (!this.touched) this.fit(); });
+    this.layout.run();
+  }
+
+  // What the picture says, for whoever cannot see it.
+  sentences() {
+    return this.cy.edges().map((edge) => {
+      const one = edge.data("said");
+      return { text: `${one.subject_label} — ${one.relation_label} → ${one.object_label}`, cited: edge.hasClass("cited"), triple: one.id };
+    });
+  }
+}

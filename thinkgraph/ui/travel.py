@@ -1,0 +1,186 @@
+"""Going back in a run: its checkpoints, what of a state a person may change, and a branch that goes on from there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from langgraph.types import Overwrite
+from typing_extensions import TypedDict
+
+from thinkgraph.cli.runs import RunRow, RunStore
+from thinkgraph.errors import RunError, UsageError
+from thinkgraph.graphs.build import Graph
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.state.evidence import Path
+from thinkgraph.state.tog2 import Topic
+from thinkgraph.tools.knowledge import Knowledge
+
+_STARTS = ("topics", "subjects")
+"""Channels with the entities that the next step goes out from."""
+_TEXTS = ("question", "query")
+MOST_TEXT = 2_000
+
+
+class Named(TypedDict):
+    """A thing that a person may take out of a state."""
+
+    id: str
+    label: str
+
+
+class Moment(TypedDict):
+    """A checkpoint, and what of it may be changed."""
+
+    id: str
+    at: float
+    """Seconds since the epoch."""
+    round: int
+    did: str
+    """The step that led here."""
+    next: list[str]
+    starts: list[Named]
+    relations: list[Named]
+    clues: list[str]
+    texts: dict[str, str]
+    addable: bool
+    """Whether another entity can be put among `starts`."""
+
+
+def moments(graph: Graph, row: RunRow) -> list[Moment]:
+    """The checkpoints from which a run can go on otherwise, oldest first.
+
+    Args:
+        graph: of the run's method, over the checkpoints of its store.
+        row: the run.
+    """
+    found: list[Moment] = []
+    for state in graph.get_state_history({"configurable": {"thread_id": row["thread"]}}):
+        key = str((state.config.get("configurable") or {}).get("checkpoint_id") or "")
+        if key == row["after"]:
+            break
+        if found:
+            # Newest first: what was to come next at this one is what led to the one before.
+            found[-1]["did"] = ", ".join(dict.fromkeys(state.next))
+        found.append(_moment(key, state))
+    return [one for one in reversed(found) if one["did"] and one["next"] and not one["did"].startswith("__")]
+
+
+def _moment(key: str, state: Any) -> Moment:
+    values = state.values
+    labels = {one["id"]: one["label"] for name in _STARTS for one in values.get(name) or ()}
+    kept = values.get("kept") or {}
+    return Moment(
+        id=key,
+        at=datetime.fromisoformat(state.created_at).timestamp(),
+        round=int(values.get("round") or 0),
+        did="",
+        next=list(dict.fromkeys(state.next)),
+        starts=[Named(id=one["id"], label=one["label"]) for one in values.get(_channel(values)) or ()],
+        relations=[
+            Named(id=name, label=f"{labels.get(one['entity'], one['entity'])}: {_arrow(one)}")
+            for name, one in kept.items()
+        ],
+        clues=list(values.get("clues") or ()) if isinstance(values.get("clues"), list) else [],
+        texts={name: values[name] for name in _TEXTS if isinstance(values.get(name), str) and values[name]},
+        addable=_channel(values) == "topics",
+    )
+
+
+def _channel(values: Mapping[str, Any]) -> str:
+    return next((name for name in _STARTS if values.get(name)), _STARTS[0])
+
+
+def _arrow(kept: Mapping[str, Any]) -> str:
+    name = str(kept["relation"]).replace("_", " ")
+    return f"← {name}" if kept["direction"] == "in" else f"{name} →"
+
+
+def changes(
+    state: Mapping[str, Any], asked: Mapping[str, Any], knowledge: Knowledge
+) -> tuple[dict[str, Any], list[str]]:
+    """The update that a person wants of a state, and the same in words.
+
+    Args:
+        state: the checkpoint's channels.
+        asked: `drop` (ids of starts), `add` (ids of entities), `forbid` (keys of relations), `clues`, and texts by channel.
+        knowledge: where entities to add are looked up.
+
+    Raises:
+        UsageError: malformed, or nothing is left to go on from.
+    """
+    update: dict[str, Any] = {}
+    words: list[str] = []
+    channel = _channel(state)
+    starts: list[Any] = list(state.get(channel) or ())
+    drop, add, forbid = (_strings(asked, name) for name in ("drop", "add", "forbid"))
+    if drop or add:
+        left = [one for one in starts if one["id"] not in drop]
+        words += [f"without {one_line(one['label'])}" for one in starts if one["id"] in drop]
+        known = {one["id"] for one in left}
+        for key, entity in zip(add, knowledge.graph.entities(add), strict=True):
+            if entity is None or channel != "topics":
+                raise UsageError(f"there is no entity '{one_line(key)[:80]}' to go out from")
+            if entity["id"] not in known:
+                left.append(_topic(entity["id"], entity["label"], entity["description"]))
+                words.append(f"with {one_line(entity['label'])}")
+        if not left:
+            raise UsageError("nothing is left to go out from: keep an entity, or add one")
+        update[channel] = left
+    if forbid:
+        kept = state.get("kept") or {}
+        update["kept"] = Overwrite({key: one for key, one in kept.items() if key not in forbid})
+        # Nor is it offered again, should the search go back.
+        update["walked"] = {key: kept[key] for key in forbid if key in kept}
+        words += [f"not along {one_line(_arrow(kept[key]))}" for key in forbid if key in kept]
+    if "clues" in asked and isinstance(state.get("clues"), list):
+        update["clues"] = [one[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
+        words.append(f"clues: {'; '.join(map(one_line, update['clues']))}")
+    for name in _TEXTS:
+        text = asked.get(name)
+        if isinstance(text, str) and text.strip() and text.strip() != state.get(name):
+            update[name] = text.strip()[:MOST_TEXT]
+            words.append(f"{name}: {one_line(update[name])}")
+    return update, words
+
+
+def branch(
+    graph: Graph, runs: RunStore, row: RunRow, thread: str, asked: Mapping[str, Any], knowledge: Knowledge
+) -> tuple[Moment, list[str]]:
+    """Put a checkpoint of a run, with what was changed in it, on a new thread, to go on there.
+
+    Returns:
+        The checkpoint, and the changes in words.
+
+    Raises:
+        RunError: there is no such checkpoint.
+        UsageError: see `changes`.
+    """
+    key = asked.get("checkpoint")
+    chosen = next((one for one in moments(graph, row) if one["id"] == key), None)
+    if chosen is None:
+        raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
+    saver = runs.checkpointer()
+    old: Any = {"configurable": {"thread_id": row["thread"], "checkpoint_ns": "", "checkpoint_id": chosen["id"]}}
+    kept = saver.get_tuple(old)
+    if kept is None:
+        raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
+    update, words = changes(kept.checkpoint["channel_values"], asked, knowledge)
+    new: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    saver.put(new, kept.checkpoint, kept.metadata, kept.checkpoint["channel_versions"])
+    if update:
+        graph.update_state(new, update, as_node=chosen["did"].split(", ")[0])
+    return chosen, words
+
+
+def _topic(key: str, label: str, about: str) -> Topic:
+    path = Path(start=key, triples=[])
+    return Topic(id=key, label=label, description=about, path=path, on_path=[key], score=1.0, came_by="")
+
+
+def _strings(asked: Mapping[str, Any], name: str) -> list[str]:
+    given = asked.get(name) or []
+    if not isinstance(given, Sequence) or isinstance(given, str) or not all(isinstance(one, str) for one in given):
+        raise UsageError(f"{name} is a list of texts")
+    return list(given)
