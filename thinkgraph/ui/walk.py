@@ -227,10 +227,22 @@ class Recorder:
                 found[one["entity"]] = Start(id=one["entity"], label=_label(one["label"]), description="")
         # CogGRAG links names of its questions: entity ids by name.
         named = seen.get("linked")
-        for name, ids in named.items() if isinstance(named, Mapping) else ():
-            found |= {key: Start(id=key, label=_label(name), description="") for key in ids if key not in self._starts}
+        linked = [key for ids in named.values() for key in ids] if isinstance(named, Mapping) else []
+        found |= self._looked_up([key for key in dict.fromkeys(linked) if key not in self._starts])
         self._starts |= found.keys()
         return list(found.values())
+
+    def _looked_up(self, ids: list[str]) -> dict[str, Start]:
+        try:
+            entities = self._knowledge.graph.entities(ids) if ids else []
+        except StoreError:
+            # As for triples: the run itself says it.
+            entities = []
+        return {
+            one["id"]: Start(id=one["id"], label=_label(one["label"]), description=_label(one["description"]))
+            for one in entities
+            if one
+        }
 
     def _new_triples(self, seen: Mapping[str, Any]) -> tuple[list[Triple], int, list[str]]:
         cited = [key for key in dict.fromkeys(_ids(seen.get("evidence"))) if key not in self._evidence]
