@@ -223,8 +223,13 @@ ALONE = "the question compares, and the lines cited do not have two values"
 def test_a_comparison_needs_two_values_and_one_answer() -> None:
     assert compared(SMALLER, "Uganda", triples=BOTH) == ""
     assert compared(SMALLER, "Uganda", triples=BOTH[1:]) == ALONE
-    assert compared(SMALLER, "Uganda", triples=BOTH[1:], communities=True) == ALONE
-    assert compared(SMALLER, "Uganda", triples=BOTH, communities=True) == ""
+    fewer = "Which has the smallest population, Kenya or Uganda?"
+    assert compared(fewer, "Uganda", triples=BOTH[1:], communities=True) == ALONE
+    assert compared(fewer, "Uganda", triples=BOTH, communities=True) == ""
+    leading = [triple("c", "Uganda", "capital", "Kampala")]
+    assert (
+        compared("What is the capital of the smallest neighbour?", "Kampala", triples=leading, communities=True) == ""
+    )
     assert compared(SMALLER, "Uganda", "Kenya", triples=BOTH).endswith(
         "only one of the things that it names is the answer"
     )

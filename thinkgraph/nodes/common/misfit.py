@@ -290,7 +290,20 @@ class _Walk:
         word = compared_by(self._question)
         if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
             return ""
-        return "" if self._values() > 1 else "the lines cited do not have two values"
+        if self._values() > 1 or (self.communities and not self._is_measured(answers)):
+            return ""
+        return "the lines cited do not have two values"
+
+    def _is_measured(self, answers: Sequence[str]) -> bool:
+        """Whether a value that the question names is said of an answer. A community that only leads on from what was compared is cited
+        without the others.
+        """
+        own = {
+            one["relation_label"]
+            for one in self.triples
+            if one["literal"] and fold(one["subject_label"]) in map(fold, answers)
+        }
+        return any(map(self.says, own))
 
     def _tells_which(self, word: str) -> bool:
         """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
