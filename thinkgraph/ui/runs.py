@@ -22,7 +22,7 @@ from thinkgraph.graphs.build import Graph, build, offline_model
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
-from thinkgraph.nodes.common.begin import check_question
+from thinkgraph.nodes.opening.begin import check_question
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.events import Started
