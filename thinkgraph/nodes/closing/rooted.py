@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import itertools
+import re
+from collections.abc import Iterator, Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
@@ -26,20 +28,28 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
     Raises:
         StoreError: the stores cannot be read.
     """
+    triples = [texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples]
+    passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
+    told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
+    told += [text for one in passages for text in (one["title"], one["text"])]
+    said = " | ".join(f" {fold(text)} " for text in told)
+    if any(f" {name} " in said for name in _written_like_names(question)):
+        return ""
     (links,) = yield from requests.link_names([question], limit=_MOST_NAMED)
     # A common noun may be some entity's name too ("national anthem"): what is written like a name counts first.
     capital = [link for link in links if link["mention"][:1].isupper()]
     named = {link["entity"]["id"]: link for link in capital or links}
-    triples = [texts.triples[key] for item in items for key in triple_ids(item) if key in texts.triples]
-    passages = [texts.passages[item["passage"]] for item in items if item.get("passage") in texts.passages]
     cited = {end for triple in triples for end in both_ends(triple)}
     cited |= {key for passage in passages for key in passage["entities"]}
-    told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
-    told += [text for one in passages for text in (one["title"], one["text"])]
-    said = " | ".join(f" {fold(text)} " for text in told)
-    if not named or named.keys() & cited:
-        return ""
     words = {fold(name) for link in named.values() for name in (link["mention"], link["entity"]["label"])}
-    if any(f" {word} " in said for word in words):
+    if not named or named.keys() & cited or any(f" {word} " in said for word in words):
         return ""
     return f"nothing cited speaks of {one_line(next(iter(named.values()))['mention'])}"
+
+
+def _written_like_names(question: str) -> Iterator[str]:
+    """The words with a capital that stand side by side, folded; not the first of the question."""
+    words = re.sub(r"['\u2019]s\b", "", question).split()[1:]
+    for capital, group in itertools.groupby(words, lambda word: word.lstrip("\"'([\u201c\u201e\u00ab")[:1].isupper()):
+        if capital and (name := fold(" ".join(group))):
+            yield name
