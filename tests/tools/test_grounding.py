@@ -174,6 +174,14 @@ def test_lines_that_hold_an_answer_only_together_all_stay() -> None:
     assert needed(["yes"], [1, 3], lines) == [1, 3], "a conclusion stands on all that it names"
 
 
+def test_a_number_below_zero_stands_there_with_its_sign() -> None:
+    assert holds("-43", ["(Osk) -[lowest point m]-> (-43)"])
+    assert holds("\u221243", ["It lies at -43 metres."])
+    for line in ("(Osk) -[lowest point m]-> (43)", "1990-43", "-430", "-43.5", "(Osk) -[crosses]-> (Upper Varn)"):
+        assert not holds("-43", [line])
+    assert not holds("-1", ["(Osk) -[crosses]-> (Upper Varn)"]), "one is a count, minus one is none"
+
+
 def test_a_comparison_keeps_what_is_said_of_the_others() -> None:
     lines = ["(Kenya) -[population]-> (58)", "(Uganda) -[population]-> (49)", "(Uganda) -[capital]-> (Kampala)"]
     assert needed(["Kenya"], [1, 2, 3], lines, "Which has more inhabitants, Kenya or Uganda?") == [1, 2]

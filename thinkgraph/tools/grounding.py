@@ -13,6 +13,7 @@ from thinkgraph.tools.linking.lexical import PAIRED
 _WORD = re.compile(r"\w+", re.UNICODE)
 _NUMBER = re.compile(r"(?<![\d.,])\d{1,3}(?:[\s,.'_]\d{3})+(?!\d)|\d+(?:[.,]\d+)?")
 """A number: digits in groups of three, or digits with a decimal point or comma."""
+_BELOW_ZERO = re.compile(r"[-\u2212]\d+(?:[.,]\d+)?")
 _BETWEEN_NAMES = re.compile(r"[^\s'\u2019.-]")
 """What parts one name from another in an answer: any sign but those that stand within names."""
 _LEFT_OUT = re.compile(r", \.\.\. and \d+ more(?=;| \||$)")
@@ -126,15 +127,15 @@ def holds(answer: str, lines: Iterable[str]) -> bool:
 def _holds(answer: str, lines: Sequence[str], shown: str) -> bool:
     """As `holds`; `shown` is the lines folded, between spaces."""
     wanted = fold(answer)
-    if not wanted:
-        return False
-    if wanted in DERIVED:
-        return True
+    if not wanted or wanted in DERIVED:
+        return bool(wanted)
+    if _BELOW_ZERO.fullmatch(bare := unicodedata.normalize("NFKC", answer).strip()):
+        return any(re.search(rf"(?<!\w)[-\u2212]{re.escape(bare[1:])}(?!\d|[.,]\d)", line) for line in lines)
     if re.fullmatch(r"\d{1,4}", wanted) and int(wanted) in counts(lines):
         return True
     # How many a list leaves out is no statement of the graph.
     lines = [_LEFT_OUT.sub("", line) for line in lines]
-    if _NUMBER.fullmatch(unicodedata.normalize("NFKC", answer).strip()):
+    if _NUMBER.fullmatch(bare):
         return any(numbers(answer) & numbers(line) for line in lines)
     if f" {wanted} " in shown or (PAIRED.search(wanted) and wanted.replace(" ", "") in shown.replace(" ", "")):
         return True
