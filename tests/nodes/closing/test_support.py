@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from thinkgraph.nodes.closing.cited import spelt
 from thinkgraph.nodes.closing.support import support_of
 from thinkgraph.state.answer import CitedPassage, CitedPath, Evidence, Support
 from thinkgraph.state.knowledge import Triple
@@ -97,3 +98,13 @@ def test_communities() -> None:
     line = "(Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) | (Baru) -[elevation m]-> (3475)"
     assert one("Which country borders Colombia?", "Panama", evidence(line))["kind"] == "path"
     assert one("Which country borders Colombia?", "Peru", evidence(line))["kind"] == "none"
+
+
+def test_answers_are_spelt_as_in_what_is_cited() -> None:
+    labels: list[Any] = [
+        {"subject_label": "Panama", "object_label": "Panama City"},
+        {"subject_label": "Córdoba", "object_label": "Cordoba"},
+    ]
+    given = Evidence(triples=labels, paths=[], passages=[])
+    answers = ["panama\u202e city", "Cordoba", "Córdoba", "CORDOBA", "Bogota", "?"]
+    assert list(spelt(answers, given)) == ["Panama City", "Cordoba", "Córdoba", "Cordoba", "Bogota", "?"]

@@ -7,7 +7,7 @@ from typing import Any
 
 from thinkgraph.models.ops import Flow, NodeFunction, Update
 from thinkgraph.models.roles import OFFLINE
-from thinkgraph.nodes.closing.cited import evidence_of
+from thinkgraph.nodes.closing.cited import evidence_of, spelt
 from thinkgraph.nodes.closing.confidence import confidence, signals_of, sure_enough, withheld
 from thinkgraph.nodes.closing.rooted import aside
 from thinkgraph.nodes.closing.support import support_of
@@ -48,6 +48,7 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         items = [state["evidence"][key] for key in draft["cited"]]
         texts = yield from fetch_texts(items)
         evidence = evidence_of(items, draft["answers"], texts)
+        draft = {**draft, "answers": list(dict.fromkeys(spelt(draft["answers"], evidence)))}
         support = support_of(state["question"], draft["answers"], evidence)
         if draft["status"] == "grounded" and (
             fault := (yield from _fault(draft, support, state, items, texts, settings))

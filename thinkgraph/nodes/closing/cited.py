@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.errors import StoreError
@@ -42,6 +42,14 @@ def evidence_of(items: Sequence[EvidenceItem], answers: Sequence[str], texts: Te
             cited = CitedPath(text=line, triples=[triple["id"] for triple in shown], score=item["score"])
             paths.setdefault(line, cited)
     return Evidence(triples=list(triples.values()), passages=passages, paths=list(paths.values()))
+
+
+def spelt(answers: Iterable[str], evidence: Evidence) -> Iterator[str]:
+    """Answers as the cited statements spell them, where they differ in signs, case or accents alone."""
+    labels = [one[end] for one in evidence["triples"] for end in ("object_label", "subject_label")]
+    known = {fold(label): label for label in reversed(labels) if fold(label)}
+    for answer in answers:
+        yield answer if answer in labels else known.get(fold(answer), answer)
 
 
 def _cited(item: EvidenceItem, passage: Passage) -> CitedPassage:
