@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, AsyncExitStack, contextmanager
+from contextlib import AbstractContextManager, AsyncExitStack, contextmanager, suppress
 from hashlib import blake2b
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
@@ -90,7 +90,11 @@ class SharedQueue:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._closing.aclose()
+        import psycopg
+
+        # A connection that the database has ended cannot be closed as it should; that it was ended has been said.
+        with self._failing() if error is None else suppress(psycopg.Error):
+            await self._closing.aclose()
 
     path: None = None
     """There is no file of replies that worker processes could share."""
