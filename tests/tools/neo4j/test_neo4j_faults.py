@@ -23,10 +23,13 @@ from tools.neo4j.test_neo4j_runs import QUESTION, small
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.tools.neo4j import connection
 
+# The driver leaves the socket of a query that was given up to the collector.
+pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
+
 
 @pytest.fixture(autouse=True)
 def _given_up() -> Iterator[None]:
-    """Connections of queries that were given up are closed here, and not in some later test."""
+    """Such sockets are collected here, and not in some later test."""
     yield
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ResourceWarning)
