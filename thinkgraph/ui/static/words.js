@@ -8,7 +8,7 @@ export const STATUSES = {
   },
   partial: {
     title: "Partial",
-    says: "A best effort: the evidence is not complete, or an answer only shares words with it.",
+    says: "A best effort: the evidence is not complete, speaks of nothing that the question names, or only shares words with an answer.",
     not: "that any of it is right, or that a list is whole",
   },
   memory: {
