@@ -198,6 +198,39 @@ def settings_by_method(
     return settings
 
 
+def add_served_flags(parser: argparse.ArgumentParser, others: str) -> None:
+    """The flags of a command that serves methods: which ones, and what of their settings `others` cannot change."""
+    parser.add_argument(
+        "--method",
+        metavar="NAME[,NAME]",
+        type=method_names,
+        help=f"methods to serve, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
+    )
+    add_flags(
+        parser,
+        "set",
+        help=f"a setting that {others} cannot change (ceilings: only lower), of all methods that have it or of one "
+        "(tog2.width=5); may be repeated",
+    )
+    add_flags(parser, *MODEL, *KB)
+
+
+def served_settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    """The methods that such a command serves, the default first, with the settings that are fixed; completes the flags (`configured`).
+
+    Raises:
+        UsageError: no such method, a setting that none has, or a prompt that cannot be used.
+        SettingsError: a value out of range.
+    """
+    from thinkgraph.prompts.library import PromptLibrary
+
+    named = args.method
+    config = configured(args)
+    fixed = settings_by_method(args, config, named or list(dict.fromkeys((config.get("method"), *NAMES))))
+    PromptLibrary(args.prompts)
+    return fixed
+
+
 def prices_of(path: str | None) -> Prices | None:
     """The price table of --prices.
 

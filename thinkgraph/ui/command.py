@@ -14,21 +14,11 @@ from collections.abc import Callable
 from typing import Any
 
 from thinkgraph.cli.ask import announce, speaker
-from thinkgraph.cli.options import (
-    KB,
-    MODEL,
-    add_flags,
-    configured,
-    method_names,
-    open_knowledge,
-    open_models,
-    settings_by_method,
-)
+from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
 from thinkgraph.cli.runs import RunOptions, RunStore
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.config import absolute
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.registry import NAMES
 
 HOST = "127.0.0.1"
 PORT = 8421
@@ -41,19 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ui`."""
     parser.add_argument("--port", type=int, metavar="N", help=f"default the first that is free from {PORT} on")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    parser.add_argument(
-        "--method",
-        metavar="NAME[,NAME]",
-        type=method_names,
-        help=f"methods to offer, the default first: {', '.join(NAMES)} (default: all of them, tog2 first)",
-    )
-    add_flags(
-        parser,
-        "set",
-        help="a setting that the page cannot change (ceilings: only lower), of all methods that have it or of one "
-        "(tog2.width=5); may be repeated",
-    )
-    add_flags(parser, *MODEL, *KB)
+    add_served_flags(parser, "the page")
 
 
 def run(args: argparse.Namespace) -> int:
@@ -61,15 +39,11 @@ def run(args: argparse.Namespace) -> int:
     check_installed()
     import uvicorn
 
-    from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.ui.app import create_app
     from thinkgraph.ui.runs import Served
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    named = args.method
-    config = configured(args)
-    fixed = asking(settings_by_method(args, config, named or list(dict.fromkeys((config.get("method"), *NAMES)))))
-    PromptLibrary(args.prompts)
+    fixed = asking(served_settings(args))
     listening = _listen(args.port)
     with contextlib.closing(listening), open_knowledge(args) as knowledge, RunStore():
         open_models(args, knowledge).check()
