@@ -64,11 +64,20 @@ def plot_answer(answer: Answer, path: str | Path) -> Path:
     file = check_target(path)
     if is_page(file):
         raise UsageError(f"a picture is an .svg; thinkgraph.save_page writes the page {file.name}")
+    return write_whole(file, svg_of(answer, picture_of(answer)), "picture")
+
+
+def write_whole(file: Path, text: str, what: str) -> Path:
+    """Write a text file so that it is there whole or not at all; one that is there already is replaced.
+
+    Raises:
+        UsageError: the file, a `what`, cannot be written.
+    """
     part = file.with_name(f".{secrets.token_hex(6)}.part")
     try:
-        part.write_text(svg_of(answer, picture_of(answer)), "utf-8")
+        part.write_text(text, "utf-8")
         part.replace(file)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise UsageError(f"the picture {file} cannot be written: {error.strerror or error}") from error
+        raise UsageError(f"the {what} {file} cannot be written: {error.strerror or error}") from error
     return file

@@ -10,12 +10,11 @@ import hashlib
 import html
 import json
 import re
-import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from thinkgraph.errors import UsageError
+from thinkgraph.plot.save import write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.ui.walk import Recorder
@@ -90,15 +89,7 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
     Raises:
         UsageError: the file cannot be written.
     """
-    file = Path(path).expanduser()
-    part = file.with_name(f".{secrets.token_hex(6)}.part")
-    try:
-        part.write_text(page_of_run(_run(answer, events)), "utf-8")
-        part.replace(file)
-    except OSError as error:
-        part.unlink(missing_ok=True)
-        raise UsageError(f"the page {file} cannot be written: {error.strerror or error}") from error
-    return file
+    return write_whole(Path(path).expanduser(), page_of_run(_run(answer, events)), "page")
 
 
 def _run(answer: Answer, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
