@@ -21,6 +21,11 @@ class Place:
     on_path: tuple[str, ...]
     """Ids of all entities on that way, this one included."""
 
+    @classmethod
+    def start(cls, key: str, label: str) -> Place:
+        """An entity that nothing led to."""
+        return cls(key, label, (), (key,))
+
 
 @dataclass(frozen=True)
 class Leg:

@@ -115,7 +115,7 @@ def _walk(
     routes: Sequence[Route], subjects: Sequence[Candidate], labels: Mapping[str, str], seed: int
 ) -> Flow[dict[Route, RelationPath]]:
     """The relation paths, walked from their subjects over the graph; those that reach nothing are left out."""
-    starts = [Place(one["id"], one["label"], (), (one["id"],)) for one in subjects]
+    starts = [Place.start(one["id"], one["label"]) for one in subjects]
     paths: dict[Route, RelationPath] = {(one.id, ()): RelationPath(start=one, ends=(one,)) for one in starts}
     for hop in range(max((len(steps) for _, steps in routes), default=0)):
         asked = dict.fromkeys((start, steps[: hop + 1]) for start, steps in routes if len(steps) > hop)

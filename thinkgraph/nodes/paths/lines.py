@@ -39,11 +39,10 @@ def lines_of(paths: Iterable[RelationPath], room: int) -> tuple[list[EvidenceIte
         most = room - room // 2
         for depth, part in enumerate(path.parts):
             for leg in part.legs:
-                step = (part.relation["name"], part.relation["direction"]) if part.relation else ()
-                key = (leg.source.id, *step)
+                key: tuple[str, ...] = (leg.source.id, *part.step)
                 if key in every:
                     continue
-                every[key] = item, cost = _line(leg, step, path.score - depth * _BEHIND, longest)
+                every[key] = item, cost = _line(leg, part.step, path.score - depth * _BEHIND, longest)
                 if cost <= most:
                     kept[key] = item
                     most, room = most - cost, room - cost

@@ -12,7 +12,7 @@ from thinkgraph.nodes.common.relation_fit import unnamed
 from thinkgraph.nodes.common.relation_paths import Place, RelationPath
 from thinkgraph.nodes.common.reports import pruned, retrieved
 from thinkgraph.nodes.paths.lines import lines_of, way_to
-from thinkgraph.nodes.paths.walk import place_of, walk
+from thinkgraph.nodes.paths.walk import walk
 from thinkgraph.prompts.lines import passage_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, chunk_item
@@ -82,7 +82,7 @@ def _best(paths: Sequence[RelationPath], settings: PathsSettings) -> list[Relati
 
 def _places(starts: Sequence[Topic], best: Sequence[RelationPath]) -> dict[str, Place]:
     """What the paths start from and reach on their way, by id, the best first."""
-    found = {topic["id"]: place_of(topic) for topic in starts}
+    found = {topic["id"]: Place.start(topic["id"], topic["label"]) for topic in starts}
     for path in best:
         for part in path.parts:
             for end in part.ends:

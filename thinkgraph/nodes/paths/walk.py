@@ -27,7 +27,9 @@ def walk(starts: Sequence[Topic], question: str, settings: PathsSettings) -> Flo
         KnowledgeError: the encoder cannot be loaded or reached.
     """
     found: list[RelationPath] = []
-    frontier = [RelationPath(start=one, ends=(one,)) for one in map(place_of, starts)]
+    frontier = [
+        RelationPath(start=one, ends=(one,)) for one in (Place.start(topic["id"], topic["label"]) for topic in starts)
+    ]
     for number in range(settings.depth):
         ids = list(dict.fromkeys(end.id for path in frontier for end in path.ends))
         known = dict(zip(ids, (yield from requests.relations(ids)), strict=True))
@@ -45,11 +47,6 @@ def walk(starts: Sequence[Topic], question: str, settings: PathsSettings) -> Flo
         )
         found += frontier
     return sorted(found, key=lambda path: -path.score)
-
-
-def place_of(topic: Topic) -> Place:
-    """A starting entity as a place that nothing led to."""
-    return Place(topic["id"], topic["label"], (), (topic["id"],))
 
 
 def _options(path: RelationPath, known: Mapping[str, Sequence[Relation]]) -> list[RelationPath]:
