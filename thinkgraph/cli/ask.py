@@ -22,9 +22,9 @@ from thinkgraph.cli.options import (
     prices_of,
     profiles,
 )
-from thinkgraph.cli.runs import RunOptions, RunStore, new_thread
+from thinkgraph.cli.runs import RunOptions, RunStore, new_thread, run_options
 from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
-from thinkgraph.config import absolute, model_words, parse_settings
+from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
 if TYPE_CHECKING:
@@ -60,8 +60,17 @@ def read_question(text: str) -> str:
         text = source.read().decode("utf-8", "replace") if source else sys.stdin.read()
     else:
         text = os.fsencode(text).decode("utf-8", "replace")
-    # A NUL ends a text for SQLite and some servers.
-    text = text.replace("\0", " ").strip()
+    return kept_words(text)
+
+
+def kept_words(text: str) -> str:
+    """A question as it is asked and kept.
+
+    Raises:
+        UsageError: it is empty.
+    """
+    # A NUL ends a text for SQLite and some servers; half a character cannot be kept.
+    text = text.encode("utf-8", "replace").decode().replace("\0", " ").strip()
     if not text:
         raise UsageError("the question is empty: ask something")
     return text
@@ -74,22 +83,13 @@ def run(args: argparse.Namespace) -> int:
     question = "" if args.question is None else read_question(args.question)
     config = configured(args)
     settings = {**config.settings(args.method), **parse_settings(args.set)}
-    options = RunOptions(
-        method=args.method,
-        model=args.model,
-        kb=absolute("kb", args.kb),
-        text=None if args.text is None else absolute("text", args.text),
-        trust_embedder=bool(args.trust_embedder),
-        settings=settings,
-        prompts=absolute("prompts", args.prompts) if args.prompts else None,
-        prices=absolute("prices", args.prices) if args.prices else None,
-    )
+    options = run_options(args, args.method, settings)
     recording.check(args)
     repeated = recording.of(args.replay) if args.replay else None
     if repeated:
         question, options = recording.started_with(repeated, question or None, options)
     # First: what is wrong must not cost the opening of a knowledge base.
-    _check_question(question, options)
+    check_fits(question, options)
     if args.estimate:
         with open_knowledge(args) as knowledge:
             models = open_models(args, knowledge)
@@ -148,7 +148,13 @@ def announce(options: RunOptions, say: Callable[[str], None]) -> None:
         say(f"model {model_words(options['model'])}")
 
 
-def _check_question(question: str, options: RunOptions) -> None:
+def check_fits(question: str, options: RunOptions) -> None:
+    """Refuse a question that the run's settings do not allow.
+
+    Raises:
+        UsageError: it is too long.
+        SettingsError: a setting is out of range.
+    """
     from thinkgraph.graphs.registry import find_method
     from thinkgraph.nodes.opening.begin import check_question
     from thinkgraph.state.settings import resolve_settings
@@ -229,11 +235,13 @@ def work(
         with leaving_at_once(f"interrupted; {kept}"), runs.using():
             # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
             modes: list[Any] = ["custom", "updates"] if watch else ["custom"]
+            seen = len(runs.events(thread)) if watch else 0
             for mode, part in graph.stream(start, config, stream_mode=modes, durability="sync"):
                 if mode == "custom":
                     show_progress(cast("Event", part), say)
                 if watch and (events := list(watch.read(mode, part))):
-                    runs.keep_events(thread, events, len(runs.events(thread)))
+                    runs.keep_events(thread, events, seen)
+                    seen += len(events)
             state = graph.get_state(config)
             answer: Answer | None = state.values.get("answer")
     except ThinkGraphError as error:

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any, Literal, cast
 from typing_extensions import TypedDict
 
 from thinkgraph.cli.show import write_json, write_line
-from thinkgraph.config import load_config, model_words
+from thinkgraph.config import absolute, load_config, model_words
 from thinkgraph.errors import RunError, UsageError
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
@@ -45,6 +45,20 @@ class RunOptions(TypedDict):
     settings: dict[str, Any]
     prompts: str | None
     prices: str | None
+
+
+def run_options(args: argparse.Namespace, method: str, settings: dict[str, Any]) -> RunOptions:
+    """The options of a run, from flags that `configured` has completed."""
+    return RunOptions(
+        method=method,
+        model=args.model,
+        kb=absolute("kb", args.kb),
+        text=None if args.text is None else absolute("text", args.text),
+        trust_embedder=bool(args.trust_embedder),
+        settings=settings,
+        prompts=absolute("prompts", args.prompts) if args.prompts else None,
+        prices=absolute("prices", args.prices) if args.prices else None,
+    )
 
 
 class RunRow(TypedDict):

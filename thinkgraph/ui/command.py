@@ -15,9 +15,8 @@ from typing import Any
 
 from thinkgraph.cli.ask import announce, speaker
 from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
-from thinkgraph.cli.runs import RunOptions, RunStore
+from thinkgraph.cli.runs import RunStore, run_options
 from thinkgraph.cli.show import leaving_at_once
-from thinkgraph.config import absolute
 from thinkgraph.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -47,7 +46,7 @@ def run(args: argparse.Namespace) -> int:
     listening = _listen(args.port)
     with contextlib.closing(listening), open_knowledge(args) as knowledge, RunStore():
         open_models(args, knowledge).check()
-        served = Served(knowledge, options_of(args), fixed)
+        served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed)
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         say = speaker(quiet=False)
         announce(served.options, say)
@@ -75,20 +74,6 @@ def check_installed() -> None:
     except ImportError:
         raise UsageError('the page needs a web server: pip install "thinkgraph[ui]"') from None
     del starlette, uvicorn
-
-
-def options_of(args: argparse.Namespace) -> RunOptions:
-    """The options of every run of the page, from flags that `configured` has completed."""
-    return RunOptions(
-        method=args.method[0] if isinstance(args.method, list) else args.method,
-        model=args.model,
-        kb=absolute("kb", args.kb),
-        text=None if args.text is None else absolute("text", args.text),
-        trust_embedder=bool(args.trust_embedder),
-        settings={},
-        prompts=absolute("prompts", args.prompts) if args.prompts else None,
-        prices=absolute("prices", args.prices) if args.prices else None,
-    )
 
 
 def asking(fixed: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:

@@ -12,21 +12,18 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
 
-from thinkgraph.cli.ask import waiting
+from thinkgraph.cli.ask import check_fits, kept_words, waiting
 from thinkgraph.cli.options import estimate_lines, prices_of, profiles
 from thinkgraph.cli.resume import continuation, kept_answer
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, new_thread
 from thinkgraph.config import Model, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
 from thinkgraph.graphs.build import Graph, build, offline_model
-from thinkgraph.graphs.registry import find_method
 from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
-from thinkgraph.nodes.opening.begin import check_question
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.events import Started
-from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.prompts import LONGEST as LONGEST_PROMPT
@@ -162,11 +159,8 @@ class Desk:
         Raises:
             UsageError: there is none, or it is too long.
         """
-        # A NUL ends a text for SQLite and some servers; half a character cannot be kept.
-        question = str(asked.get("question") or "").encode("utf-8", "replace").decode().replace("\0", " ").strip()
-        if not question:
-            raise UsageError("the question is empty: ask something")
-        check_question(question, resolve_settings(find_method(options["method"]).settings, options["settings"]))
+        question = kept_words(str(asked.get("question") or ""))
+        check_fits(question, options)
         return question
 
     def estimate(self, asked: Mapping[str, Any]) -> str:

@@ -18,10 +18,11 @@ from starlette.applications import Starlette
 from starlette.routing import Mount
 
 from thinkgraph.cli.options import configured, open_knowledge
+from thinkgraph.cli.runs import run_options
 from thinkgraph.config import load_config
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.ui.app import create_app
-from thinkgraph.ui.command import asking, options_of
+from thinkgraph.ui.command import asking
 from thinkgraph.ui.runs import Served
 from thinkgraph.ui.security import LOCAL
 
@@ -43,7 +44,7 @@ def opened() -> Served:
     configured(args)
     config = load_config()
     fixed = {name: config.settings(name) for name in dict.fromkeys((args.method, *NAMES))}
-    return Served(open_knowledge(args), options_of(args), asking(fixed))
+    return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), asking(fixed))
 
 
 def make_app() -> Starlette:
