@@ -112,3 +112,12 @@ def test_a_last_look_that_a_ceiling_forbids_leaves_a_best_effort() -> None:
     answer, _ = ask(CAPITAL, cites("Libreville", "capital"), verify=True, max_calls=len(before.roles))
     assert (answer["status"], answer["answers"]) == ("partial", ["Libreville"])
     assert "nothing verified it" in answer["reason"]
+
+
+@pytest.mark.parametrize(("profile", "strict"), [("standard", {}), ("small", {}), ("standard", {"strict": True})])
+def test_a_small_models_answer_wants_a_relation_that_the_question_names(profile: str, strict: dict[str, bool]) -> None:
+    question = "Where is Gabon ruled from?"
+    answer, _ = ask(question, cites("Port-Gentil", "largest"), prompt_profile=profile, **strict)
+    assert answer["status"] == ("partial" if strict or profile == "small" else "grounded")
+    named, _ = ask(CAPITAL, cites("Libreville", "capital"), prompt_profile=profile, **strict)
+    assert named["status"] == "grounded"

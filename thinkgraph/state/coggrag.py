@@ -15,7 +15,7 @@ from typing_extensions import TypedDict
 
 from thinkgraph.state.base import BacktrackState, Manifest, TaskState, first_reason
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.settings import ChunkSettings, DoubtSettings
+from thinkgraph.state.settings import ChunkSettings, DoubtSettings, RunSettings
 from thinkgraph.state.usage import CallRecord, WorkRecord, merge_records
 
 
@@ -51,7 +51,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "placeholders": True,
         "backtracks": 0,
     }
-    small: ClassVar[Mapping[str, Any]] = {"joint_keys": False}
+    small: ClassVar[Mapping[str, Any]] = {**RunSettings.small, "joint_keys": False}
 
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")

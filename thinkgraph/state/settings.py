@@ -29,7 +29,7 @@ class RunSettings(BaseModel):
         "prompt_profile": "standard",
     }
     """What `preset="paper"` sets, where the user sets nothing else: the papers' behaviour instead of ours (docs/presets.md)."""
-    small: ClassVar[Mapping[str, Any]] = {}
+    small: ClassVar[Mapping[str, Any]] = {"strict": True}
     """What a run with a small model sets (`prompt_profile`), where the user sets nothing else."""
     paper_tasks: ClassVar[Mapping[str, Mapping[str, Any]]] = {}
     """What it sets beside that, by task."""
@@ -52,6 +52,11 @@ class RunSettings(BaseModel):
     verify: bool = Field(
         False,
         description="Ask the model once more whether a grounded answer follows from the lines cited alone. Where not, it is `partial`.",
+    )
+    strict: bool = Field(
+        False,
+        description="Is an answer `grounded` only where the question names a relation that leads to it? Where it names none, the "
+        "answer is `partial`. On for small models.",
     )
     min_confidence: float = Field(
         0.0,

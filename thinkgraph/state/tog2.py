@@ -22,7 +22,7 @@ class BeamSettings(DoubtSettings):
     """What ToG and ToG-2 both have: a beam of topic entities that moves along relations."""
 
     paper: ClassVar[Mapping[str, Any]] = {**RunSettings.paper, "beam": "entities", "steered": False}
-    small: ClassVar[Mapping[str, Any]] = {"steered": False}
+    small: ClassVar[Mapping[str, Any]] = {**RunSettings.small, "steered": False}
 
     beam: Literal["paths", "entities"] = Field(
         "paths",

@@ -14,7 +14,7 @@ from thinkgraph.nodes.closing.support import support_of
 from thinkgraph.nodes.closing.verify import fault_found
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
-from thinkgraph.nodes.common.misfit import fits_better, misfit
+from thinkgraph.nodes.common.misfit import fits_better, is_named, misfit
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer, Draft, Support, Trace
@@ -117,6 +117,8 @@ def _fault(
         doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
         if not doubted and (fault := (yield from misfit(question, answers, items, texts))):
             return fault
+        if settings.strict and (yield from is_named(question, answers, items, texts)) is False:
+            return f"the question names no relation that leads to {one_line(answers[0])}"
         if bare := [one["answer"] for one in support if one["kind"] in {"words", "none"}]:
             return f"nothing cited leads to {one_line(bare[0])}, which only shares words with it"
         if elsewhere := (yield from aside(question, items, texts)):
