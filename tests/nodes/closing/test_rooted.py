@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from types import SimpleNamespace
-from typing import Any
 
 import pytest
+from nodes.flows import outcome
 
 from thinkgraph.nodes.closing.rooted import aside
 from thinkgraph.nodes.common.evidence_lines import Texts
@@ -35,13 +35,7 @@ def said(question: str, *labels: str, text: str = "", entity: str = "") -> str:
     ]
     items += [chunk_item("d", 0, len(text), entity=entity)] if text else []
     flow = aside(question, items, Texts(every, {"d": passage} if text else {}))
-    deps = SimpleNamespace(knowledge=knowledge)
-    try:
-        op: Any = next(flow)
-        while True:
-            op = flow.send(op.function(deps))
-    except StopIteration as ended:
-        return str(ended.value)
+    return str(outcome(flow, SimpleNamespace(knowledge=knowledge)))
 
 
 @pytest.mark.parametrize("question", ["Who is premier in the country of the zloty?", "WHO IS PREMIER OF POLAND?"])

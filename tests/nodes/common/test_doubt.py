@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from nodes.flows import outcome
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack, rounds_since, turned
@@ -206,13 +207,7 @@ def compared(question: str, *answers: str, triples: Sequence[Triple] = (), commu
     items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
     if communities:
         items = [EvidenceItem(id="c", kind="community", score=1.0, round=1, triples=list(known), totals=[])]
-    flow = misfit(question, answers, items, Texts(known, {}))
-    try:
-        op: Any = next(flow)
-        while True:
-            op = flow.send(op.function(DEPS))
-    except StopIteration as ended:
-        return str(ended.value)
+    return str(outcome(misfit(question, answers, items, Texts(known, {})), DEPS))
 
 
 BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]
