@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeModel
+from nodes.flows import outcome
 
 import thinkgraph as tg
 from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
@@ -177,17 +178,22 @@ FILMS = [
 ]
 
 
+def graph_of(*rows: tuple[str, str, str]) -> MemoryGraphStore:
+    """The films, and what else these rows say."""
+    return MemoryGraphStore(dict.fromkeys([*FILMS, *rows]))
+
+
 def triples_of(*rows: tuple[str, str, str]) -> dict[str, Triple]:
-    every = MemoryGraphStore(FILMS).edges_among(sorted({end for row in FILMS for end in (row[0], row[2])}), limit=100)
+    ends = {end for row in (*FILMS, *rows) for end in (row[0], row[2])}
+    every = graph_of(*rows).edges_among(sorted(ends), limit=100)
     return {one["id"]: one for one in every if (one["subject"], one["relation"], one["object"]) in rows}
 
 
 def faults(question: str, answer: str, *rows: tuple[str, str, str]) -> str:
     """What a cited path of these statements, and a graph of films, say against an answer."""
-    graph = MemoryGraphStore(FILMS)
     known = triples_of(*rows)
     items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
-    return str(walked(misfit(question, [answer], items, Texts(known, {})), graph))
+    return str(walked(misfit(question, [answer], items, Texts(known, {})), graph_of(*rows)))
 
 
 def walked(flow: Flow[Any], graph: MemoryGraphStore, *near: str) -> Any:
@@ -201,13 +207,7 @@ def walked(flow: Flow[Any], graph: MemoryGraphStore, *near: str) -> Any:
         call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
         knowledge=SimpleNamespace(embedder=encoder),
     )
-    found: Any = None
-    while True:
-        try:
-            op: Any = flow.send(found)
-            found = op.function(deps)
-        except StopIteration as ended:
-            return ended.value
+    return outcome(flow, deps)
 
 
 DIRECTED, WRITTEN, STARRED, ALSO = FILMS
@@ -233,6 +233,19 @@ def test_who_did_it_is_where_a_relation_called_so_leads(
     found = faults(question, answer, *rows)
     assert found.endswith(f"{answer} is {fault}" if fault else "")
     assert bool(found) == bool(fault)
+
+
+def test_a_place_in_a_schema_says_nothing_of_what_an_answer_is() -> None:
+    """Both ends' types stand in "religion.adherents.main_religion": it is no phrase about its object."""
+    question = "What religion do people in Osk have?"
+    assert faults(question, "Merish", ("Merish", "adherents_of_religion", "Osk")).endswith("Merish is what has it")
+    assert faults(question, "Merish", ("Merish", "religion.adherents.main_religion", "Osk")) == ""
+
+
+def test_a_longer_name_does_not_name_the_shorter_one_in_it() -> None:
+    rows = [("Osk City", "contained by", "Osk")]
+    assert faults("What state does Osk City belong to?", "Osk", *rows) == ""
+    assert faults("What state does Osk belong to?", "Osk", *rows).endswith("Osk is what it asks about")
 
 
 @pytest.mark.parametrize(

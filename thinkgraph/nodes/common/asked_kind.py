@@ -43,6 +43,7 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _IS = re.compile(r"^ (?:is|are|was|were) (?P<article>(?:the|an?) )?(?:names? of (?:the )?)?", re.IGNORECASE)
+_SCHEMA = re.compile(r"\w\.\w")
 _IS_OFFICE = re.compile(
     r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
 )
@@ -250,6 +251,11 @@ def noun_of(label: str) -> str:
 def noun_stem(label: str) -> str:
     """The stem of a label's noun."""
     return stem(noun_of(label))
+
+
+def is_phrase(label: str) -> bool:
+    """Whether a relation's label is words, not a place in a schema ("people.person.profession"), where both ends' types stand too."""
+    return not _SCHEMA.search(label)
 
 
 def words_of(relation: str) -> list[str]:

@@ -21,6 +21,7 @@ from thinkgraph.nodes.common.asked_kind import (
     AskedKind,
     asked_for,
     asking_part,
+    is_phrase,
     measure_of,
     noun_of,
     noun_stem,
@@ -219,6 +220,7 @@ class _Walk:
         self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
         self._question, self._items, self._texts = question, items, texts
         self.asked = f" {fold(question)} "
+        self._said = [f" {label} " for label in self.about if f" {label} " in self.asked]
         self.words = set(content_tokens(question))
         self.roots = set(map(root_of, self.words))
         self.compares = compares(question)
@@ -229,8 +231,12 @@ class _Walk:
         self._far = self._distances()
 
     def named(self, label: str) -> bool:
-        """Whether the question names a thing."""
-        return f" {fold(label)} " in self.asked
+        """Whether the question names a thing, and not only a longer name that holds its own ("New York" in "New York City")."""
+        name, asked = f" {fold(label)} ", self.asked
+        for longer in self._said:
+            if name != longer and name in longer:
+                asked = asked.replace(longer, " | ")
+        return name in asked
 
     @property
     def is_rooted(self) -> bool:
@@ -383,6 +389,12 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
         return "a name" if named else _other_measure(answer, about, asked, walk)
     if any(map(asked.named_by, about.role)):
         return _narrower(answer, about, walk) if asked.kind == "thing" and about.literal else ""
+    return _by_role(answer, asked, about, walk) if all(map(is_phrase, about.role | about.own)) else None
+
+
+def _by_role(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
+    """As `_by_statements`, by what relations call the answer, or its place among them where they tell nothing."""
+    thing = bool(about.ids) and not about.literal
     if thing and any(map(asked.named_by, about.own)):
         return "what has it"
     if about.role and not about.own and asked.excludes({sort_of_objects(label) for label in about.role}):
@@ -444,7 +456,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Tex
         left.update(dict.fromkeys((one["id"] for one in known), answer) if fault is None else ())
     values = [answer for answer in answers if walk.about[fold(answer)].literal]
     ids = list(dict.fromkeys([*left, *walk.things]))[:MAX_LOOKED_UP] if left or values else []
-    edges = [edge for near in (yield from requests.relations(ids)) for edge in near]
+    edges = [edge for near in (yield from requests.relations(ids)) for edge in near if is_phrase(edge["label"])]
     if fault := _by_naming_relation(left, values, edges, asked, walk):
         return fault
     for edge in (edge for edge in edges if edge["entity"] in left):
