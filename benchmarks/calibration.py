@@ -3,7 +3,7 @@
     ./tg python benchmarks/calibration.py [--data DIR --kb SET=FOLDER …] [--limit N] [--errors …] [--set …] [--keep DIR]
 
 Sets are those of regression.py: `world` comes with the package, the others are taken where --kb names their knowledge base. Every
-method is asked with every error of the chooser, and the four that doubt once more one way (`backtracks=0`). The halves share no
+method is asked with every error of the chooser, and the five that doubt once more one way (`backtracks=0`). The halves share no
 question. The weights are fitted to one half and printed as they stand in nodes/closing/confidence.py; everything else printed
 is of the other half, by the weights that stand there now. An answer without a confidence is left out. With --keep the answers are
 kept and the same command goes on where it was; --results reads such files, or those of `thinkgraph bench --out`, and asks nothing.
@@ -35,7 +35,7 @@ from thinkgraph.nodes.closing.confidence import BASE, WEIGHTS, confidence
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
-DOUBTING = "tog2,fasttog,fiske,coggrag"
+DOUBTING = "tog2,paths,fasttog,fiske,coggrag"
 METHODS = f"{DOUBTING},tog,search_agent,kg_rag,rag"
 ERRORS = "0.1;0.2;0.3;confusable=0.2"
 ONE_WAY = "0.2"

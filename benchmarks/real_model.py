@@ -4,7 +4,7 @@
     ./tg python benchmarks/real_model.py --replay                                   # the same table, from the recorded replies
 
 Replies are recorded as they come, so a run that was killed continues where it was. `--replay` asks no model: a question whose
-prompts have changed since is marked "departs", with the role that changed. Seconds are those of the recorded replies.
+prompts have changed since, or that was never asked, is marked "departs", with the role. Seconds are those of the recorded replies.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from thinkgraph.models.roles import Models
 from thinkgraph.tools.knowledge import Knowledge
 
 RESULTS = Path(__file__).parent / "results"
-METHODS = "tog2,fasttog,fiske,coggrag,direct,rag,kg_rag,search_agent"
+METHODS = "tog2,paths,fasttog,fiske,coggrag,direct,rag,kg_rag,search_agent"
 TYPES = "1hop,2hop,3hop,kg+text,comparison,unanswerable"
 HEAD = (
     "| method | right | partly | unknown | wrong | wrong, grounded | departs | calls | tokens in | tokens out | seconds |",

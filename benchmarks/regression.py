@@ -47,7 +47,7 @@ from thinkgraph.tools.kb_files import DOCUMENTS
 from thinkgraph.tools.knowledge import Knowledge
 
 ROOT = Path(__file__).parents[1]
-METHODS = "tog2,fasttog,fiske,coggrag"
+METHODS = "tog2,paths,fasttog,fiske,coggrag"
 MODELS = "perfect,perfect:0.1,perfect:0.2,offline"
 HEAD = (
     "| set | questions | method | model | hits@1 | EM | unknown | calls | most | bound | input tokens | output tokens |",
