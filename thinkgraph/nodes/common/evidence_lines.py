@@ -210,7 +210,8 @@ def _taken(
         new = [one for one in needed if lines.get(one) and one not in kept]
         room = tokens - sum(line_cost(lines[one]) for one in new)
         size, line = len(group), lines[name]
-        while shared and line_cost(line) > room and _BESIDE in line:
+        # The first parts may say how entities were reached: at least one item stays behind them.
+        while size > 1 and line_cost(line) > room and _BESIDE in line:
             size, line = size - 1, line.rpartition(_BESIDE)[0]
         if name not in kept and (line_cost(line) <= room or not kept):
             kept.update({one: (len(groups[one]), lines[one]) for one in new}, **{name: (size, line)})
