@@ -35,7 +35,7 @@ class PerfectChooser(RuleBasedChatModel):
     """Replies to every kind from the gold path of the question that stands under `## Question`.
 
     It knows which options are gold, but answers only from what the prompt shows: the ends of shown gold triples, the
-    count of a list shown whole, the largest shown value, the answer's span in a shown gold passage. Where something is
+    count of a list shown whole or with its length, the largest shown value, the answer's span in a shown gold passage. Where something is
     missing it says so, with what is known so far, and gives likely answers only where it is asked for them. A question
     without gold, or one that cannot be answered, is never answered.
 

@@ -112,6 +112,13 @@ class PromptEvidence:
         lines = {*facts.values(), *(listed.line for listed in lists)}
         return lines if ends and ends <= union and len(union) == total else set()
 
+    def told_length(self, hop: GoldHop) -> tuple[int, int] | None:
+        """How many ends a hop has by the line that lists some of them and counts the others, and that line; None without one."""
+        if len(hop.sources) != 1 or not set(hop.every) <= set(hop.facts):
+            return None
+        lists = self.lists.get((key(hop.sources[0]), key(hop.relation), hop.outgoing), [])
+        return max(((len(listed.ends) + listed.more, listed.line) for listed in lists if listed.more), default=None)
+
 
 Told = tuple[int, tuple[str, ...]]
 """The line of an answered question, and its answers."""
@@ -152,8 +159,8 @@ def judge(gold: Gold, shown: PromptEvidence, told: Mapping[int, Told]) -> Findin
             continue
         if whole and last and gold.operation in {"count", "yesno"}:
             whole = _lists_shown(gold, hop, shown, finding)
-        elif not whole and last and gold.operation == "yesno":
-            whole = _other_shown(gold, hop, shown)
+        elif not whole and last:
+            whole = _told_in_part(gold, hop, shown, finding)
         if not whole and finding.missing is None:
             finding.missing = place
     if finding.missing is None:
@@ -241,6 +248,14 @@ def _lists_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Findi
     return all(lists)
 
 
+def _told_in_part(gold: Gold, hop: GoldHop, shown: PromptEvidence, finding: Finding) -> bool:
+    """Whether a last hop that is shown in part tells what is asked: that the other is among its ends, or how many these are."""
+    length = shown.told_length(hop) if gold.operation == "count" else None
+    if length:
+        finding.lines.add(length[1])
+    return bool(length) or (gold.operation == "yesno" and _other_shown(gold, hop, shown))
+
+
 def _other_shown(gold: Gold, hop: GoldHop, shown: PromptEvidence) -> bool:
     return any(shown.line_of(fact) is not None for fact in hop.facts if key(hop.end_of(fact)) == key(gold.other))
 
@@ -264,7 +279,9 @@ def _answers(gold: Gold, shown: PromptEvidence, finding: Finding) -> list[str]:
                     return ["yes"]
             return ["no"]
         case "count":
-            return [str(len({key(end) for ends in reached for end in ends}))]
+            hidden = len(finals) == 1 and len(reached[0]) < len(finals[0].facts)
+            length = shown.told_length(finals[0]) if hidden else None
+            return [str(length[0] if length else len({key(end) for ends in reached for end in ends}))]
         case "max" | "min":
             return extreme([pair for hop in finals for pair in _shown_ends(hop, shown)], gold.operation)
         case "intersection":
