@@ -45,7 +45,7 @@ def lines_of(paths: Iterable[RelationPath], room: int) -> tuple[list[EvidenceIte
             name, direction = part.step
             route = relation_key(route, direction, name)
             for leg in part.legs:
-                key = (leg.source.id, *part.step)
+                key: tuple[str, ...] = (leg.source.id, *part.step)
                 if key in every:
                     continue
                 every[key] = item, cost = _line(leg, part.step, route, path.score - depth * _BEHIND, longest)
