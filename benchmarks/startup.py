@@ -43,7 +43,8 @@ def seconds(arguments: list[str], home: str, root: Path) -> float:
     """Wall time of one Python process."""
     own = {"THINKGRAPH_CACHE": home, "THINKGRAPH_HOME": home, "PYTHONPATH": str(root)}
     began = time.perf_counter()
-    subprocess.run([sys.executable, *arguments], env={**os.environ, **own}, check=True, capture_output=True)
+    # What `-c` runs looks in the current folder first.
+    subprocess.run([sys.executable, *arguments], cwd=root, env={**os.environ, **own}, check=True, capture_output=True)
     return time.perf_counter() - began
 
 
