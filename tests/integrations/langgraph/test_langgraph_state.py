@@ -20,6 +20,7 @@ from replies import Answer, Hang
 
 from thinkgraph.graphs.registry import NAMES
 
+SETTINGS: dict[str, dict[str, Any]] = {"tog2": BM25, "fasttog": {}}
 UNDER_LOAD = 12
 """Threads at a time."""
 CHECKPOINTER = {"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}}
@@ -144,7 +145,37 @@ def test_a_stopped_server_goes_on(tmp_path: Path) -> None:
 
 def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     stopped_and_gone_on(project(tmp_path, CHECKPOINTER), signal.SIGKILL)
-    assert (tmp_path / ".langgraph_api" / "thinkgraph.sqlite").is_file()
+    assert {file.name for file in (tmp_path / ".langgraph_api").glob("*.sqlite")} == {
+        "thinkgraph.sqlite",
+        "store.sqlite",
+    }
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog"])
+def test_a_reply_that_a_killed_step_had_is_not_paid_again(tmp_path: Path, method: str) -> None:
+    """The step has one reply, cannot read it, and waits for a second one when the server is killed: no checkpoint has the first."""
+    folder = project(tmp_path, CHECKPOINTER)
+    model = Model()
+    with ModelServer(model) as models:
+        said: list[Answer] = ["No idea.", Hang()]
+        reason = f"{method}.reason"
+        model.instead += [lambda call, one=one: one if call.role == reason else None for one in said]
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            thread = client.threads.create()["thread_id"]
+            client.runs.create(thread, method, input={"question": QUESTION}, context=SETTINGS[method])
+            end = time.monotonic() + 60
+            while model.instead:
+                assert time.monotonic() < end
+                time.sleep(0.05)
+            running.stop(signal.SIGKILL)
+        before = len(models.calls)
+        with serving(folder, models) as running, get_sync_client(url=running.url) as client:
+            client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id=method)
+            found: Any = client.runs.wait(thread, method, input=None, context=SETTINGS[method])
+        assert found["answer"]["answers"] == [ANSWER]
+        paid = [json.dumps(call.messages) for call in models.calls[:before] if call.status == 200]
+        assert not [call for call in models.calls[before:] if json.dumps(call.messages) in paid]
+        assert len(models.calls) > before, "what was in flight is asked again"
 
 
 def _asked_again(calls: list[ServedCall]) -> list[ServedCall]:
@@ -156,7 +187,8 @@ def _asked_again(calls: list[ServedCall]) -> list[ServedCall]:
     return [first[json.dumps(call.messages)] for call in calls if id(call) not in once]
 
 
-def test_a_server_killed_under_load_goes_on(tmp_path: Path) -> None:
+@pytest.mark.parametrize("method", ["tog2", "fasttog"])
+def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None:
     """Many threads at a time, some not yet begun, some in the middle, some done: each goes on, and pays for nothing twice."""
     folder = project(tmp_path, CHECKPOINTER)
     questions = [QUESTION + "?" * number for number in range(UNDER_LOAD)]
@@ -165,7 +197,7 @@ def test_a_server_killed_under_load_goes_on(tmp_path: Path) -> None:
         with serving(folder, models) as running, get_sync_client(url=running.url) as client:
             threads = [str(client.threads.create()["thread_id"]) for _ in questions]
             for thread, question in zip(threads, questions, strict=True):
-                client.runs.create(thread, "tog2", input={"question": question}, context=BM25)
+                client.runs.create(thread, method, input={"question": question}, context=SETTINGS[method])
             end = time.monotonic() + 60
             while len(models.calls) < UNDER_LOAD * 3 // 4:
                 assert time.monotonic() < end
@@ -175,11 +207,11 @@ def test_a_server_killed_under_load_goes_on(tmp_path: Path) -> None:
         time.sleep(2 * latency)
         with serving(folder, models) as running, get_sync_client(url=running.url) as client:
             for thread, question in zip(threads, questions, strict=True):
-                client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id="tog2")
+                client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id=method)
                 values = client.threads.get_state(thread)["values"]
                 # Killed before its first checkpoint there is nothing to go on from: the question is asked again.
                 start = None if values else {"question": question}
-                found: Any = client.runs.wait(thread, "tog2", input=start, context=BM25)
+                found: Any = client.runs.wait(thread, method, input=start, context=SETTINGS[method])
                 assert found["answer"]["question"] == question
                 assert found["answer"]["answers"] == [ANSWER]
     again = _asked_again(models.calls)

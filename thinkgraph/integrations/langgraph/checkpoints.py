@@ -1,7 +1,8 @@
-"""A checkpointer that outlives the server: what `"checkpointer": {"path": …}` of a langgraph.json can name.
+"""What outlives the server: a checkpointer and a store for `{"path": …}` of a langgraph.json.
 
-By itself `langgraph dev` writes its checkpoints down now and then, and kill -9 loses what came since. With
-`"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}` every step is on disk before the next one starts.
+By itself `langgraph dev` writes both down now and then, and kill -9 loses what came since. With
+`"checkpointer": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite"}` every step is on disk before the next one starts, with
+`"store": {"path": "./thinkgraph/integrations/langgraph/checkpoints.py:sqlite_store"}` every reply of a step before it is read.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ from contextlib import asynccontextmanager
 from pathlib import Path
 
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
+from langgraph.store.sqlite.aio import AsyncSqliteStore
 
 from thinkgraph.graphs.checkpoints import strict
 from thinkgraph.graphs.sqlite_checkpoints import AsyncSqliteCheckpoints
@@ -20,12 +22,29 @@ from thinkgraph.graphs.sqlite_checkpoints import AsyncSqliteCheckpoints
 VARIABLE = "THINKGRAPH_CHECKPOINTS"
 DEFAULT = ".langgraph_api/thinkgraph.sqlite"
 """Beside what the server keeps itself, in its working directory."""
+STORE = "store.sqlite"
+"""In the folder of the checkpoints, in a file of its own: neither waits for the other's writes."""
 
 
 @asynccontextmanager
 async def sqlite() -> AsyncIterator[AsyncSqliteSaver]:
     """Checkpoints in the SQLite file that THINKGRAPH_CHECKPOINTS names."""
+    async with AsyncSqliteCheckpoints.from_conn_string(str(await _file())) as saver:
+        yield strict(saver)
+
+
+@asynccontextmanager
+async def sqlite_store() -> AsyncIterator[AsyncSqliteStore]:
+    """The server's store, which holds the journal, beside the checkpoints."""
+    path = await _file()
+    async with AsyncSqliteStore.from_conn_string(str(path.with_name(STORE))) as store:
+        await store.conn.execute("PRAGMA journal_mode=WAL")
+        await store.conn.execute("PRAGMA synchronous=NORMAL")
+        await store.setup()
+        yield store
+
+
+async def _file() -> Path:
     path = Path(os.environ.get(VARIABLE) or DEFAULT)
     await asyncio.to_thread(path.parent.mkdir, parents=True, exist_ok=True)
-    async with AsyncSqliteCheckpoints.from_conn_string(str(path)) as saver:
-        yield strict(saver)
+    return path
