@@ -14,7 +14,16 @@ from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.neo4j import cypher
 from thinkgraph.tools.neo4j.connection import SCHEMES, parse_address
 from thinkgraph.tools.neo4j.plan import in_words
-from thinkgraph.tools.neo4j.roles import LabelFacts, PropertyFacts, Roles, guess, is_generic, plain_words
+from thinkgraph.tools.neo4j.roles import (
+    LabelFacts,
+    PropertyFacts,
+    Roles,
+    guess,
+    is_generic,
+    plain_words,
+    short_text,
+    speaks,
+)
 from thinkgraph.tools.neo4j.rows import Fact, elements, read_fact, render
 from thinkgraph.tools.neo4j.text import _id, _read_id
 from thinkgraph.tools.openers import OPENERS
@@ -152,6 +161,9 @@ def numbered(text: str, n: int = 20) -> list[object]:
         ),
         ("Order", {"orderID": list(range(20)), "shipName": ["x", "y"] * 10}, "orderID"),
         ("Genre", {"genre": numbered("g")}, "genre"),
+        ("Town", {"names": [["Osk", "Oskanar"], ["Tolm"]] * 10, "river": numbered("r")}, "names"),
+        ("Town", {"name": ["Osk"] * 9 + [["Tolm", "Tolma"]], "river": ["r", "s"] * 5}, "river"),
+        ("Town", {"tags": [["a", "b"]] * 20, "nickNames": [["c"]] * 20}, ""),
         ("Year", {"year": list(range(1990, 2010))}, "year"),
         (
             "Resource",
@@ -231,6 +243,33 @@ def test_one_long_name_among_a_few_takes_the_others_no_names() -> None:
 )
 def test_labels_of_passages(label: str, properties: dict[str, list[object]], text: str) -> None:
     assert guess(facts(label, **properties)).passage == text
+
+
+def test_all_names_of_a_list_find_the_node_and_none_is_a_fact() -> None:
+    found = guess(facts("Town", officialNames=[["Osk", "Oskanar"]] * 20))
+    assert ([str(name) for name in found.names], found.aliases) == (["officialNames"], ("officialNames",))
+    assert found.non_facts == {"officialNames"}
+
+
+@pytest.mark.parametrize(
+    ("label", "properties", "text"),
+    [
+        ("Note", {"text": numbered("Firm opened an office")}, "text"),
+        ("Article", {"title": numbered("Doc"), "body": numbered("Firm opened an office")}, "body"),
+        ("Film", {"title": numbered("Film"), "text": numbered("Firm opened an office")}, ""),
+        ("Note", {"text": numbered("firm")}, ""),
+        ("Note", {"text": PROSE}, ""),
+        ("Note", {"tagline": numbered("Firm opened an office")}, ""),
+    ],
+)
+def test_short_texts(label: str, properties: dict[str, list[object]], text: str) -> None:
+    sample = facts(label, **properties)
+    assert short_text(sample, guess(sample)) == text
+
+
+@pytest.mark.parametrize(("kind", "is_one"), [("MENTIONS", 1), ("mentionedIn", 1), ("HAS_ENTITY", 1), ("ACTED_IN", 0)])
+def test_relationships_of_texts(kind: str, is_one: int) -> None:
+    assert speaks(kind) == bool(is_one)
 
 
 def test_generic_labels_have_their_type_in_a_property() -> None:

@@ -163,6 +163,26 @@ def test_northwind_is_recognised(northwind: Database) -> None:
         assert (hit["passage"]["title"], hit["passage"]["section"]) == ("Nadia Holt", "notes")
 
 
+def company(database: Database) -> None:
+    database.run(
+        "UNWIND range(1, 12) AS i CREATE (c:Company {names: ['Firm ' + i, 'Number ' + i + ' Ltd'], city: 'Town ' + (i % 4)}) "
+        "CREATE (:Note {text: 'Firm ' + i + ' opened an office this spring.'})-[:MENTIONS]->(c)"
+    )
+
+
+def test_short_texts_and_lists_of_names(neo4j_server: Database) -> None:
+    """Short texts that mention things are passages without being told, and every name of a list finds its node."""
+    with neo4j_server.holding("company", company), Knowledge.open(neo4j_server.spec) as knowledge:
+        assert knowledge.text is not None
+        assert (knowledge.text.info()["passages"], knowledge.graph.info()["entities"]) == (12, 12)
+        ((link, *_),) = knowledge.linker.link(["In which town is Number 7 Ltd?"])
+        assert (link["entity"]["label"], link["method"]) == ("Firm 7", "alias")
+        (hit,) = knowledge.text.passages_of([link["entity"]["id"]], "office")
+        assert hit["passage"]["text"] == "Firm 7 opened an office this spring."
+        (around,) = knowledge.graph.neighbourhood([link["entity"]["id"]])
+        assert [(one["relation"], one["object_label"]) for one in around["triples"]] == [("city", "Town 3")]
+
+
 def test_kb_info_and_doctor(northwind: Database) -> None:
     done = cli_run("kb", "info", northwind.spec)
     assert done.code == 0

@@ -166,6 +166,7 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
     for label, facts in catalogue.samples.items():
         covered = frozenset(index.properties[0] for index in vectors if label in index.labels)
         found[label] = _overridden(roles.guess(facts, covered), mapping, set(facts.properties))
+    found |= {} if "passage" in mapping else _speaking(connection, catalogue, found)
     values = [label for label, facts in catalogue.samples.items() if "value" in facts.properties]
     literal = set(mapping.get("literal", [label for label in values if roles.plain_words(label) == ["literal"]]))
     for label in literal & set(found):
@@ -206,6 +207,21 @@ def make_plan(connection: Connection, mapping: Mapping[str, Sequence[str]]) -> N
         hidden_nodes=hidden_count + sum(catalogue.labels[label] for label in literal - hidden),
         touching=touching | count_types(connection, unwanted),
     )
+
+
+def _speaking(connection: Connection, catalogue: Catalogue, found: Mapping[str, Roles]) -> dict[str, Roles]:
+    """The labels of short texts from which relationships such as MENTIONS lead to things: their nodes are passages."""
+    kinds = [kind for kind in catalogue.types if roles.speaks(kind)]
+    texts = {label: roles.short_text(catalogue.samples[label], one) for label, one in found.items() if label and kinds}
+    return {
+        label: replace(found[label], passage=key, texts=())
+        for label, key in texts.items()
+        if key
+        and (
+            counted(connection, kinds, f"(:{cypher.quoted(label)})-[:", "]->()")
+            or counted(connection, kinds, "()-[:", f"]->(:{cypher.quoted(label)})")
+        )
+    }
 
 
 def _prefix(ids: Sequence[str]) -> str:

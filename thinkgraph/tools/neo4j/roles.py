@@ -24,6 +24,7 @@ _WORD = re.compile(r"[A-Z]+(?![a-z])|[A-Z]?[a-z]+|[0-9]+|[^\W\d_A-Za-z]+")
 _BEST = {"name": 4.0, "title": 3.8, "label": 3.8}
 _BEST |= dict.fromkeys(("fullname", "displayname", "preflabel", "canonicalname"), 3.9)
 _NAMING = frozenset({"name", "title", "label"})
+_SINGULAR = {"names": "name", "titles": "title"}
 _BESIDE = frozenset(
     (  # noqa: SIM905 - a list would take a line for each
         "first last given family middle sur maiden contact user file short nick ship type status class brand original"
@@ -51,6 +52,10 @@ _TEXT_KEYS = frozenset(
 _TEXT_LABELS = frozenset(
     "chunk|passage|paragraph|sentence|snippet|fragment|text|text unit|text chunk|document chunk".split("|")  # noqa: SIM905 - as above
 )
+_SPEAKING = frozenset({"mention", "mentions", "mentioned", "about", "describes", "discusses", "refers"})
+"""Words of the types of relationships that lead from a text to what it speaks of."""
+_SHORTEST_TEXT = 4
+"""Words of most values of a property that holds short texts."""
 _DOCUMENT_LABELS = frozenset({"document", "article", "page", "section", "web page", "abstract"})
 _SECTION_KEYS = frozenset({"section", "heading", "chapter", "sectiontitle"})
 _OPAQUE = re.compile(r"[0-9A-Fa-f]{8}-[0-9A-Fa-f-]{20,}|[a-z][a-z0-9+.-]*://\S+|[0-9a-f]{24,}|[\w+/=-]{40,}")
@@ -114,6 +119,13 @@ class PropertyFacts:
         )
 
     @property
+    def is_list_of_texts(self) -> bool:
+        """Whether its values are lists of strings."""
+        return bool(self.samples) and all(
+            isinstance(value, list) and all(isinstance(part, str) for part in value) for value in self.samples
+        )
+
+    @property
     def is_vector(self) -> bool:
         """Whether it is a long list of numbers."""
         return self.size > _LONG_VECTOR and any(
@@ -130,6 +142,11 @@ class PropertyFacts:
     def is_data(self) -> bool:
         """Whether it is neither a fact nor prose: long strings without words (encoded files, JSON in one word)."""
         return self.is_text and self.length > 2 * LONG_TEXT and not self.is_long
+
+    @property
+    def has_words(self) -> bool:
+        """Whether most values are several words."""
+        return self._mostly(lambda value: len(value.split()) >= _SHORTEST_TEXT)
 
     @property
     def opaque(self) -> bool:
@@ -209,12 +226,14 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     names = _names(facts, {*long, *data})
     passage = _passage(facts, long, names)
     joined = {"".join(plain_words(one.key)): one.key for one in found if one.key not in data}
+    # Of a list of names the first stands for the node, and all find it.
+    listed = {key for name in names for key in name.keys if facts.properties[key].is_list_of_texts}
     described = [joined[word] for word in _DESCRIPTIONS if word in joined]
     description = next((key for key in described if facts.properties[key].is_text), "")
     return Roles(
         label=facts.label,
         names=names,
-        aliases=tuple(sorted(key for word, key in joined.items() if word in _ALIASES)),
+        aliases=tuple(sorted(listed | {key for word, key in joined.items() if word in _ALIASES})),
         description=description if description != passage else "",
         texts=() if passage else long,
         type_key=joined.get("type", "") if is_generic(facts.label) else "",
@@ -237,7 +256,9 @@ def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:
     parts: dict[str, PropertyFacts] = {}
     for one in facts.properties.values():
         words = plain_words(one.key)
-        if one.key in unfit or not one.is_scalar_name or not words:
+        if one.is_list_of_texts and words:
+            words[-1] = _SINGULAR.get(words[-1], words[-1])
+        if one.key in unfit or not words or not (one.is_scalar_name or _is_list_of_names(one, words)):
             continue
         base = _base(words, own, one)
         if base <= 0 or "".join(words) in _ALIASES:
@@ -256,6 +277,10 @@ def _names(facts: LabelFacts, unfit: set[str]) -> tuple[Template, ...]:
     scored.sort(key=lambda pair: (-pair[0], pair[1].keys))
     # Further names must name: a value that many nodes share, or any short text, would link half the graph to one mention.
     return tuple(template for at, (_, template) in enumerate(scored) if not at or template in others)[:_FALLBACKS]
+
+
+def _is_list_of_names(one: PropertyFacts, words: Sequence[str]) -> bool:
+    return one.is_list_of_texts and words[-1] in _NAMING and words[0] not in _BESIDE and "".join(words) not in _ALIASES
 
 
 def _base(words: Sequence[str], own: Sequence[str], one: PropertyFacts) -> float:  # noqa: PLR0911 - a table
@@ -294,6 +319,21 @@ def _passage(facts: LabelFacts, long: Sequence[str], names: Sequence[Template]) 
         return next((key for key in spoken if key in long), long[0])
     named = any(plain_words(template.keys[0])[-1] in _NAMING for template in names)
     return next((key for key in spoken if key in long and not named), "")
+
+
+def speaks(kind: str) -> bool:
+    """Whether a type of relationships leads from a text to what it speaks of, as MENTIONS does."""
+    words = plain_words(kind)
+    return not _SPEAKING.isdisjoint(words) or words == ["has", "entity"]
+
+
+def short_text(facts: LabelFacts, one: Roles) -> str:
+    """The property with the short texts of a label whose nodes may be passages; "" where they are things or passages already."""
+    named = any(plain_words(template.keys[0])[-1] in _NAMING for template in one.names)
+    if one.passage or (named and " ".join(plain_words(facts.label)) not in _DOCUMENT_LABELS):
+        return ""
+    spoken = (found for key, found in facts.properties.items() if "".join(plain_words(key)) in _TEXT_KEYS)
+    return next((found.key for found in spoken if found.is_text and found.has_words), "")
 
 
 def _prose(value: str) -> bool:

@@ -208,7 +208,7 @@ class Neo4jNode:
     @cached_property
     def names(self) -> list[str]:
         """What its naming properties say, best first."""
-        texts = {key: render(value) for key, value in self.values.items()}
+        texts = {key: next(iter(elements(value)), "") for key, value in self.values.items()}
         return list(dict.fromkeys(name for one in self.roles.names if (name := one.render(texts))))
 
     @cached_property
