@@ -80,6 +80,7 @@ def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -
         "knowledge": {
             "name": knowledge.name,
             "fingerprint": knowledge.fingerprint,
+            "empty": knowledge.empty,
             "text": knowledge.text is not None,
             "embedder": knowledge.embedder.name,
         },

@@ -23,7 +23,7 @@ def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[
     prompts = {role: deps.prompts.get(role) for role in sorted(roles)}
     if any(prompt_profile(prompt, deps.models, settings) == "small" for prompt in prompts.values()):
         settings = settings.for_small()
-    return Manifest(
+    manifest = Manifest(
         version=VERSION,
         method=method,
         run=run,
@@ -34,6 +34,9 @@ def make_manifest(method: str, run: int, settings: RunSettings, roles: Iterable[
         knowledge=deps.knowledge.name,
         fingerprint=deps.knowledge.fingerprint,
     )
+    if deps.knowledge.empty:
+        manifest["empty"] = True
+    return manifest
 
 
 @cached(LRUCache(256), key=lambda schema, settings: (schema, id(settings)), lock=Lock())

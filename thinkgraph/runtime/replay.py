@@ -31,6 +31,7 @@ def replayed(recording: Recording) -> Knowledge:
     return Knowledge.of_parts(
         known["name"],
         known["fingerprint"],
+        empty=known.get("empty", False),
         graph=lambda: _Graph(recording),
         text=lambda: _Text(recording) if known["text"] else None,
         linker=lambda: _Linker(recording),

@@ -48,6 +48,8 @@ class Manifest(TypedDict):
     knowledge: str
     fingerprint: str
     """Fingerprint of graph and text together."""
+    empty: NotRequired[bool]
+    """Whether the graph holds nothing: then nothing can be found in it, whatever is asked."""
     not_meant: NotRequired[list[str]]
     """Ids of entities that the question names and the person said not to mean."""
     raised: NotRequired[dict[str, float]]

@@ -40,6 +40,8 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
     """Changes whenever the content does."""
     folder: Path | None
     """Where it lies, None if it was put together from stores."""
+    empty: bool
+    """Whether its graph was found to hold nothing."""
     _makers: dict[str, Callable[[], Any]]
     _parts: dict[str, Any]
     _opened: list[Any]
@@ -76,6 +78,7 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
             linker=self._standard_linker,
             embedder=lambda: _load_embedder(None),
             index=lambda: None,
+            empty=info["entities"] == info["triples"] == 0,
         )
         given: dict[str, Any] = {"graph": graph, "text": text}
         given |= {name: part for name, part in (("linker", linker), ("embedder", embedder)) if part is not None}
@@ -83,8 +86,16 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         if close_stores:
             self._opened.extend(given.values())
 
-    def _setup(self, name: str, fingerprint: str, *, folder: Path | None = None, **parts: Callable[[], Any]) -> None:
-        state = {"name": name, "fingerprint": fingerprint, "folder": folder}
+    def _setup(
+        self,
+        name: str,
+        fingerprint: str,
+        *,
+        folder: Path | None = None,
+        empty: bool = False,
+        **parts: Callable[[], Any],
+    ) -> None:
+        state = {"name": name, "fingerprint": fingerprint, "folder": folder, "empty": empty}
         self.__dict__.update(state, _makers=parts, _parts={}, _opened=[], _lock=threading.RLock(), _closed=False)
 
     def __setattr__(self, name: str, value: object) -> None:
@@ -118,21 +129,27 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
         other = self.__new__(Knowledge)
         shared = {name: functools.partial(self._part, name) for name in ("graph", "text", "embedder", "index")}
         other._setup(  # noqa: SLF001 - of this very class
-            self.name, self.fingerprint, folder=self.folder, linker=make, **shared
+            self.name, self.fingerprint, folder=self.folder, empty=self.empty, linker=make, **shared
         )
         return other
 
     def with_parts(self, **makers: Callable[[], Any]) -> Knowledge:
         """The same knowledge, by name and fingerprint, with other parts. It closes none of these: close this one."""
-        return self.of_parts(self.name, self.fingerprint, folder=self.folder, **makers)
+        return self.of_parts(self.name, self.fingerprint, folder=self.folder, empty=self.empty, **makers)
 
     @classmethod
     def of_parts(
-        cls, name: str, fingerprint: str, *, folder: Path | None = None, **makers: Callable[[], Any]
+        cls,
+        name: str,
+        fingerprint: str,
+        *,
+        folder: Path | None = None,
+        empty: bool = False,
+        **makers: Callable[[], Any],
     ) -> Knowledge:
         """Knowledge put together from what makes its graph, text, linker and embedder when they are first asked for."""
         other = cls.__new__(cls)
-        other._setup(name, fingerprint, folder=folder, **makers)  # noqa: SLF001 - of this very class
+        other._setup(name, fingerprint, folder=folder, empty=empty, **makers)  # noqa: SLF001 - of this very class
         return other
 
     def __exit__(self, *_error: object) -> None:

@@ -158,8 +158,14 @@ def test_an_empty_database(nothing: Database) -> None:
         assert knowledge.text is None
         assert knowledge.linker.link(["Is there anything?"]) == [[]]
         graph = tg.build("tog2", knowledge=knowledge, model=FakeModel(CASES["tog2"].replies))
-        assert graph.invoke({"question": "Is there anything?"})["answer"]["status"] == "unknown"
-    assert cli_run("kb", "info", nothing.spec).code == 0
+        answer = graph.invoke({"question": "Is there anything?"})["answer"]
+        assert (answer["status"], answer["reason"]) == (
+            "unknown",
+            "the knowledge base is empty: there is nothing to look in",
+        )
+    info = cli_run("kb", "info", nothing.spec)
+    assert info.code == 0
+    assert "the database is empty: load a graph into it" in info.out
     assert cli_run("doctor", "--kb", nothing.spec, "--no-calls").code == 0
 
 

@@ -86,6 +86,8 @@ def describe(connection: Connection, plan: Neo4jPlan, ways: Ways, texts: TextFin
     missing = [*ways.notes, *(texts.notes if texts else ())]
     if not plan.catalogue.indexes_known:
         missing.append("this user may not see the indexes, so that none is used: GRANT SHOW INDEX ON DATABASE … TO …")
+    if not plan.catalogue.nodes:
+        missing.append("the database is empty: load a graph into it, or name another one behind the address (…/NAME)")
     vectors = [index.name for index in plan.catalogue.indexes if index.kind == "VECTOR"]
     return {
         "address": str(connection.address),
