@@ -197,7 +197,7 @@ def _coggrag_decompose(prompt: ParsedPrompt) -> Any:
 def _coggrag_reason(prompt: ParsedPrompt) -> Any:
     question = prompt.text("question")
     for item in prompt.lines("evidence"):
-        told = item.answers if "whose" in question and "vote" in item.asked else ()
+        told = item.answers if "whose" in question and "age may one vote" in item.asked else ()
         if "vote" in question and "whose" not in question and "18" in item.passage:
             told = ("18",)
         if question.startswith("Which country") and "whose" not in question:
