@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 import yaml
+from packaging.requirements import Requirement
 
 from thinkgraph.version import VERSION
 
@@ -107,3 +108,14 @@ def test_the_container_runs_as_nobody_special() -> None:
     for name in copied:
         assert (ROOT / name).exists()
         assert f"\n!{name}\n" in kept
+
+
+def test_langgraph_is_asked_for_as_mended_and_by_its_public_names() -> None:
+    """Forks, replay, `update_state` and error handlers were mended up to 1.2.18; private keys change with any release."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    (asked,) = (Requirement(one) for one in project["dependencies"] if Requirement(one).name == "langgraph")
+    assert asked.specifier.contains("1.2.18")
+    assert not asked.specifier.contains("1.2.17")
+    sources = (path.read_text("utf-8") for path in (ROOT / "thinkgraph").rglob("*.py"))
+    # Whether a graph around ours has a checkpointer, no public name tells.
+    assert {key for text in sources for key in re.findall(r"__pregel_\w+", text)} <= {"__pregel_checkpointer"}
