@@ -271,3 +271,16 @@ def test_nothing_blocked_the_event_loop(dev: Dev) -> None:
     nothing_blocked(dev)
     assert (dev.folder / ".langgraph_api").is_dir()
     assert not (ROOT / ".langgraph_api").exists()
+
+
+def test_items_of_the_store(dev: Dev) -> None:
+    """The store on disk serves the server's own routes too."""
+    store = dev.client.store
+    for key in "ab":
+        store.put_item(["notes", "own"], key, {"note": key})
+    assert store.get_item(["notes", "own"], "a")["value"] == {"note": "a"}
+    assert {one["key"] for one in store.search_items(["notes"])["items"]} == {"a", "b"}
+    assert ["notes", "own"] in store.list_namespaces(["notes"])["namespaces"]
+    store.delete_item(["notes", "own"], "a")
+    assert [one["key"] for one in store.search_items(["notes"], filter={"note": "b"})["items"]] == ["b"]
+    assert (dev.folder / ".langgraph_api" / "store.sqlite").is_file()
