@@ -45,11 +45,16 @@ class Done:
     """Which limit it passed, for which it was killed."""
 
     @property
+    def traceback(self) -> bool:
+        """Whether a line begins as a traceback does; the same words quoted in a line of an error are a server's."""
+        return any(line.lstrip(" +|").startswith(("Traceback", "Exception Group")) for line in self.err.splitlines())
+
+    @property
     def faults(self) -> list[str]:
         """What no command may do, whatever it meets."""
         lines = [line for line in self.err.splitlines() if "error: " in line]
         found = [self.over] if self.over else []
-        if "Traceback" in self.err or "internal error" in self.err:
+        if self.traceback or "internal error" in self.err:
             found.append(f"a traceback or an internal error: {self.err[-300:]!r}")
         elif self.code and not self.over and len(lines) != 1:
             found.append(f"exit code {self.code} with {len(lines)} lines of error: {self.err[-300:]!r}")

@@ -43,7 +43,7 @@ def _judged(done: Done, asked: Hostile) -> list[str]:
     lines = done.err.splitlines()
     # `batch` keeps what cannot be asked beside the answers.
     counted = asked.arguments[0] == "batch" and done.code == 1 and lines and " failed" in lines[-1]
-    if counted and "Traceback" not in done.err:
+    if counted and not done.traceback:
         return []
     if asked.refused and done.code == 0:
         return [*done.faults, f"not refused: {done.out[-200:]!r}"]
