@@ -32,9 +32,8 @@ ROWS = [
 ]
 
 
-@pytest.fixture(scope="module")
-def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Knowledge]:
-    folder = tmp_path_factory.mktemp("hostile")
+def hostile_kb(folder: Path) -> Path:
+    """A knowledge base with such labels, and a passage."""
     rows = [{"subject": s, "relation": r, "object": o} for s, r, o in ROWS]
     (folder / "rows.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
     texts = [
@@ -47,7 +46,12 @@ def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Knowledge]:
     ]
     (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
     build_kb(folder / "kb", triples=[folder / "rows.jsonl"], passages=[folder / "texts.jsonl"])
-    with Knowledge.open(folder / "kb") as knowledge:
+    return folder / "kb"
+
+
+@pytest.fixture(scope="module")
+def hostile(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Knowledge]:
+    with Knowledge.open(hostile_kb(tmp_path_factory.mktemp("hostile"))) as knowledge:
         yield knowledge
 
 

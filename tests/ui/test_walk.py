@@ -12,7 +12,7 @@ from graphs.cases import CASES, Case
 from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
-from thinkgraph.ui.share import MODULES, page_of_run
+from thinkgraph.ui.share import page_for_hosts, page_of_run
 from thinkgraph.ui.walk import Recorder, bounded
 
 ROOT = Path(__file__).parents[2]
@@ -80,7 +80,9 @@ def test_a_shared_page_names_what_may_run_and_fetches_nothing() -> None:
     assert page.count("'sha256-") == 3
     assert "import " not in page.split("'use strict'")[1]
     assert "<title>&lt;b&gt;</title>" in page
-    assert not [name for name in MODULES if not (STATIC / name).is_file()]
+    hosted = page_for_hosts()
+    assert "import " not in hosted.split("'use strict'")[1]
+    assert "<script type=" not in hosted
 
 
 def test_what_is_vendored_is_what_was_fetched_and_small() -> None:

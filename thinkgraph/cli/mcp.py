@@ -23,6 +23,8 @@ def run(args: argparse.Namespace) -> int:
     logging.basicConfig(stream=sys.stderr, level=logging.WARNING, format="thinkgraph mcp: %(levelname)s %(message)s")
 
     from thinkgraph.integrations.mcp.tools import Tools
+    from thinkgraph.ui.share import page_for_hosts
+    from thinkgraph.ui.walk import Recorder
 
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     fixed = served_settings(args)
@@ -31,5 +33,5 @@ def run(args: argparse.Namespace) -> int:
         # A server that can answer nothing is better refused to whoever starts it than to a client's model.
         models.check()
         with leaving_at_once("interrupted"):
-            serve(Tools(knowledge, models, fixed, args.prompts))
+            serve(Tools(knowledge, models, fixed, args.prompts, Recorder), page_for_hosts)
     return 0

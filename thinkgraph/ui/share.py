@@ -18,11 +18,14 @@ from thinkgraph.plot.save import write_whole
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
 from thinkgraph.ui.walk import Recorder
+from thinkgraph.version import VERSION
 
 STATIC = Path(__file__).parent / "static"
 GRAPH = "vendor/graph.js"
-MODULES = ("dom.js", "words.js", "graph.js", "steps.js", "answer.js", "replay.js", "shared.js")
-"""What a shared run needs, each after what it imports. Their top-level names differ, so that they make one script."""
+MODULES = ("dom.js", "words.js", "graph.js", "steps.js", "answer.js", "replay.js")
+"""What shows a run, each after what it imports. Their top-level names differ, so that they make one script."""
+SHARED, HOSTED = "shared.js", "hosted.js"
+"""Where its events come from: the file itself, or the messages of a chat host."""
 _IMPORT = re.compile(r"^import .*?;\n", re.MULTILINE | re.DOTALL)
 _EXPORT = re.compile(r"^export (?=(async )?(function|class|const|let) )", re.MULTILINE)
 
@@ -33,21 +36,29 @@ def page_of_run(run: Mapping[str, Any]) -> str:
     Args:
         run: as the page's interface gives it: question, method, model … and `events`.
     """
-    graph, script, style = (STATIC / GRAPH).read_text("utf-8"), _script(), (STATIC / "style.css").read_text("utf-8")
     # No text of the run can end the element that holds it.
     data = json.dumps(dict(run), ensure_ascii=True, default=str).replace("<", "\\u003c")
+    held = f'<main id="main"></main>\n<script type="application/json" id="run">{data}</script>'
+    return _page(one_line(str(run["question"]))[:200], held, SHARED)
+
+
+def page_for_hosts() -> str:
+    """The same page without a run in it: a chat host that shows MCP apps hands one over by its messages (`hosted.js`)."""
+    return _page("thinkgraph", f'<main id="main" data-version="{VERSION}"></main>', HOSTED)
+
+
+def _page(title: str, body: str, last: str) -> str:
+    graph, script, style = (STATIC / GRAPH).read_text("utf-8"), _script(last), (STATIC / "style.css").read_text("utf-8")
     policy = (
         f"default-src 'none'; script-src {_digest(graph)} {_digest(script)}; style-src {_digest(style)}; img-src data:; "
         "base-uri 'none'; form-action 'none'"
     )
-    title = html.escape(one_line(str(run["question"]))[:200])
     return (
         '<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{policy}">\n'
         '<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<title>{title}</title>\n<style id="__________cytoscape_stylesheet">{style}</style>\n</head>\n'
-        f'<body class="shared">\n<main id="main"></main>\n<script type="application/json" id="run">{data}</script>\n'
-        f"<script>{graph}</script>\n<script>{script}</script>\n</body>\n</html>\n"
+        f'<title>{html.escape(title)}</title>\n<style id="__________cytoscape_stylesheet">{style}</style>\n</head>\n'
+        f'<body class="shared">\n{body}\n<script>{graph}</script>\n<script>{script}</script>\n</body>\n</html>\n'
     )
 
 
@@ -108,9 +119,9 @@ def _ending(answer: Answer, events: Iterable[Mapping[str, Any]]) -> list[dict[st
     return [] if told else [Recorder.stamped({"type": "finished", "answer": answer})]
 
 
-def _script() -> str:
+def _script(last: str) -> str:
     """The modules as one script: within it nothing is left to import."""
-    parts = [_EXPORT.sub("", _IMPORT.sub("", (STATIC / name).read_text("utf-8"))) for name in MODULES]
+    parts = [_EXPORT.sub("", _IMPORT.sub("", (STATIC / name).read_text("utf-8"))) for name in (*MODULES, last)]
     return "(() => {\n'use strict';\n" + "\n".join(parts) + "\n})();\n"
 
 

@@ -15,26 +15,29 @@ from cli.conftest import ANSWER, MODEL, PROGRAM, QUESTION, environment
 from fakes import FakeModel
 from graphs.cases import CASES, small_knowledge
 from mcp import Client, StdioServerParameters, stdio_client
+from mcp.client import advertise
 from model_server import ModelServer
 
 from thinkgraph.cli.main import main
 from thinkgraph.errors import SettingsError, UsageError
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.graphs.registry import NAMES, find_method
+from thinkgraph.integrations.mcp import apps
 from thinkgraph.integrations.mcp.server import check_installed
 from thinkgraph.integrations.mcp.tools import ARGUMENTS, CLIENT_SETTINGS, Tools
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.roles import Models
+from thinkgraph.ui.share import page_for_hosts
 
 Connect = Callable[..., AbstractAsyncContextManager[Client]]
 NOISY = """
 import os
 from thinkgraph.integrations.mcp import tools
 call = tools.Tools.call
-async def noisy(self, name, given):
+async def noisy(self, *given):
     print("noise")
     os.system("echo child; cat")
-    return await call(self, name, given)
+    return await call(self, *given)
 tools.Tools.call = noisy
 from thinkgraph.cli.main import entry
 entry()
@@ -50,12 +53,13 @@ def slow() -> Iterator[ModelServer]:
 @pytest.fixture
 def connect(kb: str, slow: ModelServer) -> Connect:
     @asynccontextmanager
-    async def start(*flags: str, url: str = "", program: str = "") -> AsyncIterator[Client]:
+    async def start(*flags: str, url: str = "", program: str = "", shows: bool = False) -> AsyncIterator[Client]:
         env = environment({"OPENAI_BASE_URL": url or slow.base_url})
         words = [*PROGRAM[:-1], program] if program else PROGRAM
         arguments = [*words[1:], "mcp", "--kb", kb, "--model", MODEL, *flags]
         server = StdioServerParameters(command=words[0], args=arguments, env=env)
-        async with Client(stdio_client(server), read_timeout_seconds=60) as client:
+        more = [advertise(apps.EXTENSION, {"mimeTypes": [apps.MIME_TYPE]})] if shows else []
+        async with Client(stdio_client(server), read_timeout_seconds=60, extensions=more) as client:
             yield client
 
     return start
@@ -121,6 +125,35 @@ async def test_list_and_call(connect: Connect) -> None:
             assert words in await refused(client, tool, arguments)
         within = {"width": 2, "max_calls": 19, "relations": 4, "ranker": "dense"}
         assert not (await client.call_tool("ask", {"question": QUESTION, "settings": within})).is_error
+
+
+async def test_the_page_of_an_answer_for_hosts_that_show_it(connect: Connect) -> None:
+    flags = ("--set", "ranker=bm25")
+    async with connect(*flags, shows=True) as client:
+        assert apps.EXTENSION in client.server_capabilities.extensions
+        (listed,) = (await client.list_resources()).resources
+        tools = {tool.name: tool.meta for tool in (await client.list_tools()).tools}
+        assert tools.pop("ask") == {"ui": {"resourceUri": listed.uri}}
+        assert set(tools.values()) == {None}
+        assert (listed.uri, listed.mime_type) == (apps.ADDRESS, apps.MIME_TYPE)
+        (page,) = (await client.read_resource(listed.uri)).contents
+        assert (page.uri, page.mime_type, page.meta) == (apps.ADDRESS, apps.MIME_TYPE, apps.PAGE_META)
+        assert page.text == page_for_hosts()
+        assert "default-src 'none'" in page.text
+        with pytest.raises(
+            Exception, match=r"there is no resource 'ui://nowhere'; known: ui://thinkgraph/answer\.html"
+        ):
+            await client.read_resource("ui://nowhere")
+        shown = await client.call_tool("ask", {"question": QUESTION})
+        looked = await client.call_tool("find_entities", {"text": "Panama"})
+    async with connect(*flags) as client:
+        plain = await client.call_tool("ask", {"question": QUESTION})
+    events = shown.meta[apps.EVENTS]
+    assert {"started", "walked", "answered", "finished"} <= {event["type"] for event in events}
+    assert events[-1]["answer"]["answers"] == [ANSWER]
+    assert text(shown) == text(plain)
+    assert shown.structured_content["evidence"] == plain.structured_content["evidence"]
+    assert apps.EVENTS not in {**(plain.meta or {}), **(looked.meta or {})}
 
 
 async def test_two_calls_at_once(connect: Connect, slow: ModelServer) -> None:

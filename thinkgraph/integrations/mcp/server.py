@@ -6,12 +6,13 @@ import asyncio
 import logging
 import os
 import sys
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from io import TextIOWrapper
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import ThinkGraphError, UsageError
+from thinkgraph.integrations.mcp import apps
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.version import VERSION
@@ -21,6 +22,8 @@ if TYPE_CHECKING:
 
 log = logging.getLogger(__name__)
 _STDIN, _STDOUT, _STDERR = 0, 1, 2
+_WRONG = -32602
+"""JSON-RPC's number for wrong parameters, which is the protocol's for a resource that is not there."""
 
 
 def check_installed() -> None:
@@ -36,11 +39,16 @@ def check_installed() -> None:
     del mcp
 
 
-def serve(tools: Tools) -> None:
-    """Serve until the client closes the server's standard input, or is gone without having done so."""
+def serve(tools: Tools, page: Callable[[], str]) -> None:
+    """Serve until the client closes the server's standard input, or is gone without having done so.
+
+    Args:
+        tools: what is served.
+        page: gives the page of an answer, for clients that show MCP apps.
+    """
     with _wire() as (source, sink):
         try:
-            asyncio.run(_serve(tools, source, sink))
+            asyncio.run(_serve(tools, page, source, sink))
         except* BrokenPipeError:
             log.warning("the client has gone")
 
@@ -62,11 +70,11 @@ def _wire() -> Iterator[tuple[TextIOWrapper, TextIOWrapper]]:
         os.dup2(sink.fileno(), _STDOUT)
 
 
-async def _serve(tools: Tools, source: TextIOWrapper, sink: TextIOWrapper) -> None:
+async def _serve(tools: Tools, page: Callable[[], str], source: TextIOWrapper, sink: TextIOWrapper) -> None:
     import anyio
     from mcp.server.stdio import stdio_server
 
-    server = _server(tools)
+    server = _server(tools, page)
     try:
         async with stdio_server(anyio.wrap_file(source), anyio.wrap_file(sink)) as (reading, writing):
             await server.run(reading, writing, server.create_initialization_options())
@@ -74,48 +82,94 @@ async def _serve(tools: Tools, source: TextIOWrapper, sink: TextIOWrapper) -> No
         await tools.models.aclose()
 
 
-def _server(tools: Tools) -> Any:
+def _server(tools: Tools, page: Callable[[], str]) -> Any:
     """The SDK's server object; its two releases differ in how handlers are handed over."""
     from mcp import types
     from mcp.server import lowlevel
 
-    from thinkgraph.integrations.mcp.tools import ARGUMENTS
+    # By the protocol's own names: the two releases call the fields differently.
+    listed = [types.Tool.model_validate(one) for one in _tools(tools)]
+    resources = [types.Resource.model_validate(apps.PAGE)]
 
-    listed = [
-        # By the protocol's own names: the two releases call the fields differently.
-        types.Tool.model_validate(
-            {
-                "name": name,
-                "description": ARGUMENTS[name].about,
-                "inputSchema": tools.schema(name),
-                "annotations": {"readOnlyHint": True, "openWorldHint": name == "ask"},
-            }
-        )
-        for name in tools.names
-    ]
-
-    async def call(name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
-        return types.CallToolResult.model_validate(await _called(tools, name, arguments or {}))
+    async def call(capabilities: object, name: str, arguments: Mapping[str, Any] | None) -> types.CallToolResult:
+        shows = apps.shows_apps(capabilities)
+        return types.CallToolResult.model_validate(await _called(tools, name, arguments or {}, shows=shows))
 
     made: Any = lowlevel.Server
     about = {"version": VERSION, "instructions": _INSTRUCTIONS}
     if hasattr(made, "call_tool"):
-        server = made("thinkgraph", **about)
-
-        async def listing() -> list[types.Tool]:
-            return listed
-
-        server.list_tools()(listing)
-        server.call_tool(validate_input=False)(call)
-        return server
+        return _first(made("thinkgraph", **about), listed, resources, call, page)
 
     async def on_list_tools(_context: object, _params: object) -> types.ListToolsResult:
         return types.ListToolsResult(tools=listed)
 
-    async def on_call_tool(_context: object, params: Any) -> types.CallToolResult:
-        return await call(params.name, params.arguments)
+    async def on_call_tool(context: Any, params: Any) -> types.CallToolResult:
+        return await call(context.session.client_capabilities, params.name, params.arguments)
 
-    return made("thinkgraph", **about, on_list_tools=on_list_tools, on_call_tool=on_call_tool)
+    async def on_list_resources(_context: object, _params: object) -> types.ListResourcesResult:
+        return types.ListResourcesResult(resources=resources)
+
+    async def on_read_resource(_context: object, params: Any) -> types.ReadResourceResult:
+        text = {"uri": params.uri, "mimeType": apps.MIME_TYPE, "text": _read(page, params.uri), "_meta": apps.PAGE_META}
+        return types.ReadResourceResult.model_validate({"contents": [text]})
+
+    handlers = {"on_list_resources": on_list_resources, "on_read_resource": on_read_resource}
+    server = made("thinkgraph", **about, on_list_tools=on_list_tools, on_call_tool=on_call_tool, **handlers)
+    server.extensions[apps.EXTENSION] = {}
+    return server
+
+
+def _first(server: Any, listed: list[Any], resources: list[Any], call: Any, page: Callable[[], str]) -> Any:
+    """The server object of release 1, with its handlers."""
+
+    async def list_tools() -> list[Any]:
+        return listed
+
+    async def call_tool(name: str, arguments: Mapping[str, Any] | None) -> Any:
+        client = server.request_context.session.client_params
+        return await call(client and client.capabilities, name, arguments)
+
+    async def list_resources() -> list[Any]:
+        return resources
+
+    async def read_resource(address: object) -> list[Any]:
+        from mcp.server.lowlevel.helper_types import ReadResourceContents
+
+        return [ReadResourceContents(_read(page, str(address)), apps.MIME_TYPE, apps.PAGE_META)]
+
+    server.list_tools()(list_tools)
+    server.call_tool(validate_input=False)(call_tool)
+    server.list_resources()(list_resources)
+    server.read_resource()(read_resource)
+    return server
+
+
+def _tools(tools: Tools) -> Iterator[dict[str, Any]]:
+    from thinkgraph.integrations.mcp.tools import ARGUMENTS
+
+    for name in tools.names:
+        yield {
+            "name": name,
+            "description": ARGUMENTS[name].about,
+            "inputSchema": tools.schema(name),
+            "annotations": {"readOnlyHint": True, "openWorldHint": name == "ask"},
+            **({"_meta": apps.TOOL_META} if name == "ask" else {}),
+        }
+
+
+def _read(page: Callable[[], str], address: str) -> str:
+    """The text of a resource; the protocol's own error where there is none."""
+    if address == apps.ADDRESS:
+        return page()
+    from mcp.shared import exceptions
+
+    words = f"there is no resource '{one_line(address)[:200]}'; known: {apps.ADDRESS}"
+    library: Any = exceptions
+    if hasattr(library, "MCPError"):
+        raise library.MCPError(code=_WRONG, message=words)
+    from mcp.types import ErrorData
+
+    raise library.McpError(ErrorData(code=_WRONG, message=words))
 
 
 _INSTRUCTIONS = (
@@ -124,10 +178,11 @@ _INSTRUCTIONS = (
 )
 
 
-async def _called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> dict[str, Any]:
+async def _called(tools: Tools, name: str, arguments: Mapping[str, Any], *, shows: bool) -> dict[str, Any]:
     """A tool's result as the protocol writes it; a failure is one line that the client's model can read."""
+    events: list[dict[str, Any]] | None = [] if shows else None
     try:
-        text, data = await tools.call(name, arguments)
+        text, data = await tools.call(name, arguments, events)
     except ThinkGraphError as error:
         words = redacted(one_line(str(error)))
         log.warning("%s: %s", name, words)
@@ -136,7 +191,8 @@ async def _called(tools: Tools, name: str, arguments: Mapping[str, Any]) -> dict
         # The client learns the kind, the log the rest: one failed call must not end the others.
         log.exception("%s failed", name)
         return _failed(f"internal error ({error.__class__.__name__}); the server's log has the traceback")
-    return {"content": [{"type": "text", "text": text}], "structuredContent": data}
+    told = {"_meta": {apps.EVENTS: events}} if events else {}
+    return {"content": [{"type": "text", "text": text}], "structuredContent": data, **told}
 
 
 def _failed(words: str) -> dict[str, Any]:

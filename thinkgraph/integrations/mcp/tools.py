@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, cast
+from typing import Any, Protocol, cast
 
 from pydantic import Field, ValidationError
 
@@ -49,6 +49,16 @@ ARGUMENTS: dict[str, type[Arguments]] = {"ask": AskArguments, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
 
+class Watch(Protocol):
+    """Turns what LangGraph streams of a run into the events of a page that shows it."""
+
+    def read(self, mode: str, part: Any) -> Iterable[dict[str, Any]]:
+        """The events of one part of the stream, which is "custom" or "updates"."""
+
+    def finished(self, answer: Answer) -> dict[str, Any]:
+        """The last event."""
+
+
 @dataclass
 class Tools:
     """The tools over one knowledge base. Calls may run side by side, on one event loop."""
@@ -58,6 +68,8 @@ class Tools:
     fixed: Mapping[str, Mapping[str, Any]]
     """The methods that may be asked for, the default first, with the settings that nobody can change from outside."""
     prompts: str | None = None
+    watch: Callable[[Knowledge], Watch] | None = None
+    """Makes the events of a run for clients that show its page."""
     _graphs: dict[str, Graph] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
@@ -74,8 +86,15 @@ class Tools:
             schema["properties"]["method"] |= {"enum": [*self.fixed, None], "default": next(iter(self.fixed))}
         return schema
 
-    async def call(self, name: str, given: Mapping[str, Any]) -> tuple[str, dict[str, Any]]:
+    async def call(
+        self, name: str, given: Mapping[str, Any], events: list[dict[str, Any]] | None = None
+    ) -> tuple[str, dict[str, Any]]:
         """Call a tool; gives a text for the client's model, and the same as JSON.
+
+        Args:
+            name: the tool's.
+            given: its arguments.
+            events: takes those of a run, for a page that shows it.
 
         Raises:
             UsageError: no such tool, or wrong arguments.
@@ -88,17 +107,27 @@ class Tools:
             # Stores block; and threads end with the calls, not with the client's patience.
             found = await asyncio.to_thread(arguments.look_up, self.knowledge)
             return shown(found), dict(found)
-        return await self._ask(cast("AskArguments", arguments))
+        return await self._ask(cast("AskArguments", arguments), events)
 
-    async def _ask(self, arguments: AskArguments) -> tuple[str, dict[str, Any]]:
+    async def _ask(self, arguments: AskArguments, events: list[dict[str, Any]] | None) -> tuple[str, dict[str, Any]]:
         method = arguments.method or next(iter(self.fixed))
         if method not in self.fixed:
             raise UsageError(f"this server has no method '{one_line(method)}'; known: {', '.join(self.fixed)}")
         settings = client_settings(method, self.fixed[method], arguments.settings)
         graph = await asyncio.to_thread(self._graph, method)
-        state = await graph.ainvoke({"question": arguments.question}, context=settings)
+        watch = self.watch(self.knowledge) if self.watch and events is not None else None
+        modes: Any = ["custom", "updates", "values"] if watch else ["values"]
+        state: Mapping[str, Any] = {}
+        async for mode, part in graph.astream({"question": arguments.question}, context=settings, stream_mode=modes):
+            if mode == "values":
+                state = cast("Mapping[str, Any]", part)
+            elif watch and events is not None:
+                # It looks labels up, and stores block.
+                events += await asyncio.to_thread(lambda *read: list(watch.read(*read)), mode, part)
         if (answer := cast("Answer | None", state.get("answer"))) is None:
             raise UsageError("the run would ask back, which this server cannot: leave out the setting 'ask_user'")
+        if watch and events is not None:
+            events.append(watch.finished(answer))
         return answer_text(answer), dict(answer)
 
     def _graph(self, method: str) -> Graph:
