@@ -1,10 +1,9 @@
-"""What the documentation shows is run, read or parsed: Python, commands, configuration. No link leads nowhere."""
+"""What the documentation shows is run or read: Python and configuration; test_docs_commands.py has the commands. No link leads nowhere."""
 
 from __future__ import annotations
 
 import json
 import re
-import shlex
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -20,7 +19,6 @@ from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
 
 import thinkgraph as tg
-from thinkgraph.cli import main
 from thinkgraph.config import load_config
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.ingest.build import build_kb
@@ -37,8 +35,6 @@ PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DO
 SERVER = {"tutorial.md", "neo4j.md"}
 """Pages whose Python needs a Neo4j server: tests/tools/neo4j/test_tutorial.py runs it."""
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
-_INDENTED = re.compile(r"(?m)(?:^    .*\n|^\n(?=    ))+")
-_ASSIGNED = re.compile(r"[A-Z_]+=")
 
 
 def fenced(page: Path, language: str) -> list[str]:
@@ -46,31 +42,11 @@ def fenced(page: Path, language: str) -> list[str]:
     return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page.read_text("utf-8"))
 
 
-def commands(page: Path) -> Iterator[list[str]]:
-    """Every command of ours on a page, in words."""
-    text = page.read_text("utf-8")
-    shown = re.sub(r"(?ms)^```(?!sh).*?^```$", "", text)
-    for block in [*_INDENTED.findall(shown), *fenced(page, "sh")]:
-        for line in block.replace("\\\n", " ").splitlines():
-            words = (
-                shlex.split(line, comments=True) if re.match(r"\s*([A-Z_]+=\S+ )*(\./tg|thinkgraph|uvx) ", line) else []
-            )
-            while words and _ASSIGNED.match(words[0]):
-                del words[0]
-            if words:
-                yield words
-
-
 BLOCKS = [
     pytest.param(page, code, id=f"{page.name}-{number}")
     for page in (ROOT / "README.md", *DOCS)
     if page.name not in SERVER
     for number, code in enumerate(fenced(page, "python"), start=1)
-]
-COMMANDS = [
-    pytest.param(words, id=f"{page.name}-{number}")
-    for page in PAGES
-    for number, words in enumerate(commands(page), start=1)
 ]
 
 
@@ -80,7 +56,6 @@ def test_the_citation_is_of_this_release() -> None:
 
 def test_there_is_something_to_run() -> None:
     assert len(BLOCKS) >= 8
-    assert len(COMMANDS) >= 70
 
 
 @pytest.fixture
@@ -123,20 +98,6 @@ def test_python_runs(page: Path, code: str, at_hand: dict[str, Any], capsys: pyt
         if isinstance(found, tg.Knowledge):
             assert found.graph.info()["triples"] > 0 or found.text is not None
             found.close()
-
-
-@pytest.mark.parametrize("words", COMMANDS)
-def test_a_command_is_one_that_there_is(words: list[str]) -> None:
-    program, *words = words
-    if program == "uvx":
-        assert words.pop(0) == "thinkgraph"
-    if program == "./tg" and words[0] in {"test", "check", "dev", "docs"}:
-        assert f"\n{words[0]})" in (ROOT / "tg").read_text("utf-8")
-    elif program == "./tg" and words[0] == "python":
-        assert words[1] == "…" or (ROOT / words[1]).is_file()
-    else:
-        parsed = main._parser(words[0]).parse_args(words)
-        assert parsed.command == words[0]
 
 
 @pytest.mark.parametrize("page", [page for page in DOCS if fenced(page, "toml")], ids=lambda page: page.name)
