@@ -98,6 +98,38 @@ def test_every_method_shows_its_own_way(browse: Browse, address: str, method: st
     seen.shot(method)
 
 
+DRAWN = """() => {
+  const cy = document.querySelector(".canvas")._cyreg.cy;
+  const nodes = cy.nodes(":visible").not(".box").toArray();
+  const apart = (a, b) => Math.hypot(a.position("x") - b.position("x"), a.position("y") - b.position("y")) >= (a.width() + b.width()) / 2;
+  return {
+    every: cy.nodes().not(".box").length, nodes: nodes.length,
+    overlap: nodes.flatMap((a, at) => nodes.slice(at + 1).filter((b) => !apart(a, b)).map((b) => [a.id(), b.id()])),
+    boxes: cy.nodes(".box").map((box) => [box.style("label"), box.children().map((one) => one.data("label"))]),
+    members: cy.nodes(".box").children().not(".start, .answer").map((one) => one.style("label")).filter(Boolean),
+  };
+}"""
+
+
+def test_communities_are_drawn_without_the_crowd_round_them(browse: Browse, address: str) -> None:
+    seen = browse(address, reduced_motion="reduce")
+    ask(seen, SHARED, "fasttog")
+    page = seen.page
+    page.get_by_text("not drawn").wait_for()
+    drawn = page.evaluate(DRAWN)
+    assert f"{drawn['every'] - drawn['nodes']} not drawn" in page.locator(".is-seen").inner_text()
+    assert len(drawn["boxes"]) <= drawn["nodes"] < drawn["every"] / 4
+    assert drawn["overlap"] == []
+    assert drawn["boxes"]
+    assert all(name.startswith(members[0]) for name, members in drawn["boxes"])
+    assert drawn["members"] == [], "a community has one name until somebody picks it"
+    page.evaluate("""() => document.querySelector(".canvas")._cyreg.cy.nodes(".box").first().emit("tap")""")
+    assert page.evaluate(DRAWN)["members"]
+    page.get_by_role("button", name="See all of the graph").click()
+    page.get_by_text("not drawn").wait_for(state="detached")
+    assert page.evaluate(DRAWN)["nodes"] == drawn["every"]
+
+
 def test_knowledge_is_searched_and_walked(browse: Browse, address: str) -> None:
     seen = browse(address)
     page = seen.page

@@ -32,7 +32,8 @@ function styles() {
     { selector: "node.dropped", style: { "opacity": 0.35, "border-style": "dashed" } },
     { selector: "node.box", style: {
       "background-color": c.box, "background-opacity": 0.5, "border-color": c.accent, "border-width": 1, "border-style": "dashed",
-      "shape": "round-rectangle", "label": "data(label)", "text-valign": "top", "font-size": 10, "color": c.soft, "padding": 14 } },
+      "shape": "round-rectangle", "label": "data(label)", "text-valign": "top", "font-size": 12, "color": c.soft, "padding": 16, "text-max-width": 260 } },
+    { selector: ".away", style: { "display": "none" } },
     { selector: "edge", style: {
       "width": 1.2, "line-color": c.line, "target-arrow-color": c.line, "target-arrow-shape": "triangle", "arrow-scale": 0.8,
       "curve-style": "bezier", "label": "data(label)", "font-family": font, "font-size": 9.5, "color": c.soft,
@@ -41,6 +42,8 @@ function styles() {
     { selector: "edge.kept", style: { "width": 2.2, "line-color": c.accent, "target-arrow-color": c.accent, "color": c.ink } },
     { selector: "edge.cited", style: {
       "width": 3.2, "line-color": c.good, "target-arrow-color": c.good, "color": c.ink, "font-size": 11, "z-index": 8 } },
+    { selector: ".box > node, .terse", style: { "label": "" } },
+    { selector: ".box > .start, .box > .answer, .box > .lit, .box > .near, .terse.near", style: { "label": "data(label)" } },
     { selector: ".quiet", style: { "opacity": 0.16, "text-opacity": 0 } },
     { selector: "edge.lit", style: { "width": 4, "line-color": c.good, "target-arrow-color": c.good, "font-size": 12, "z-index": 9 } },
     { selector: "node.lit", style: { "underlay-color": c.glow, "underlay-opacity": 0.5, "underlay-padding": 8, "z-index": 9 } },
@@ -54,14 +57,22 @@ const plainly = [
   { selector: "node", style: { "label": "data(label)", "min-zoomed-font-size": 12, "text-outline-width": 0, "transition-duration": "0s" } },
 ];
 
+function nameOf(nodes, most = 2) {
+  const names = nodes.slice(0, most).map((node) => node.data("label")).join(", ");
+  return nodes.length > most ? `${names} +${nodes.length - most}` : names;
+}
+
 export class Graph {
   constructor(container, onPick) {
     this.container = container;
     this.cy = cytoscape({
       container, style: styles(), minZoom: 0.05, maxZoom: 3, layout: { name: "preset" }, boxSelectionEnabled: false,
-      textureOnViewport: false, hideEdgesOnViewport: false, pixelRatio: "auto",
     });
-    this.cy.on("tap", "node, edge", (event) => onPick?.(event.target.data()));
+    this.cy.on("tap", "node, edge", ({ target }) => {
+      onPick?.(target.data());
+      target.children?.().addClass("near");
+      if (this.folding && target.neighborhood?.().addClass("near").nonempty()) this.arrange();
+    });
     this.cy.on("tap", (event) => event.target === this.cy && onPick?.(null));
     this.big = false;
     this.touched = false;
@@ -84,6 +95,7 @@ export class Graph {
     clearTimeout(this.timer);
     this.layout?.stop();
     this.subject = null;
+    this.folding = this.all = false;
     this.cy.elements().remove();
     this.touched = false;
   }
@@ -161,7 +173,7 @@ export class Graph {
         const free = box.entities.map((id) => this.cy.getElementById("n:" + id)).filter((node) => node.nonempty() && node.parent().empty());
         if (!free.length) continue;
         if (this.cy.getElementById("b:" + box.id).empty()) {
-          this.cy.add({ group: "nodes", data: { id: "b:" + box.id, label: `community of chain ${box.chain}` }, classes: "box" });
+          this.cy.add({ group: "nodes", data: { id: "b:" + box.id, label: nameOf(free), whole: nameOf(free, 40) }, classes: "box" });
         }
         for (const node of free) node.move({ parent: "b:" + box.id });
       }
@@ -182,12 +194,12 @@ export class Graph {
     if (edges.empty()) return;
     const shown = edges.union(edges.connectedNodes());
     this.cy.elements().difference(shown).difference(shown.ancestors()).addClass("quiet");
-    shown.addClass("lit");
+    shown.addClass("lit near").removeClass("away");
     this.look(shown);
   }
 
   unlight() {
-    this.cy.elements().removeClass("lit quiet");
+    this.cy.elements().removeClass("lit quiet near");
   }
 
   look(elements) {
@@ -224,8 +236,19 @@ export class Graph {
     this.timer = setTimeout(() => this.settle(), wait);
   }
 
+  // What was only seen round communities is drawn when somebody picks a node next to it, or all of it.
+  fold() {
+    const seen = this.folding && !this.all ? this.cy.nodes().orphans().not(".box, .start, .kept, .answer, .near") : this.cy.collection();
+    this.cy.nodes().removeClass("away");
+    seen.addClass("away");
+    if (this.folding) this.cy.edges().addClass("terse");
+    this.onFold?.(seen.length);
+    return this.cy.elements().not(seen).not(seen.connectedEdges());
+  }
+
   settle() {
-    const many = this.cy.nodes().length;
+    const drawn = this.fold();
+    const many = drawn.nodes().length;
     if (!many) return;
     const animate = !calm() && many < 250;
     const shared = { animate, animationDuration: 400, fit: false, padding: 50 };
@@ -236,7 +259,7 @@ export class Graph {
         name: "fcose", quality: many > 400 ? "draft" : "default", randomize: many > 400 || !this.settled, nodeSeparation: 110,
         idealEdgeLength: () => 125, nodeRepulsion: () => 9000, packComponents: true, numIter: many > 400 ? 400 : 1500, ...shared,
       };
-    this.layout = this.cy.layout(options);
+    this.layout = drawn.layout(options);
     this.settled = true;
     this.layout.one("layoutstop", () => { if (!this.touched) this.fit(); });
     this.layout.run();

@@ -33,6 +33,7 @@ export class RunView {
     this.passageBox = h("div", {});
     this.steps = h("ol", { class: "steps" });
     this.live = h("p", { class: "unseen", role: "status", "aria-live": "polite" });
+    this.seen = h("li", { class: "is-seen" }, "seen");
     this.numbers = h("dl", { class: "numbers" });
     this.slider = h("input", { type: "range", min: "0", max: "0", value: "0", "aria-label": "Moment of the run", oninput: () => this.scrub(Number(this.slider.value)) });
     this.play = h("button", { type: "button", class: "quiet-button", "aria-label": "Replay", onclick: () => this.replay() }, icon("play"));
@@ -54,14 +55,15 @@ export class RunView {
         h("div", { class: "stage" },
           h("section", { class: "picture", "aria-label": "Graph" }, this.canvas, this.empty, this.tip,
             h("div", { class: "tools" },
-              h("button", { type: "button", title: "See all of it", "aria-label": "See all of the graph", onclick: () => { this.graph.unlight(); this.graph.subject = null; this.graph.fit(); } }, icon("fit")), layered),
+              h("button", { type: "button", title: "See all of it", "aria-label": "See all of the graph", onclick: () => { this.graph.unlight(); this.graph.subject = null; this.graph.all = !this.graph.all; this.graph.arrange(0); this.graph.fit(); } }, icon("fit")), layered),
             h("ul", { class: "legend", "aria-label": "What the colours say" },
-              ["start", "kept", "seen", "answer"].map((one) => h("li", { class: `is-${one}` }, LEGEND[one])))),
+              ["start", "kept", "answer"].map((one) => h("li", { class: `is-${one}` }, LEGEND[one])), this.seen)),
           h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": "What happened" },
             this.asking, this.answerBox, this.clueBox, this.mapBox, this.passageBox,
             h("section", {}, h("h2", {}, "Steps"), this.steps), listed)),
         h("footer", { class: "timeline" }, this.play, this.slider, this.moment, this.numbers), this.live));
     this.graph = new Graph(this.canvas, (data) => this.picked(data));
+    this.graph.onFold = (count) => fill(this.seen, count ? `seen (${count} not drawn: pick a node, or see all)` : "seen");
     this.clear();
   }
 
@@ -136,6 +138,7 @@ export class RunView {
 
   on_walked(event) {
     this.sum.cost = event.cost;
+    if (event.step.includes("community")) this.graph.folding = true;
     this.graph.starts(event.starts);
     this.graph.triples(event.triples);
     this.graph.evidence(event.evidence);
@@ -226,7 +229,7 @@ export class RunView {
   }
 }
 
-const LEGEND = { start: "where it starts", kept: "evidence", seen: "seen", answer: "answer" };
+const LEGEND = { start: "where it starts", kept: "evidence", answer: "answer" };
 
 function clueTable(rows) {
   return h("section", {}, h("h2", {}, "Clues"), h("table", { class: "clues" },
