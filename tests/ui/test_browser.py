@@ -171,13 +171,14 @@ def test_a_run_goes_on_otherwise_from_an_earlier_step_and_both_stand_side_by_sid
     chosen = steps.locator("option").filter(has_text="relation prune").first.get_attribute("value")
     steps.select_option(chosen)
     page.locator("dialog .tick", has_text="capital").locator("input").uncheck()
+    assert "from other entities they may come again" in page.locator("dialog").inner_text()
     seen.shot("change")
     page.get_by_role("button", name="Go on from here").click()
     page.locator(".figures tbody tr").nth(1).get_by_text("tog2").wait_for()
     page.locator(".figures .chip").nth(1).wait_for()
     page.wait_for_timeout(600)
     seen.shot("side")
-    assert "not along capital" in page.locator(".figures tbody tr").nth(1).inner_text()
+    assert "not from Suriname: capital →" in page.locator(".figures tbody tr").nth(1).inner_text()
     assert "Paramaribo" in page.locator(".figures tbody tr").first.inner_text()
 
 

@@ -178,7 +178,7 @@ def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClien
     run = ended(client, other)
     forked = next(event for event in run["events"] if event["type"] == "forked")
     assert forked["source"] == thread
-    assert forked["changes"] == ["not along capital →"]
+    assert forked["changes"] == ["not from Suriname: capital →"]
     after = run["events"][run["events"].index(forked) :]
     assert after[-1]["type"] == "finished"
     walked = next(event for event in after if event["type"] == "walked")

@@ -69,7 +69,7 @@ def moments(graph: Graph, row: RunRow) -> list[Moment]:
 
 def _moment(key: str, state: Any) -> Moment:
     values = state.values
-    labels = {one["id"]: one["label"] for name in _STARTS for one in values.get(name) or ()}
+    labels = _labels(values)
     kept = values.get("kept") or {}
     return Moment(
         id=key,
@@ -78,10 +78,7 @@ def _moment(key: str, state: Any) -> Moment:
         did="",
         next=list(dict.fromkeys(state.next)),
         starts=[Named(id=one["id"], label=one["label"]) for one in values.get(_channel(values)) or ()],
-        relations=[
-            Named(id=name, label=f"{labels.get(one['entity'], one['entity'])}: {_arrow(one)}")
-            for name, one in kept.items()
-        ],
+        relations=[Named(id=name, label=_step(one, labels)) for name, one in kept.items()],
         clues=list(values.get("clues") or ()) if isinstance(values.get("clues"), list) else [],
         texts={name: values[name] for name in _TEXTS if isinstance(values.get(name), str) and values[name]},
         addable=_channel(values) == "topics",
@@ -92,9 +89,15 @@ def _channel(values: Mapping[str, Any]) -> str:
     return next((name for name in _STARTS if values.get(name)), _STARTS[0])
 
 
-def _arrow(kept: Mapping[str, Any]) -> str:
+def _labels(values: Mapping[str, Any]) -> dict[str, str]:
+    return {one["id"]: one["label"] for name in _STARTS for one in values.get(name) or ()}
+
+
+def _step(kept: Mapping[str, Any], labels: Mapping[str, str]) -> str:
+    """A relation as it is walked, from the one entity that it was kept for."""
     name = str(kept["relation"]).replace("_", " ")
-    return f"← {name}" if kept["direction"] == "in" else f"{name} →"
+    arrow = f"← {name}" if kept["direction"] == "in" else f"{name} →"
+    return f"{labels.get(kept['entity'], kept['entity'])}: {arrow}"
 
 
 def changes(
@@ -104,7 +107,7 @@ def changes(
 
     Args:
         state: the checkpoint's channels.
-        asked: `drop` (ids of starts), `add` (ids of entities), `forbid` (keys of relations), `clues`, and texts by channel.
+        asked: `drop` (ids of starts), `add` (ids of entities), `forbid` (keys of relations, each from one entity), `clues`, and texts by channel.
         knowledge: where entities to add are looked up.
 
     Raises:
@@ -131,9 +134,10 @@ def changes(
     if forbid:
         kept = state.get("kept") or {}
         update["kept"] = Overwrite({key: one for key, one in kept.items() if key not in forbid})
-        # Nor is it offered again, should the search go back.
+        # Nor is it offered from there again, should the search go back; from other entities it may be.
         update["walked"] = {key: kept[key] for key in forbid if key in kept}
-        words += [f"not along {one_line(_arrow(kept[key]))}" for key in forbid if key in kept]
+        labels = _labels(state)
+        words += [f"not from {one_line(_step(kept[key], labels))}" for key in forbid if key in kept]
     if "clues" in asked and isinstance(state.get("clues"), list):
         update["clues"] = [one[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
         words.append(f"clues: {'; '.join(map(one_line, update['clues']))}")

@@ -78,7 +78,7 @@ function editor(root, moment, fail) {
   fill(root,
     starts.length || moment.addable ? h("fieldset", {}, h("legend", {}, "Entities it goes out from"), shown(starts),
       moment.addable ? [h("div", { class: "row" }, h("label", { class: "unseen", for: "add-entity" }, "Find another entity"), find, h("button", { type: "button", onclick: look }, "Find")), found] : null) : null,
-    group("Relations it walks", relations),
+    group("Relations it walks next (from other entities they may come again)", relations),
     clues ? h("div", { class: "field" }, h("label", { for: "edit-clues" }, "Clues, one a line"), clues) : null,
     texts.map((one) => h("div", { class: "field" }, h("label", { for: `edit-${one.name}` }, one.name === "query" ? "What it looks for next" : "Question"), one.area)));
   return () => {
