@@ -362,7 +362,16 @@ def test_messages_ask_as_a_question_does(case: Case) -> None:
         ("human", case.question),
         ("ai", told["answer"]["text"]),
     ]
-    assert told["messages"][1].response_metadata["status"] == case.status
+    about, message = told["messages"][1].response_metadata, told["messages"][1].content
+    assert about["status"] == case.status
+    evidence, holding = (
+        told["answer"]["evidence"],
+        {one["answer"] for one in told["answer"]["support"] if one["within"]},
+    )
+    assert len(about["citations"]) == len(evidence["paths"]) + len(evidence["passages"])
+    named = {message[one["start_index"] : one["end_index"]] for one in about["citations"] if "start_index" in one}
+    assert named <= holding
+    assert bool(named) == bool(holding)
     # The rest of the state stays plain JSON.
     values = {name: value for name, value in graph.get_state(thread()).values.items() if name != "messages"}
     assert json.loads(json.dumps(values)) == values

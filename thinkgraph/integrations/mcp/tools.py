@@ -49,7 +49,7 @@ ARGUMENTS: dict[str, type[Arguments]] = {"ask": AskArguments, **LOOK_UPS}
 """The tools by name, in the order they are listed."""
 
 
-class Watch(Protocol):
+class Witness(Protocol):
     """Turns what LangGraph streams of a run into the events of a page that shows it."""
 
     def read(self, mode: str, part: Any) -> Iterable[dict[str, Any]]:
@@ -68,7 +68,7 @@ class Tools:
     fixed: Mapping[str, Mapping[str, Any]]
     """The methods that may be asked for, the default first, with the settings that nobody can change from outside."""
     prompts: str | None = None
-    watch: Callable[[Knowledge], Watch] | None = None
+    watch: Callable[[Knowledge], Witness] | None = None
     """Makes the events of a run for clients that show its page."""
     _graphs: dict[str, Graph] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)

@@ -67,7 +67,7 @@ def answer(role: str, trace: Callable[[Any], Trace] = no_trace) -> NodeFunction:
         if model == OFFLINE and draft["answers"]:
             notes.append(BEST_GUESS)
         reason = "; ".join(filter(None, notes))
-        text = "; ".join(draft["answers"]) or f"I don't know: {reason}."
+        text = conversation.BETWEEN.join(draft["answers"]) or f"I don't know: {reason}."
         result = Answer(
             question=state["question"],
             text=text,

@@ -6,7 +6,7 @@ import uuid
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langchain_core.messages import AIMessage, AnyMessage, Citation, HumanMessage
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow
@@ -23,6 +23,8 @@ MAX_TURNS = 10
 """Most earlier messages that are looked back at."""
 MAX_TURN = 600
 """Most characters of each."""
+BETWEEN = "; "
+"""Between the parts of an answer in its text."""
 
 _WHO = {"human": "person", "ai": "assistant"}
 
@@ -109,5 +111,38 @@ def reply(answer: Answer) -> AIMessage:
         "confidence": answer.get("confidence"),
         "method": answer["method"],
         "model_name": answer["model"],
+        "citations": citations(answer),
     }
     return AIMessage(answer["text"], response_metadata=about)
+
+
+def citations(answer: Answer) -> list[Citation]:
+    """What an answer stands on, in the form of LangChain's citations; the whole of it is in `answer`.
+
+    Args:
+        answer: of any method.
+
+    Returns:
+        Its paths, each with the ids of its triples, then its passages. Those that hold a part of the answer say which characters
+        of the answer's text that part is.
+    """
+    evidence = answer["evidence"]
+    places: dict[tuple[str, int], tuple[int, int]] = {}
+    at = 0
+    for part, support in zip(answer["answers"], answer["support"], strict=False):
+        places.setdefault((support["within"], support["line"]), (at, at + len(part)))
+        at += len(part) + len(BETWEEN)
+    found: list[tuple[tuple[str, int], Citation]] = []
+    for line, path in enumerate(evidence["paths"]):
+        held = Citation(type="citation", cited_text=path["text"], extras={"triples": list(path["triples"])})
+        found.append((("paths", line), held))
+    for line, one in enumerate(evidence["passages"]):
+        title = " / ".join(filter(None, (one["title"], one["section"])))
+        extras = {"passage": one["id"], "start": one["start"], "end": one["end"]}
+        found.append(
+            (("passages", line), Citation(type="citation", title=title, cited_text=one["text"], extras=extras))
+        )
+    for place, held in found:
+        if place in places:
+            held["start_index"], held["end_index"] = places[place]
+    return [held for _, held in found]
