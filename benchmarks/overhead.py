@@ -52,6 +52,8 @@ STEPS = 21
 """LangGraph steps of such a run."""
 CALLS = {7, 8}
 """2D+1, and one more where the model chooses the topics: what a run that goes all rounds makes."""
+SETTINGS = {"steered": False}
+"""A call of its own for every step, as in the paper and as in earlier figures."""
 
 _STORE = ("lookup", "search", "entities", "triples", "relations", "neighbours", "neighbourhood", "edges_among")
 _TEXT = ("passages", "passages_of", "search")
@@ -221,7 +223,7 @@ def runs(
     """All ways to run, each over a graph of its own."""
 
     def graph(**options: Any) -> Any:
-        return tg.build("tog2", knowledge=knowledge, model=model, **options)
+        return tg.build("tog2", knowledge=knowledge, model=model, settings=SETTINGS, **options)
 
     def config(thread: str) -> Any:
         return {"configurable": {"thread_id": thread}}
@@ -310,7 +312,7 @@ def main() -> int:
 
 def _deep(questions: Sequence[Question], knowledge: Knowledge, model: Any) -> list[Question]:
     """The questions whose run goes all rounds."""
-    graph = tg.build("tog2", knowledge=knowledge, model=model)
+    graph = tg.build("tog2", knowledge=knowledge, model=model, settings=SETTINGS)
     found = []
     for question in questions:
         answer = graph.invoke({"question": question.question})["answer"]
