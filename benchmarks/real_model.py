@@ -27,7 +27,7 @@ from thinkgraph.models.roles import Models
 from thinkgraph.tools.knowledge import Knowledge
 
 RESULTS = Path(__file__).parent / "results"
-METHODS = "tog2,paths,fasttog,fiske,coggrag,direct,rag,kg_rag,search_agent"
+METHODS = "tog2,fasttog,fiske,coggrag,direct,rag,kg_rag,search_agent"
 TYPES = "1hop,2hop,3hop,kg+text,comparison,unanswerable"
 HEAD = (
     "| method | right | partly | unknown | wrong | wrong, grounded | departs | calls | tokens in | tokens out | seconds |",

@@ -39,7 +39,7 @@ MODES = pytest.mark.parametrize("mode", ["sync", "async"])
 class World:
     """Knowledge enough for a driver: a graph, no text."""
 
-    name, fingerprint, text = "toy", "f", None
+    name, fingerprint, text, empty = "toy", "f", None, False
 
     def __init__(self) -> None:
         self.graph = MemoryGraphStore([("panama", "capital", "panama city"), ("panama", "borders", "colombia")])
