@@ -6,7 +6,6 @@ These runs do not go back: `test_tog2_backtrack.py` has those that do.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 import pytest
@@ -21,10 +20,9 @@ from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.questions import Question
 from thinkgraph.nodes.tog2.entity_prune import entity_scores
 from thinkgraph.prompts.parsed import ParsedPrompt
-from thinkgraph.state.knowledge import Passage, PassageHit
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.state.tog2 import RankedChunk, Tog2Settings
-from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore, MemoryTextStore
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -317,25 +315,6 @@ def test_entity_discovery_bounds_a_hub_and_says_so() -> None:
     tg.build("tog2", knowledge=knowledge, model=model, ranker=Ranker(), settings=settings).invoke({"question": "Hub?"})
     assert max(texts) <= 16
     assert any(line.endswith("... and 2950 more") for line in lines)
-
-
-@pytest.mark.parametrize("method", ["tog2", "paths"])
-def test_a_look_up_asks_for_half_as_many_passages_as_texts_are_ranked(method: str) -> None:
-    limits: list[int] = []
-
-    class Spy(MemoryTextStore):
-        def passages_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[PassageHit]:
-            limits.append(limit)
-            return super().passages_of(entities, query, limit=limit)
-
-    about = [Passage(id=f"p{n}", entities=["Hub"], title="", section="", text=f"Note {n}.") for n in range(99)]
-    knowledge = Knowledge(graph=MemoryGraphStore([("Hub", "member", "Ann")]), text=Spy(about), embedder=HashEmbedder())
-    model = FakeModel({"tog2.relation_prune": every_relation, "tog2.reason": NEVER})
-    settings = {"depth": 1, "rank_texts": 40, "ranker": "bm25", "backtracks": 0, "steered": False}
-    answer = tg.build(method, knowledge=knowledge, model=model, settings=settings).invoke({"question": "Hub?"})
-    assert answer["answer"]["status"] == "unknown"
-    assert limits
-    assert max(limits) == 20
 
 
 def test_entity_discovery_walks_back_over_a_relation_but_not_in_cycles() -> None:

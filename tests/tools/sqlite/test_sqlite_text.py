@@ -26,7 +26,7 @@ from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite import text as sqlite_text
 from thinkgraph.tools.sqlite.encodings import Encodings
-from thinkgraph.tools.sqlite.text import OF_ENTITIES, RANKED, SqliteTextStore
+from thinkgraph.tools.sqlite.text import OF_ONE, OF_SEVERAL, RANKED, SqliteTextStore
 from thinkgraph.tools.sqlite.text_schema import title_prefix
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def notes(count: int) -> list[Passage]:
 
 
 class TestSqlite(TextStoreConformance):
-    """Of an entity with more passages than `OF_ENTITIES`, those whose words fit best."""
+    """Of an entity with more passages than `OF_ONE`, those whose words fit best."""
 
     exact = False
 
@@ -187,7 +187,7 @@ def test_the_same_question_finds_the_same_before_and_after_others_were_asked(tmp
     embedder = HashEmbedder(cache_size=0)
     with opened(tmp_path, embedder) as store:
         hits = store.passages_of(["many"], "w7 of v7", limit=5)
-        assert embedder.encoded == 1 + OF_ENTITIES
+        assert embedder.encoded == 1 + OF_ONE
         assert hits[0]["passage"]["id"] == "n0007"
         for number in range(0, 600, 50):
             store.search([f"w{number}"], limit=5)
@@ -208,13 +208,13 @@ def test_no_entity_takes_the_places_of_the_others(tmp_path: Path) -> None:
     build_text(tmp_path / "text.sqlite", [*loud, *quiet], embedder=NAME, progress=no_progress)
     embedder = HashEmbedder(cache_size=0)
     with opened(tmp_path, embedder) as store:
-        found = ids_of(store.passages_of(["loud", "quiet"], "river sea", limit=OF_ENTITIES))
-        assert embedder.encoded == 1 + OF_ENTITIES
-        assert sum(one.startswith("quiet") for one in found) == OF_ENTITIES // 2
+        found = ids_of(store.passages_of(["loud", "quiet"], "river sea", limit=OF_SEVERAL))
+        assert embedder.encoded == 1 + OF_SEVERAL
+        assert sum(one.startswith("quiet") for one in found) == OF_SEVERAL // 2
         assert "quiet099" in found
         embedder.encoded = 0
         assert ids_of(store.passages_of(["loud", "nobody"], "river sea", limit=5))
-        assert embedder.encoded <= 1 + OF_ENTITIES
+        assert embedder.encoded <= 1 + OF_ONE
 
 
 def test_all_is_exact_once_all_is_encoded(tmp_path: Path) -> None:

@@ -94,8 +94,7 @@ def _passages(
     places: Mapping[str, Place], question: str, settings: PathsSettings
 ) -> Flow[tuple[list[EvidenceItem], int]]:
     """The chunks of documents that fit the question best, in at most half of the room, and the tokens that they take."""
-    # A store may encode them all, and passages are cut: half as many fill the room.
-    hits = yield from requests.passages_of(list(places), question, limit=settings.rank_texts // 2)
+    hits = yield from requests.passages_of(list(places), question, limit=settings.rank_texts)
     chunks = cut(hits, settings)[: settings.rank_texts]
     scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings.ranker, settings, key="0")
     items: list[EvidenceItem] = []

@@ -65,7 +65,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         end = reached.setdefault((tail.reached["id"], tail.route), tail.reached)
         ways[end["id"]].append(tail)
     sources = list(dict.fromkeys(end["id"] for end in reached.values() if not end["literal"]))
-    hits = yield from requests.passages_of(sources, looked_for, limit=_passages(settings))
+    hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
     own = yield from _topic_chunks(state, ways, looked_for, settings)
     room = settings.rank_texts - len(own)
     texts = [
@@ -123,18 +123,13 @@ def _topic_chunks(
     paper's.
     """
     topics = [topic["id"] for topic in state["topics"]]
-    limit, most = _passages(settings), settings.rank_texts
+    limit = most = settings.rank_texts
     if state["round"]:
         topics = sorted(set(topics) - set(reached)) if state["query"] and settings.revisit_topics else []
         limit, most = settings.top_k, min(settings.top_k, settings.rank_texts // 4)
     hits = yield from requests.passages_of(topics, looked_for, limit=limit)
     chunks = cut(hits, settings)[:most]
     return [_draft(chunk, next(one for one in chunk.passage["entities"] if one in topics)) for chunk in chunks]
-
-
-def _passages(settings: Tog2Settings) -> int:
-    """Passages of one look-up. A store may encode them all, and each is ranked as several texts: half as many fill the room."""
-    return settings.rank_texts // 2
 
 
 def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft:

@@ -37,9 +37,9 @@ if TYPE_CHECKING:
 RANKED = 128
 """Passages ranked for one query where not all are encoded: of more, those whose words fit it best."""
 
-OF_ENTITIES = 32
-"""The same of passages about entities, of which each has its share. A passage that answers a question was always among the 16 about
-its entity that share most words with it (docs/howto/files.md, Vectors)."""
+OF_ONE, OF_SEVERAL = 32, 64
+"""The same of passages about one entity, and about several together: each has its share. A passage that answers a question was
+always among the 16 about its entity that share most words with it (docs/howto/files.md, Vectors)."""
 
 SCANNED = 50_000
 """Passages up to which a search over everything reads all vectors, where all are encoded: under a second."""
@@ -226,10 +226,9 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
     def _fitting_of(
         connection: sqlite3.Connection, query: str, links: Sequence[tuple[int, int]], limit: int
     ) -> list[int]:
-        """As `_fitting`, of the passages linked to entities: at most `OF_ENTITIES`, each entity's best in turn."""
+        """As `_fitting`, of the passages linked to entities: at most `OF_SEVERAL`, each entity's best in turn."""
         numbers = {number for _, number in links}
-        most = max(OF_ENTITIES, limit)
-        if len(numbers) <= most:
+        if len(numbers) <= max(OF_ONE, limit):
             return list(numbers)
         order = {number: place for place, number in enumerate(_sharing_words(connection, query, -1, numbers))}
         seen: Counter[int] = Counter()
@@ -237,8 +236,14 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         for entity, number in sorted(links, key=lambda link: (order.get(link[1], len(order)), link[1])):
             turns.append((seen[entity], number))
             seen[entity] += 1
-        best = dict.fromkeys(number for _, number in sorted(turns, key=lambda one: one[0]))
-        return list(best)[:most]
+        best: dict[int, int] = {}
+        for turn, number in sorted(turns, key=lambda one: one[0]):
+            best.setdefault(number, turn)
+        return [
+            number
+            for place, (number, turn) in enumerate(best.items())
+            if place < limit or (turn < OF_ONE and place < OF_SEVERAL)
+        ]
 
     def _best(
         self, connection: sqlite3.Connection, numbers: list[int], queries: Sequence[str], limit: int
