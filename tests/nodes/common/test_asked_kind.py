@@ -238,8 +238,15 @@ def test_who_did_it_is_where_a_relation_called_so_leads(
 def test_a_place_in_a_schema_says_nothing_of_what_an_answer_is() -> None:
     """Both ends' types stand in "religion.adherents.main_religion": it is no phrase about its object."""
     question = "What religion do people in Osk have?"
-    assert faults(question, "Merish", ("Merish", "adherents_of_religion", "Osk")).endswith("Merish is what has it")
+    assert faults(question, "Merish", ("Merish", "main_religion", "Osk")).endswith("Merish is what has it")
     assert faults(question, "Merish", ("Merish", "religion.adherents.main_religion", "Osk")) == ""
+
+
+def test_a_relation_that_tells_which_thing_is_meant_leads_no_further() -> None:
+    rows = [("Laos", "capital", "Vientiane"), ("Laos", "borders", "Burma"), ("Burma", "capital", "Rangoon")]
+    question = "Which states border the country whose capital is Vientiane?"
+    assert faults(question, "Burma", *rows) == ""
+    assert faults(question, "Burma", *rows, ("Burma", "chief_of_state", "U Soe")) == ""
 
 
 def test_a_longer_name_does_not_name_the_shorter_one_in_it() -> None:

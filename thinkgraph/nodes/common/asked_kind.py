@@ -245,7 +245,9 @@ def _head(words: Sequence[str]) -> str:
 
 def noun_of(label: str) -> str:
     """The noun of a relation's label, or of a type."""
-    return _head(label.replace("_", " ").casefold().split())
+    words = label.replace("_", " ").casefold()
+    # A "chief of state" is a chief.
+    return _head((words.partition(" of ")[0] or words).split())
 
 
 def noun_stem(label: str) -> str:

@@ -432,6 +432,8 @@ def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) 
         # A path of several steps ends there, whatever other lines say of it.
         return None
     back = {triple["relation"] for triple in walk.steps(about.ids, -1)}
+    # "The country whose capital is Vientiane" asks for no other capital.
+    back |= {one["relation"] for one in walk.triples if any(walk.named(label) for _, label, _ in _ends(one))}
     further = {
         noun_stem(triple["relation_label"]) for triple in walk.steps(about.ids, 1) if triple["relation"] not in back
     }
