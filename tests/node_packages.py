@@ -13,7 +13,7 @@ import subprocess
 from pathlib import Path
 from typing import NoReturn
 
-import pytest
+from required import without
 
 HERE = Path(__file__).parent / "npm"
 FILES = ("package.json", "package-lock.json")
@@ -51,6 +51,4 @@ def node_modules() -> Path:
 
 
 def _without(reason: str) -> NoReturn:
-    if os.environ.get("THINKGRAPH_NODE_TESTS") == "required":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    without("THINKGRAPH_NODE_TESTS", reason)

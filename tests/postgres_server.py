@@ -18,7 +18,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, NoReturn
 
-import pytest
+from required import without
 
 
 def _programs() -> Path:
@@ -30,9 +30,7 @@ def _programs() -> Path:
 
 
 def _without(reason: str) -> NoReturn:
-    if os.environ.get("THINKGRAPH_POSTGRES_TESTS") == "required":
-        pytest.fail(reason)
-    pytest.skip(reason)
+    without("THINKGRAPH_POSTGRES_TESTS", reason)
 
 
 def _as_who() -> dict[str, Any]:

@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from required import without
 
 ROOT = Path(__file__).parents[3]
 sys.path.insert(0, str(ROOT / "scripts"))
@@ -134,9 +135,7 @@ def neo4j_server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPa
     try:
         server.start()
     except ServerError as error:
-        if os.environ.get("THINKGRAPH_NEO4J_TESTS") == "required":
-            pytest.fail(f"no Neo4j server: {error}")
-        pytest.skip(f"no Neo4j server: {error}")
+        without("THINKGRAPH_NEO4J_TESTS", f"no Neo4j server: {error}")
     try:
         yield Database(f"bolt://neo4j:{QUOTED}@127.0.0.1:{server.port}", server, session)
     finally:
