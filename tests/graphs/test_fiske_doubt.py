@@ -56,6 +56,24 @@ def test_a_branch_that_mapped_a_wrong_relation_goes_on_without_it() -> None:
     assert once["status"] == "unknown"
 
 
+def test_a_branch_that_a_name_leads_on_asks_about_nothing_else_until_it_led_nowhere() -> None:
+    clues, wanted = ["Kenya", "population", "seat"], ("seat", "capital")
+    answer, model = ask(clues, wanted, replies={"fiske.conclude": sure_of("Nairobi")}, backtracks=1)
+    assert (answer["answers"], answer["status"]) == (["Nairobi"], "partial")
+    assert model.roles[:3] == ["fiske.extract_clues", "fiske.e_mapping", "fiske.r_mapping"]
+    assert [item.text for item in asked(model, "r_mapping")[0].lines("clues")] == ["seat"]
+    _, once = ask(clues, wanted, backtracks=0)
+    assert once.roles[1] == "fiske.r_mapping", "there is no way back to it"
+
+
+def test_a_clue_that_names_a_relation_here_or_an_entity_is_not_asked_about_there() -> None:
+    rows = [("Kenya", "capital", "Nairobi"), ("capital", "tagged", "Letters"), ("capital", "shape", "Round")]
+    answer, model = ask(["Kenya", "capital"], kb=knowledge(rows), backtracks=1)
+    assert (answer["answers"], model.roles) == (["Nairobi"], ["fiske.extract_clues", "fiske.conclude"])
+    _, model = ask(["Kenya", "capital"], kb=knowledge(rows), backtracks=0)
+    assert [item.text for item in asked(model, "r_mapping")[0].lines("clues")] == ["Kenya"]
+
+
 def test_a_relation_whose_nodes_mapped_nothing_is_offered_again() -> None:
     replies = {"fiske.e_mapping": {"pairs": []}}
     _, model = ask(["Kenya", "buyer", "shape"], *BUYER, replies=replies, backtracks=1)

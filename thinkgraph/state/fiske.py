@@ -75,7 +75,11 @@ class FiskeSettings(DoubtSettings):
     multi_answer_asks: bool = Field(
         False, description="Ask about these nodes first: all are answers only where none of them maps a clue."
     )
-    exact_names: bool = Field(True, description="Take exact name matches without asking the model.")
+    exact_names: bool = Field(
+        True,
+        description="Take exact name matches without asking the model; with backtracks, nothing else is asked about where a name leads "
+        "on, nor about clues that are names, before the search goes back.",
+    )
     meant_step: bool = Field(
         True,
         description="A node maps a clue on the step whose relation the clue means, not on another step to the same node.",

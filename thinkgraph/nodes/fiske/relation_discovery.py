@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.fiske.e_mapping import is_name
 from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered, option_id
 from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
 from thinkgraph.prompts.lines import relation_line, safe_label
@@ -24,21 +25,26 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
     groups: dict[str, list[Branch]] = defaultdict(list)
     for branch in branches:
         groups[group_of(branch, state, settings)].append(branch)
-    relations: dict[str, dict[str, OfferedRelation]] = {}
+    relations = {group: _distinct(members, edges) for group, members in groups.items()}
+    clues = {
+        group: sorted({number for branch in members for number in offered(branch, state, settings)})
+        for group, members in groups.items()
+    }
     exact: dict[str, Mapped] = {}
-    calls: list[MappingCall] = []
-    named = set(state["named"])
-    for group, members in groups.items():
-        relations[group] = _distinct(members, edges)
-        clues = sorted({number for branch in members for number in offered(branch, state, settings)})
-        texts = {number: state["clues"][number - 1] for number in clues}
-        pairs = named_relations(texts, relations[group]) if settings.exact_names else []
-        named.update(pair["clue"] for pair in pairs)
-        if pairs:
+    for group in groups if settings.exact_names else ():
+        texts = {number: state["clues"][number - 1] for number in clues[group]}
+        if pairs := named_relations(texts, relations[group]):
             exact[group] = Mapped(group=group, pairs=pairs)
+    named = {*state["named"], *(pair["clue"] for one in exact.values() for pair in one["pairs"])}
+    settled = _settled(named, state, settings)
+    calls: list[MappingCall] = []
+    for group, members in groups.items():
         labels = {branch["entity"]: branch["label"] for branch in members}
         here = {branch["id"]: list(_open(branch, edges)) for branch in members}
-        open_clues, open_options = unnamed(clues, pairs, here)
+        pairs = exact[group]["pairs"] if group in exact else []
+        # Where a name tells the way, the search takes it; where it led is judged before anything else is asked about here.
+        asked = [] if settled and pairs else [number for number in clues[group] if number not in settled]
+        open_clues, open_options = unnamed(asked, pairs, here)
         options = [
             Option(id=option, line=_line(offer, labels[offer["entity"]]))
             for option, offer in relations[group].items()
@@ -52,6 +58,16 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
         "calls_to_make": calls,
         "mapped": Overwrite(exact),
     }
+
+
+def _settled(named: Collection[int], state: FiskeState, settings: FiskeSettings) -> set[int]:
+    """The clues that names settle: of relations met so far, and of entities. None unless some are of relations, and none once the
+    search went back, or where it cannot.
+    """
+    if not named or not settings.backtracks or state["backtracked"]:
+        return set()
+    entities = (int(number) for number in state["matches"] if is_name(state["clues"][int(number) - 1]))
+    return {*named, *entities}
 
 
 def _distinct(members: Sequence[Branch], edges: Mapping[str, Sequence[Relation]]) -> dict[str, OfferedRelation]:
