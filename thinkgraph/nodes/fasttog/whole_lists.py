@@ -25,6 +25,8 @@ _FAN = 200
 """Most entities from which a path goes on, and most triples read at each."""
 _NEAR = 0.9
 """A path whose fit is below this part of the best one's is left out."""
+_ROUTES = 1000
+"""Relation paths from which on longer ones are not looked for."""
 _LEAST_COST = 4
 """Tokens that a triple takes in a line at least."""
 
@@ -89,25 +91,23 @@ def whole_lists(
 
 
 def _routes(starts: Iterable[str], triples: Iterable[Triple], most: int) -> list[Route]:
-    """The shortest relation paths, of at most so many hops, from the starts to all that the triples name."""
+    """The relation paths, of at most so many hops, from the starts to what the triples name; none returns to where it was."""
     at: defaultdict[str, list[Triple]] = defaultdict(list)
     for triple in triples:
         at[triple["subject"]].append(triple)
         at[triple["object"]].append(triple)
     routes: dict[Route, None] = {}
-    for start in starts:
-        seen = {start}
-        layer: dict[str, dict[tuple[Step, ...], None]] = {start: {(): None}}
-        for _ in range(most):
-            ahead: defaultdict[str, dict[tuple[Step, ...], None]] = defaultdict(dict)
-            for node, ways in layer.items():
-                for triple in at[node]:
-                    if (end := other_end(triple, node)) not in seen:
-                        step: Step = (triple["relation"], "out" if triple["subject"] == node else "in")
-                        ahead[end].update({(*way, step): None for way in ways})
-            routes.update({(start, way): None for ways in ahead.values() for way in ways})
-            seen |= ahead.keys()
-            layer = ahead
+    # By node and way there, what some path of that way has passed.
+    layer: dict[tuple[str, Route], frozenset[str]] = {(start, (start, ())): frozenset([start]) for start in starts}
+    for _ in range(most):
+        ahead: dict[tuple[str, Route], frozenset[str]] = {}
+        for (node, (start, way)), passed in layer.items():
+            for triple in at[node]:
+                if (end := other_end(triple, node)) not in passed:
+                    step: Step = (triple["relation"], "out" if triple["subject"] == node else "in")
+                    ahead.setdefault((end, (start, (*way, step))), passed | {end})
+        routes.update(dict.fromkeys(route for _, route in ahead))
+        layer = ahead if len(routes) < _ROUTES else {}
     return list(routes)
 
 
