@@ -85,13 +85,13 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
     keys: int = Field(100, ge=1, le=500, description="Most keys of one level.")
     names: int = Field(48, ge=1, le=1_000, description="Most names linked at a time.")
-    entities: int = Field(64, ge=1, le=1_000, description="Most entities expanded at a time.")
+    entities: int = Field(128, ge=1, le=1_000, description="Most entities expanded at a time.")
     link_candidates: int = Field(3, ge=1, le=20, description="Most entities that one name stands for.")
     hub: int = Field(300, ge=1, le=10_000, description="An entity with more triples is read relation by relation.")
     hub_relations: int = Field(200, ge=1, le=20_000, description="Most relations read at such an entity.")
     tails: int = Field(200, ge=1, le=5_000, description="Most triples of one entity, relation and direction.")
     encode_texts: int = Field(256, ge=8, le=5_000, description="Most sentences compared with the keys at a time.")
-    lines: int = Field(64, ge=1, le=5_000, description="Most lines of knowledge kept.")
+    lines: int = Field(128, ge=1, le=5_000, description="Most lines of knowledge kept.")
     placeholders: bool = Field(
         False,
         description="What stands for something unknown stays in the keys that triples are compared with (off: it is left out).",
@@ -101,7 +101,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     )
     unanswered: bool = Field(False, description="Show deeper questions without an answer too, as 'I don't know'.")
     follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
-    follow: int = Field(64, ge=1, le=64, description="Most answers followed at a time.")
+    follow: int = Field(128, ge=1, le=1_000, description="Most answers followed at a time.")
     passages: int = Field(8, ge=0, le=24, description="Chunks of text shown beside the triples (0: triples alone).")
     read_passages: int = Field(16, ge=1, le=500, description="Passages ranked for one question.")
     skip_settled: bool = Field(
