@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import time
+from typing import Any
 
 import pytest
 from starlette.testclient import TestClient
@@ -194,6 +195,58 @@ def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClien
     for wrong in ({"checkpoint": "none"}, {**moved, "add": []}, {**moved, "add": ["no such"]}, {**moved, "drop": "x"}):
         assert client.post(path, json=wrong).status_code == 400
     assert len(client.get("/api/runs").json()) == count, "what was refused leaves no run"
+
+
+def test_what_would_be_lost_on_the_way_is_not_offered(client: TestClient) -> None:
+    """A change of what the next step makes anew, or has walked on from, would do nothing, or break the run."""
+    offered: dict[str, set[str]] = {}
+    for method in ("tog2", "fasttog", "fiske", "coggrag"):
+        thread = client.post("/api/runs", json={"question": QUESTION, "method": method}).json()["thread"]
+        ended(client, thread)
+        moments = client.get(f"/api/runs/{thread}/moments").json()
+        offered |= {f"{method} {what}": {one["did"] for one in moments if one[what]} for what in ("addable", "clues")}
+        offered[f"{method} query"] = {one["did"] for one in moments if "query" in one["texts"]}
+        path, wrong = f"/api/runs/{thread}/fork", {"checkpoint": moments[0]["id"], "add": ["x"]}
+        assert "go back to a step" in client.post(path, json=wrong).json()["error"]
+    assert "topic_prune" in offered["tog2 addable"]
+    assert not offered["tog2 addable"] & {"begin", "link_entities", "relation_prune", "entity_discovery"}
+    assert offered["fasttog addable"] == {"extract_subjects"}
+    assert not offered["fiske addable"] | offered["coggrag addable"]
+    assert offered["fiske clues"] == {"extract_clues"}
+    assert offered["tog2 query"] >= {"topic_prune", "relation_prune"}
+
+
+@pytest.mark.parametrize(
+    ("method", "did", "change", "answer"),
+    [
+        ("tog2", "topic_prune", {"query": "the president of Suriname"}, "Paramaribo"),
+        ("fasttog", "extract_subjects", {"add": "Guyana", "question": "What is the capital of Guyana?"}, "Georgetown"),
+        (
+            "fiske",
+            "extract_clues",
+            {"clues": ["Guyana", "capital"], "question": "What is the capital of Guyana?"},
+            "Georgetown",
+        ),
+    ],
+)
+def test_every_kind_of_change_is_heeded(
+    client: TestClient, method: str, did: str, change: dict[str, Any], answer: str
+) -> None:
+    thread = client.post("/api/runs", json={"question": QUESTION, "method": method}).json()["thread"]
+    ended(client, thread)
+    moment = next(one for one in client.get(f"/api/runs/{thread}/moments").json() if one["did"] == did)
+    asked = {"checkpoint": moment["id"], **change}
+    if "add" in change:
+        found = client.post("/api/look/find_entities", json={"text": change["add"]}).json()["entities"]
+        asked |= {"add": [found[0]["id"]], "drop": [one["id"] for one in moment["starts"]]}
+    run = ended(client, client.post(f"/api/runs/{thread}/fork", json=asked).json()["thread"])
+    forked = next(event for event in run["events"] if event["type"] == "forked")
+    after = run["events"][run["events"].index(forked) :]
+    assert forked["changes"]
+    assert after[-1]["answer"]["answers"] == [answer], after[-1]["answer"]["text"]
+    if "query" in change:
+        read = next(event for event in after if event["type"] == "retrieved")
+        assert any("took office as president" in text for text in read["best"])
 
 
 def test_look_ups_are_those_of_the_tools(client: TestClient) -> None:

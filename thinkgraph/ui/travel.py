@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from datetime import datetime
 from typing import Any
 
@@ -14,12 +15,17 @@ from thinkgraph.errors import RunError, UsageError
 from thinkgraph.graphs.build import Graph
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import Path
+from thinkgraph.state.knowledge import Candidate, Entity
 from thinkgraph.state.tog2 import Topic
 from thinkgraph.tools.knowledge import Knowledge
 
-_STARTS = ("topics", "subjects")
-"""Channels with the entities that the next step goes out from."""
-_TEXTS = ("question", "query")
+_STARTS: Mapping[str, AbstractSet[str]] = {
+    "topics": {"context_retrieval", "retrieve_paths", "reason", "relation_prune"},
+    "subjects": {"community_search"},
+}
+"""Channels with the entities that a search goes out from, and the steps that do. Steps before these make them anew."""
+_SEARCHING = frozenset({"context_retrieval", "entity_discovery", "relation_prune"})
+"""Steps up to the one that looks for the query. Reason, which comes then, writes the next one."""
 MOST_TEXT = 2_000
 
 
@@ -45,7 +51,7 @@ class Moment(TypedDict):
     clues: list[str]
     texts: dict[str, str]
     addable: bool
-    """Whether another entity can be put among `starts`."""
+    """Whether another entity can be put among `starts`: what would be lost on the way is not offered."""
 
 
 def moments(graph: Graph, row: RunRow) -> list[Moment]:
@@ -71,22 +77,31 @@ def _moment(key: str, state: Any) -> Moment:
     values = state.values
     labels = _labels(values)
     kept = values.get("kept") or {}
+    channel = _channel(values, state.next)
+    texts = {"question": values.get("question")}
+    if _SEARCHING & set(state.next):
+        texts["query"] = values.get("query")
+    # Branches name clues by their numbers.
+    clues = values.get("clues") if not values.get("branches") else None
     return Moment(
         id=key,
         at=datetime.fromisoformat(state.created_at).timestamp(),
         round=int(values.get("round") or 0),
         did="",
         next=list(dict.fromkeys(state.next)),
-        starts=[Named(id=one["id"], label=one["label"]) for one in values.get(_channel(values)) or ()],
+        starts=[Named(id=one["id"], label=one["label"]) for one in (values[channel] if channel else ())],
         relations=[Named(id=name, label=_step(one, labels)) for name, one in kept.items()],
-        clues=list(values.get("clues") or ()) if isinstance(values.get("clues"), list) else [],
-        texts={name: values[name] for name in _TEXTS if isinstance(values.get(name), str) and values[name]},
-        addable=_channel(values) == "topics",
+        clues=list(clues) if isinstance(clues, list) else [],
+        texts={name: text for name, text in texts.items() if isinstance(text, str)},
+        addable=channel is not None,
     )
 
 
-def _channel(values: Mapping[str, Any]) -> str:
-    return next((name for name in _STARTS if values.get(name)), _STARTS[0])
+def _channel(values: Mapping[str, Any], upcoming: Sequence[str]) -> str | None:
+    """The channel with the entities that the search goes out from next; None where it has left them, or will make them itself."""
+    if values.get("hops") or values.get("chains"):
+        return None
+    return next((name for name, steps in _STARTS.items() if name in values and steps & set(upcoming)), None)
 
 
 def _labels(values: Mapping[str, Any]) -> dict[str, str]:
@@ -101,12 +116,13 @@ def _step(kept: Mapping[str, Any], labels: Mapping[str, str]) -> str:
 
 
 def changes(
-    state: Mapping[str, Any], asked: Mapping[str, Any], knowledge: Knowledge
+    state: Mapping[str, Any], moment: Moment, asked: Mapping[str, Any], knowledge: Knowledge
 ) -> tuple[dict[str, Any], list[str]]:
     """The update that a person wants of a state, and the same in words.
 
     Args:
         state: the checkpoint's channels.
+        moment: what of it may be changed.
         asked: `drop` (ids of starts), `add` (ids of entities), `forbid` (keys of relations, each from one entity), `clues`, and texts by channel.
         knowledge: where entities to add are looked up.
 
@@ -115,22 +131,9 @@ def changes(
     """
     update: dict[str, Any] = {}
     words: list[str] = []
-    channel = _channel(state)
-    starts: list[Any] = list(state.get(channel) or ())
     drop, add, forbid = (_strings(asked, name) for name in ("drop", "add", "forbid"))
     if drop or add:
-        left = [one for one in starts if one["id"] not in drop]
-        words += [f"without {one_line(one['label'])}" for one in starts if one["id"] in drop]
-        known = {one["id"] for one in left}
-        for key, entity in zip(add, knowledge.graph.entities(add), strict=True):
-            if entity is None or channel != "topics":
-                raise UsageError(f"there is no entity '{one_line(key)[:80]}' to go out from")
-            if entity["id"] not in known:
-                left.append(_topic(entity["id"], entity["label"], entity["description"]))
-                words.append(f"with {one_line(entity['label'])}")
-        if not left:
-            raise UsageError("nothing is left to go out from: keep an entity, or add one")
-        update[channel] = left
+        words += _starts_anew(update, state, moment, drop, add, knowledge)
     if forbid:
         kept = state.get("kept") or {}
         update["kept"] = Overwrite({key: one for key, one in kept.items() if key not in forbid})
@@ -138,15 +141,42 @@ def changes(
         update["walked"] = {key: kept[key] for key in forbid if key in kept}
         labels = _labels(state)
         words += [f"not from {one_line(_step(kept[key], labels))}" for key in forbid if key in kept]
-    if "clues" in asked and isinstance(state.get("clues"), list):
+    if "clues" in asked and moment["clues"]:
         update["clues"] = [one[:MOST_TEXT] for one in _strings(asked, "clues") if one.strip()]
         words.append(f"clues: {'; '.join(map(one_line, update['clues']))}")
-    for name in _TEXTS:
+    for name in moment["texts"]:
         text = asked.get(name)
         if isinstance(text, str) and text.strip() and text.strip() != state.get(name):
             update[name] = text.strip()[:MOST_TEXT]
             words.append(f"{name}: {one_line(update[name])}")
     return update, words
+
+
+def _starts_anew(
+    update: dict[str, Any],
+    state: Mapping[str, Any],
+    moment: Moment,
+    drop: Sequence[str],
+    add: Sequence[str],
+    knowledge: Knowledge,
+) -> list[str]:
+    """Put other entities to go out from into an update; says in words which."""
+    channel = _channel(state, moment["next"])
+    if channel is None:
+        raise UsageError(f"entities are not chosen after {moment['did']}: go back to a step that offers some")
+    left: list[Any] = [one for one in state[channel] if one["id"] not in drop]
+    words = [f"without {one_line(one['label'])}" for one in state[channel] if one["id"] in drop]
+    known = {one["id"] for one in left}
+    for key, entity in zip(add, knowledge.graph.entities(add), strict=True):
+        if entity is None:
+            raise UsageError(f"there is no entity '{one_line(key)[:80]}' to go out from")
+        if entity["id"] not in known:
+            left.append(_topic(entity) if channel == "topics" else _subject(entity))
+            words.append(f"with {one_line(entity['label'])}")
+    if not left:
+        raise UsageError("nothing is left to go out from: keep an entity, or add one")
+    update[channel] = left
+    return words
 
 
 def branch(
@@ -170,7 +200,7 @@ def branch(
     kept = saver.get_tuple(old)
     if kept is None:
         raise RunError(f"run {row['thread']} has no such checkpoint to go back to")
-    update, words = changes(kept.checkpoint["channel_values"], asked, knowledge)
+    update, words = changes(kept.checkpoint["channel_values"], chosen, asked, knowledge)
     new: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     saver.put(new, kept.checkpoint, kept.metadata, kept.checkpoint["channel_versions"])
     if update:
@@ -178,9 +208,15 @@ def branch(
     return chosen, words
 
 
-def _topic(key: str, label: str, about: str) -> Topic:
-    path = Path(start=key, triples=[])
-    return Topic(id=key, label=label, description=about, path=path, on_path=[key], score=1.0, came_by="")
+def _topic(entity: Entity) -> Topic:
+    key, path = entity["id"], Path(start=entity["id"], triples=[])
+    about = entity["description"]
+    return Topic(id=key, label=entity["label"], description=about, path=path, on_path=[key], score=1.0, came_by="")
+
+
+def _subject(entity: Entity) -> Candidate:
+    label, about = entity["label"], entity["description"]
+    return Candidate(id=entity["id"], label=label, description=about, method="exact", mention=label, score=1.0)
 
 
 def _strings(asked: Mapping[str, Any], name: str) -> list[str]:
