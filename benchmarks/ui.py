@@ -119,7 +119,9 @@ def measured(address: str, desk: Desk, nodes: int) -> tuple[float, list[float], 
             page = browser.new_context().new_page()
             page.goto(f"{address}?token={TOKEN}")
             page.locator("#question").wait_for()
-            paints.append(page.evaluate("performance.getEntriesByName('first-contentful-paint')[0].startTime"))
+            # The document is there before its first frame.
+            paint = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
+            paints.append(paint.json_value())
             page.context.close()
         page = browser.new_page()
         page.goto(f"{address}?token={TOKEN}")
