@@ -95,7 +95,18 @@ def test_every_method_shows_its_own_way(browse: Browse, address: str, method: st
     seen = browse(address)
     ask(seen, SHARED if method != "rag" else QUESTION, method)
     assert seen.page.locator(shows).count() >= 1
+    labels = seen.page.evaluate(LABELS)
+    assert method != "fiske" or labels["starts"] == 3
+    assert labels["hidden"] == [], "entities that nothing joins stand clear of each other"
     seen.shot(method)
+
+
+LABELS = """() => {
+  const alone = document.querySelector(".canvas")._cyreg.cy.nodes(".start").filter((one) => one.degree() === 0).toArray();
+  const box = (one) => one.boundingBox({ includeLabels: true, includeOverlays: false });
+  const clear = (a, b) => a.x2 <= b.x1 || b.x2 <= a.x1 || a.y2 <= b.y1 || b.y2 <= a.y1;
+  return { starts: alone.length, hidden: alone.flatMap((a, at) => alone.slice(at + 1).filter((b) => !clear(box(a), box(b))).map((b) => [a.id(), b.id()])) };
+}"""
 
 
 DRAWN = """() => {
@@ -106,6 +117,7 @@ DRAWN = """() => {
     every: cy.nodes().not(".box").length, nodes: nodes.length,
     overlap: nodes.flatMap((a, at) => nodes.slice(at + 1).filter((b) => !apart(a, b)).map((b) => [a.id(), b.id()])),
     boxes: cy.nodes(".box").map((box) => [box.style("label"), box.children().map((one) => one.data("label"))]),
+    outside: cy.nodes(":visible").orphans().not(".box, .start, .answer, .near").filter((one) => one.connectedEdges(".cited").length < 2).map((one) => one.id()),
     members: cy.nodes(".box").children().not(".start, .answer").map((one) => one.style("label")).filter(Boolean),
   };
 }"""
@@ -120,11 +132,17 @@ def test_communities_are_drawn_without_the_crowd_round_them(browse: Browse, addr
     assert f"{drawn['every'] - drawn['nodes']} not drawn" in page.locator(".is-seen").inner_text()
     assert len(drawn["boxes"]) <= drawn["nodes"] < drawn["every"] / 4
     assert drawn["overlap"] == []
+    assert drawn["outside"] == [], "what no cited path leads through is not drawn"
     assert drawn["boxes"]
     assert all(name.startswith(members[0]) for name, members in drawn["boxes"])
     assert drawn["members"] == [], "a community has one name until somebody picks it"
     page.evaluate("""() => document.querySelector(".canvas")._cyreg.cy.nodes(".box").first().emit("tap")""")
     assert page.evaluate(DRAWN)["members"]
+    page.locator("button.part").first.click()
+    page.wait_for_timeout(500)
+    cited = page.evaluate(DRAWN)
+    assert cited["overlap"] == [], "what a click brings out finds a place"
+    assert cited["nodes"] > drawn["nodes"]
     page.get_by_role("button", name="See all of the graph").click()
     page.get_by_text("not drawn").wait_for(state="detached")
     assert page.evaluate(DRAWN)["nodes"] == drawn["every"]
@@ -152,6 +170,9 @@ def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -
         page.get_by_label("Method").select_option("coggrag")
         page.get_by_role("button", name="Ask", exact=True).click()
         page.get_by_label("New ceiling").fill("60")
+        widths = page.evaluate("[...document.querySelectorAll('.step')].map((one) => one.clientWidth)")
+        assert len(widths) > 1
+        assert len(set(widths)) == 1, "every step is as wide as the others"
         seen.shot("ask-back")
         page.get_by_role("button", name="Raise it").click()
         page.locator(".answer").wait_for()
@@ -180,6 +201,30 @@ def test_a_run_goes_on_otherwise_from_an_earlier_step_and_both_stand_side_by_sid
     seen.shot("side")
     assert "not from Suriname: capital →" in page.locator(".figures tbody tr").nth(1).inner_text()
     assert "Paramaribo" in page.locator(".figures tbody tr").first.inner_text()
+
+
+def test_a_change_that_was_begun_is_left_by_going_back(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    ask(seen)
+    page = seen.page
+    page.get_by_role("button", name="Change").click()
+    page.get_by_label("After the step").wait_for()
+    page.go_back()
+    page.get_by_label("Question", exact=True).wait_for()
+    assert page.locator("dialog").count() == 0
+
+
+def test_figures_stay_whole_beside_long_answers(browse: Browse, address: str) -> None:
+    seen = browse(address, viewport={"width": 760, "height": 860})
+    page = seen.page
+    page.get_by_label("Question", exact=True).fill(SHARED)
+    page.get_by_label("Method").select_option("fiske")
+    page.get_by_text("Compare with").click()
+    page.locator(".tick", has_text="CogGRAG").locator("input").check()
+    page.get_by_role("button", name="Ask", exact=True).click()
+    page.locator(".figures .chip").nth(1).wait_for(timeout=40_000)
+    heads = page.evaluate("[...document.querySelectorAll('.figures thead th')].map((one) => one.clientHeight)")
+    assert max(heads) < 45, "no heading is broken within a word"
 
 
 def test_methods_are_compared_side_by_side(browse: Browse, address: str) -> None:

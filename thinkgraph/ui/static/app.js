@@ -36,6 +36,7 @@ async function show() {
   leave?.();
   leave = null;
   document.body.classList.remove("side-open");
+  document.querySelector("dialog")?.close();
   const [, view, ...threads] = location.hash.split("/").map(decodeURIComponent);
   for (const link of bar.querySelectorAll(".view")) {
     const here = link.getAttribute("href") === `#/${view ?? ""}`;

@@ -16,12 +16,12 @@ function colours() {
 
 function styles() {
   const c = colours();
-  const font = "system-ui, Segoe UI, Noto Sans, sans-serif";
   return [
+    { selector: "*", style: {
+      "label": "data(label)", "font-family": "system-ui, Segoe UI, Noto Sans, sans-serif", "text-wrap": "ellipsis", "text-outline-color": c.paper, "text-outline-width": 2.5 } },
     { selector: "node", style: {
-      "width": 16, "height": 16, "background-color": c.node, "border-width": 1.5, "border-color": c.line, "label": "data(label)",
-      "font-family": font, "font-size": 11, "color": c.ink, "text-valign": "bottom", "text-margin-y": 4, "text-wrap": "ellipsis",
-      "text-max-width": 130, "text-outline-color": c.paper, "text-outline-width": 2.5, "min-zoomed-font-size": 7,
+      "width": 16, "height": 16, "background-color": c.node, "border-width": 1.5, "border-color": c.line,
+      "font-size": 11, "color": c.ink, "text-valign": "bottom", "text-margin-y": 4, "text-max-width": 130, "min-zoomed-font-size": 7,
       "transition-property": "background-color, border-color, opacity", "transition-duration": calm() ? "0s" : "0.25s" } },
     { selector: "node.literal", style: { "shape": "round-rectangle", "width": 14, "height": 10, "font-style": "italic" } },
     { selector: "node.kept", style: { "background-color": c.accent, "border-color": c.accent, "width": 20, "height": 20 } },
@@ -32,20 +32,19 @@ function styles() {
     { selector: "node.dropped", style: { "opacity": 0.35, "border-style": "dashed" } },
     { selector: "node.box", style: {
       "background-color": c.box, "background-opacity": 0.5, "border-color": c.accent, "border-width": 1, "border-style": "dashed",
-      "shape": "round-rectangle", "label": "data(label)", "text-valign": "top", "font-size": 12, "color": c.soft, "padding": 16, "text-max-width": 260 } },
+      "shape": "round-rectangle", "text-valign": "top", "font-size": 12, "color": c.soft, "padding": 16, "text-max-width": 260 } },
     { selector: ".away", style: { "display": "none" } },
     { selector: "edge", style: {
       "width": 1.2, "line-color": c.line, "target-arrow-color": c.line, "target-arrow-shape": "triangle", "arrow-scale": 0.8,
-      "curve-style": "bezier", "label": "data(label)", "font-family": font, "font-size": 9.5, "color": c.soft,
-      "text-rotation": "autorotate", "text-outline-color": c.paper, "text-outline-width": 2.5, "min-zoomed-font-size": 9,
-      "text-wrap": "ellipsis", "text-max-width": 120 } },
+      "curve-style": "bezier", "font-size": 9.5, "color": c.soft, "text-rotation": "autorotate", "min-zoomed-font-size": 9,
+      "text-max-width": 120 } },
     { selector: "edge.kept", style: { "width": 2.2, "line-color": c.accent, "target-arrow-color": c.accent, "color": c.ink } },
     { selector: "edge.cited", style: {
       "width": 3.2, "line-color": c.good, "target-arrow-color": c.good, "color": c.ink, "font-size": 11, "z-index": 8 } },
-    { selector: ".box > node, .terse", style: { "label": "" } },
+    { selector: ".box > node, .terse", style: { "label": "", "curve-style": "straight" } },
     { selector: ".box > .start, .box > .answer, .box > .lit, .box > .near, .terse.near", style: { "label": "data(label)" } },
     { selector: ".quiet", style: { "opacity": 0.16, "text-opacity": 0 } },
-    { selector: "edge.lit", style: { "width": 4, "line-color": c.good, "target-arrow-color": c.good, "font-size": 12, "z-index": 9 } },
+    { selector: "edge.lit", style: { "width": 4, "curve-style": "bezier", "line-color": c.good, "target-arrow-color": c.good, "font-size": 12, "z-index": 9 } },
     { selector: "node.lit", style: { "underlay-color": c.glow, "underlay-opacity": 0.5, "underlay-padding": 8, "z-index": 9 } },
     { selector: "core", style: { "active-bg-opacity": 0 } },
   ];
@@ -135,14 +134,11 @@ export class Graph {
         });
       }
     });
-    if (triples.length) {
-      this.thin();
-      this.arrange();
-    }
+    if (triples.length) this.arrange();
   }
 
-  thin() {
-    const big = this.cy.elements().length > BIG;
+  thin(many) {
+    const big = many > BIG;
     if (big === this.big) return;
     this.big = big;
     this.repaint();
@@ -194,8 +190,12 @@ export class Graph {
     if (edges.empty()) return;
     const shown = edges.union(edges.connectedNodes());
     this.cy.elements().difference(shown).difference(shown.ancestors()).addClass("quiet");
-    shown.addClass("lit near").removeClass("away");
-    this.look(shown);
+    shown.addClass("lit near");
+    if (!shown.is(".away")) return this.look(shown);
+    // What was not drawn has no place yet.
+    this.subject = ".lit";
+    this.touched = false;
+    this.arrange(0);
   }
 
   unlight() {
@@ -236,9 +236,10 @@ export class Graph {
     this.timer = setTimeout(() => this.settle(), wait);
   }
 
-  // What was only seen round communities is drawn when somebody picks a node next to it, or all of it.
+  // Round communities only what a cited path leads through is drawn, until somebody picks a node next to it, or all of it.
   fold() {
-    const seen = this.folding && !this.all ? this.cy.nodes().orphans().not(".box, .start, .kept, .answer, .near") : this.cy.collection();
+    const round = this.folding && !this.all ? this.cy.nodes().orphans().not(".box, .start, .answer, .near") : this.cy.collection();
+    const seen = round.filter((one) => one.connectedEdges(".cited").length < 2);
     this.cy.nodes().removeClass("away");
     seen.addClass("away");
     if (this.folding) this.cy.edges().addClass("terse");
@@ -250,6 +251,7 @@ export class Graph {
     const drawn = this.fold();
     const many = drawn.nodes().length;
     if (!many) return;
+    this.thin(drawn.length);
     const animate = !calm() && many < 250;
     const shared = { animate, animationDuration: 400, fit: false, padding: 50 };
     this.layout?.stop();
@@ -257,7 +259,7 @@ export class Graph {
       ? { name: "dagre", rankDir: "LR", nodeSep: 24, rankSep: 130, ...shared }
       : {
         name: "fcose", quality: many > 400 ? "draft" : "default", randomize: many > 400 || !this.settled, nodeSeparation: 110,
-        idealEdgeLength: () => 125, nodeRepulsion: () => 9000, packComponents: true, numIter: many > 400 ? 400 : 1500, ...shared,
+        idealEdgeLength: () => 125, nodeRepulsion: () => 9000, tilingPaddingVertical: 40, tilingPaddingHorizontal: 70, packComponents: true, numIter: many > 400 ? 400 : 1500, ...shared,
       };
     this.layout = drawn.layout(options);
     this.settled = true;

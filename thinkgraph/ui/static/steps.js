@@ -38,12 +38,12 @@ const STEPS = {
   verified: (e) => entry(e.right === false ? "no" : "yes", e.answers.length ? (e.attempts > 1 ? "Answered after re-thinking" : "Answered") : "No answer",
     h("p", {}, said(e.question)), e.answers.length ? h("p", {}, h("strong", {}, said(e.answers.join("; ")))) : h("p", { class: "faint" }, said(e.why))),
   stopped: (e) => entry("stop", "A ceiling is reached", h("p", {}, said(e.reason))),
-  asked: (e) => entry("ask", "The run asks you", h("p", {}, said(e.question.text))),
+  asked: (e) => entry("asks", "The run asks you", h("p", {}, said(e.question.text))),
   paused: (e) => entry("stop", "The run rests", h("p", {}, said(e.reason))),
   called: (e) => (e.problem ? entry("no", "A reply was mended", h("p", {}, `${e.role}: `, said(plain(e.problem, 300)))) : null),
   prompted: (e) => entry("model", `Asked the model: ${e.role}`, h("details", {}, h("summary", {}, "prompt and reply"),
     e.messages.map((one) => [h("h4", {}, one.role), h("pre", { dir: "auto", tabIndex: 0 }, plain(one.text, 30000))]), h("h4", {}, "reply"), h("pre", { dir: "auto", tabIndex: 0 }, plain(e.reply, 30000)))),
-  forked: (e) => entry("ask", "From here on it is another run", e.changes.length ? h("ul", {}, e.changes.map((one) => h("li", {}, said(one)))) : h("p", {}, "with nothing changed")),
+  forked: (e) => entry("asks", "From here on it is another run", e.changes.length ? h("ul", {}, e.changes.map((one) => h("li", {}, said(one)))) : h("p", {}, "with nothing changed")),
   answered: (e) => entry("end", "Answer", h("p", {}, h("strong", {}, said(e.text)))),
 };
 
