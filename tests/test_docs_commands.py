@@ -12,22 +12,46 @@ import re
 import shlex
 import shutil
 import subprocess
-from collections.abc import Iterator
+import sys
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
+import chromadb
 import pytest
-from cli.conftest import Done, Run, cli, offline_server
+from chromadb.config import Settings
+from cli.conftest import Done, Run, cli, offline_server, process
 from graphs.cases import PASSAGES, ROWS
 from model_server import ModelServer
+from rdf_samples import plain_rdf, suite_things, wikidata_rdf
+from sparql_server import SparqlServer
 
 from thinkgraph.cli import main
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.ingest.build import build_kb
 
-__all__ = ["cli", "offline_server"]
+__all__ = ["cli", "offline_server", "process"]
 ROOT = Path(__file__).parents[1]
 PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
+CHAIN = {"TopicEntityName": "Panama", "InferentialChain": ["capital"]}
+WEBQSP = {
+    "QuestionId": "1",
+    "RawQuestion": "what is the capital of panama?",
+    "Parses": [{"ParseId": "1.P0", **CHAIN, "Answers": [{"AnswerType": "Entity", "EntityName": "Panama City"}]}],
+}
+HELLO = json.dumps(
+    {
+        "jsonrpc": "2.0",
+        "id": 1,
+        "method": "initialize",
+        "params": {
+            "protocolVersion": "2025-03-26",
+            "capabilities": {},
+            "clientInfo": {"name": "a page", "version": "1"},
+        },
+    }
+).encode()
+"""What a client of the MCP server says first."""
 ELSEWHERE = {"tutorial.md": "tests/tools/neo4j/test_tutorial.py"}
 """Pages whose commands another test runs."""
 OURS = {"./tg", "thinkgraph", "uvx"}
@@ -37,6 +61,7 @@ _LINE = re.compile(
 )
 _WHY = re.compile(r"not run(?: \((.+?)\))?: (.+)", re.DOTALL)
 _ASSIGNED = re.compile(r"[A-Z_]+=")
+_ENDPOINT = re.compile(r"sparql\+https?://[^?]*(.*)", re.DOTALL)
 _RUN = re.compile(r"\d{6}-[0-9a-f]{8}")
 
 
@@ -126,6 +151,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / name).write_text(passages, "utf-8")
     (folder / "aliases.json").write_text(json.dumps({"Panama": ["Republic of Panama"]}), "utf-8")
     build_kb(folder / "my-kb", triples=[folder / "graph.tsv"], passages=[folder / "docs.jsonl"])
+    (folder / "my-prompts" / "tog2").mkdir(parents=True)
+    shutil.copy(ROOT / "thinkgraph" / "prompts" / "tog2" / "reason.prompt", folder / "my-prompts" / "tog2")
     (folder / "reports" / "2023").mkdir(parents=True)
     report = "# Panama\n\nPanama borders Colombia. The capital of Panama is Panama City.\n"
     (folder / "reports" / "2023" / "old.md").write_text(report, "utf-8")
@@ -139,20 +166,53 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
     triple = b"<http://e.org/p> <http://e.org/capital> <http://e.org/c> .\n"
     (folder / "more.nt.gz").write_bytes(gzip.compress(triple))
     (folder / "communities.jsonl").write_text('{"triples": [["Panama", "capital", "Panama City"]]}\n', "utf-8")
+    topic = {"question": gold["question"], "qid_topic_entity": {"Panama": "Panama"}, "answers": ["Panama City"]}
+    (folder / "webqsp_test.json").write_text(json.dumps([{"id": "1", **topic}]), "utf-8")
+    (folder / "WebQSP.test.json").write_text(json.dumps({"Questions": [WEBQSP]}), "utf-8")
+    for hops in (2, 3):
+        (folder / f"qa_{hops}hop_dev.tsv").write_text("what year is [Jaws] from\t1975\tmovie_to_year\n", "utf-8")
+    (folder / "films.tsv").write_text("Jaws\trelease_year\t1975\nJaws\tdirected_by\tSteven Spielberg\n", "utf-8")
+    build_kb(folder / "metaqa-kb", triples=[folder / "films.tsv"])
+    client = chromadb.PersistentClient(str(folder / "chroma"), settings=Settings(anonymized_telemetry=False))
+    collection = client.create_collection("docs", embedding_function=None)
+    entity = {"entity_id": "Panama"}
+    collection.add(["p"], embeddings=[[1.0] * 384], documents=["Panama City is its capital."], metadatas=[entity])
+    client.close()
     (folder / "thinkgraph").symlink_to(ROOT / "thinkgraph")
     (folder / "examples").symlink_to(ROOT / "examples")
     return folder
 
 
+@pytest.fixture(scope="session")
+def endpoints() -> Iterator[dict[str, str]]:
+    """Endpoints on this machine, by what is asked of them: Wikidata's form, or plain RDF."""
+    with SparqlServer(wikidata_rdf(suite_things())) as wikidata, SparqlServer(plain_rdf(suite_things())) as plain:
+        yield {"wikidata": wikidata.url, "plain": plain.url}
+
+
+def nearby(words: list[str], endpoints: Mapping[str, str]) -> list[str]:
+    """The words, with endpoints on this machine in place of others' and the reader's own. They lack Wikidata's own search."""
+
+    def here(found: re.Match[str]) -> str:
+        if "profile=wikidata" in found[0]:
+            return f"sparql+{endpoints['wikidata']}{found[1]}&search=none"
+        return f"sparql+{endpoints['plain']}{found[1]}"
+
+    return [_ENDPOINT.sub(here, word) for word in words]
+
+
 def filled(words: list[str]) -> list[str]:
-    """The words, with a question where the page has an ellipsis, the last run where it has a run, and two questions of a bench."""
+    """The words, with a question where the page has an ellipsis, the last run where it has a run, and few questions of a bench."""
     about = "Panama" if "my-kb" in words or "my-docs" in words else "Suriname"
     found = [f"What is the capital of {about}?" if word == "…" else word for word in words]
     if any(_RUN.fullmatch(word) for word in found):
         with RunStore() as runs:
             last = runs.rows()[0]["thread"]
         found = [last if _RUN.fullmatch(word) else word for word in found]
-    return [*found, "--limit", "2"] if words[1] == "bench" and "world" in words and "--limit" not in words else found
+    if words[1:3] == ["bench", "roles"]:
+        return [*found, "--cases", "1"]
+    few = "1" if "--sensitivity" in words else "2"
+    return [*found, "--limit", few] if words[1] == "bench" and "world" in words and "--limit" not in words else found
 
 
 @pytest.mark.parametrize("page", [page for page, found in RUN.items() if found], ids=lambda page: page.name)
@@ -161,6 +221,8 @@ def test_the_commands_of_a_page_run(
     things: Path,
     tmp_path: Path,
     cli: Run,
+    process: Run,
+    endpoints: Mapping[str, str],
     offline_server: ModelServer,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
@@ -169,12 +231,16 @@ def test_the_commands_of_a_page_run(
     monkeypatch.setenv("OPENAI_BASE_URL", offline_server.base_url)
     monkeypatch.setenv("OPENAI_API_KEY", "none")
     for command in RUN[page]:
-        program, *words = filled(command.words)
+        program, *words = nearby(filled(command.words), endpoints)
         if program not in OURS:
             done = subprocess.run(
                 ["bash", "-ec", command.line], capture_output=True, text=True, timeout=60, check=False
             )
             found = Done(done.returncode, done.stdout, done.stderr)
+        elif words[0] == "python":
+            found = process(*words[1:], program=[sys.executable])
+        elif words[0] == "mcp":  # serves as long as somebody may ask
+            found = process(*words, text=HELLO)
         else:
             # What a page says may build again what its neighbour has built.
             if words[:2] == ["kb", "build"]:
