@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from graphs.fasttog_kit import NEVER, ask, chains, graph_of, names
+from graphs.fasttog_kit import NEVER, ask, chains, graph_of, holding, names
 
 from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.tools.knowledge import Knowledge
@@ -96,3 +96,24 @@ def test_it_follows_the_relation_paths_that_fit_the_question() -> None:
     relations = {hop.relation for prompt in seen for line in whole(prompt) for hop in line.triples}
     assert "set in" in relations
     assert not any(name.startswith("kind") for name in relations)
+
+
+def test_a_longer_way_to_what_stands_nearer_too_is_walked() -> None:
+    films = [f"Film {number}" for number in range(2, 8)]
+    kinds = ["Drama", "War", "Comedy", "Crime", "Horror", "Music"]
+    rows = [("Film 1", "genre", "Drama"), *[(film, "directed by", "Ann") for film in ["Film 1", *films]]]
+    judge, _ = judged_with(*kinds)
+    answer, _ = ask(
+        "Which genre are the films directed by the director of Film 1?",
+        {
+            "fasttog.extract_subjects": names("Film 1"),
+            "fasttog.header_choice": holding("Ann"),
+            "fasttog.community_prune": holding("Film 2"),
+            "fasttog.reason": judge,
+        },
+        graph_of(*rows, *[(film, "genre", kind) for film, kind in zip(films, kinds, strict=True)]),
+        hops=1,
+        depth=2,
+        whole_lists=12,
+    )
+    assert answer["status"] == "grounded"
