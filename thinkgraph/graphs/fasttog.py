@@ -20,8 +20,8 @@ from langgraph.graph import StateGraph
 from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
-from thinkgraph.nodes.common.doubt import MOST_LOOKS, may_backtrack
 from thinkgraph.nodes.common.memory import COT, DIRECT
+from thinkgraph.nodes.doubt.judged import MOST_LOOKS, may_backtrack
 from thinkgraph.nodes.fasttog.backtrack import backtrack
 from thinkgraph.nodes.fasttog.chains import chains_trace, is_final
 from thinkgraph.nodes.fasttog.community_prune import community_prune

@@ -24,9 +24,9 @@ from langgraph.types import Send
 
 from thinkgraph.graphs.wiring import Method, samples, settings_in, state_graph, tasks
 from thinkgraph.models.ops import NodeFunction
-from thinkgraph.nodes.common.doubt import MOST_LOOKS
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
+from thinkgraph.nodes.doubt.judged import MOST_LOOKS
 from thinkgraph.nodes.tog2.backtrack import backtrack, exhausted
 from thinkgraph.nodes.tog2.context_retrieval import context_retrieval
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery

@@ -14,7 +14,7 @@ from thinkgraph.nodes.closing.support import support_of
 from thinkgraph.nodes.closing.verify import fault_found
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
-from thinkgraph.nodes.common.misfit import fits_better, is_named, misfit
+from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer, Draft, Support, Trace

@@ -10,10 +10,10 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from thinkgraph.nodes.common.asked_kind import asked_for
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
 from thinkgraph.nodes.common.judging import unknown
 from thinkgraph.nodes.common.memory import vote
+from thinkgraph.nodes.doubt.asked_kind import asked_for
 from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import RunState, Sample
 from thinkgraph.state.coggrag import Outcome

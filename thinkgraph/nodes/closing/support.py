@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from thinkgraph.nodes.common.asked_kind import SQUARE, asked_for, measure_of, root_of, words_of
 from thinkgraph.nodes.common.evidence_lines import SENTENCE_END
+from thinkgraph.nodes.doubt.asked_kind import SQUARE, asked_for, measure_of, root_of, words_of
 from thinkgraph.prompts.lines import Item, ShownHop, parse_item
 from thinkgraph.state.answer import CitedPassage, Evidence, Support, SupportKind
 from thinkgraph.tools.grounding import DERIVED, compares, counts, fold, holds, numbers

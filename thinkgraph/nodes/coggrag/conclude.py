@@ -7,9 +7,9 @@ from langgraph.types import Overwrite
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, reachable, references
-from thinkgraph.nodes.common.doubt import going_back, may_backtrack
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
+from thinkgraph.nodes.doubt.judged import going_back, may_backtrack
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Draft, Trace
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState

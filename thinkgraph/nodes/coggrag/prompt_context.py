@@ -8,10 +8,10 @@ from dataclasses import dataclass
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.coggrag.retrieve import ends_of
 from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, put_in, ready, references
-from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts, fitting, line_cost
 from thinkgraph.nodes.common.judging import supporting
 from thinkgraph.nodes.common.ranking import cut, rank
+from thinkgraph.nodes.doubt.judged import turned
 from thinkgraph.prompts.lines import answer_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, CogGragState, Inquiry, KnownAnswer, QuestionState

@@ -8,9 +8,9 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT
-from thinkgraph.nodes.common.doubt import Held, miscited, named, unfit
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
+from thinkgraph.nodes.doubt.judged import Held, miscited, named, unfit
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution

@@ -15,9 +15,9 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
 from thinkgraph.nodes.coggrag.tree import listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, left_out, prune
-from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
+from thinkgraph.nodes.doubt.judged import rounds_since
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import PrunedNote

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import going_back
 from thinkgraph.nodes.common.link_entities import candidate
 from thinkgraph.nodes.common.reports import linked
+from thinkgraph.nodes.doubt.judged import going_back
 from thinkgraph.nodes.fasttog.extract_subjects import MAX_LINKS, by_name
 from thinkgraph.runtime import requests
 from thinkgraph.state.fasttog import FastTogSettings, FastTogState

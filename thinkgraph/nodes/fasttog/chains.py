@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from thinkgraph.models.budget import CHARACTERS_PER_TOKEN
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common import reports
-from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.evidence_lines import line_cost
+from thinkgraph.nodes.doubt.judged import rounds_since
 from thinkgraph.prompts.communities import Place, community_line, list_lengths
 from thinkgraph.prompts.lines import described, numbered, one_line
 from thinkgraph.runtime import requests

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import turned
+from thinkgraph.nodes.doubt.judged import turned
 from thinkgraph.nodes.fasttog.chains import alike, candidate_lines, chosen, fetch_triples, report, start_lines, traced
 from thinkgraph.prompts.kinds import PICK, Shape
 from thinkgraph.prompts.lines import numbered, safe_block

@@ -10,7 +10,6 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import Asks, judged, may_backtrack, rounds_since
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts, fitting, totals_of
 from thinkgraph.nodes.common.judging import (
     NEXT_FINAL,
@@ -23,6 +22,7 @@ from thinkgraph.nodes.common.judging import (
     unknown,
 )
 from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.nodes.doubt.judged import Asks, judged, may_backtrack, rounds_since
 from thinkgraph.nodes.fasttog.chains import (
     evidence_of,
     fetch_triples,

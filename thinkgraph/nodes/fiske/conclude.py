@@ -12,7 +12,6 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.budget import BudgetSpentError, remaining
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack
 from thinkgraph.nodes.common.evidence_lines import PromptContext
 from thinkgraph.nodes.common.judging import (
     NOT_COMPLETE,
@@ -26,6 +25,7 @@ from thinkgraph.nodes.common.judging import (
 )
 from thinkgraph.nodes.common.memory import DIRECT, recalled
 from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.nodes.doubt.judged import Judged, going_back, judged, may_backtrack
 from thinkgraph.nodes.fiske.path_evidence import path_evidence
 from thinkgraph.prompts.kinds import NOT_SUFFICIENT, Judgement
 from thinkgraph.prompts.lines import numbered, safe_block

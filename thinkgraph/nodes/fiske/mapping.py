@@ -6,7 +6,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import turned
+from thinkgraph.nodes.doubt.judged import turned
 from thinkgraph.prompts.kinds import PAIRS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
 from thinkgraph.runtime import requests

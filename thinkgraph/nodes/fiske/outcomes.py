@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import rounds_since
 from thinkgraph.nodes.common.reports import EXAMPLES, pruned, traced
+from thinkgraph.nodes.doubt.judged import rounds_since
 from thinkgraph.nodes.fiske.clue_table import clue_lines, clue_table
 from thinkgraph.nodes.fiske.e_mapping import clues_on_path, meant_here
 from thinkgraph.nodes.fiske.mapping import clues_by_option, completes_alone, live, marked, offered, option_id

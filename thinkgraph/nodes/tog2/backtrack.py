@@ -1,9 +1,9 @@
-"""The way back, where the search ends without a supported answer (a departure from the paper; see `nodes/common/doubt.py`)."""
+"""The way back, where the search ends without a supported answer (a departure from the paper; see `nodes/doubt/judged.py`)."""
 
 from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import going_back, may_backtrack, rounds_since
+from thinkgraph.nodes.doubt.judged import going_back, may_backtrack, rounds_since
 from thinkgraph.state.tog2 import BeamSettings, BeamState
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.common.doubt import Asks, judged
 from thinkgraph.nodes.common.evidence_lines import PromptContext, prompt_context
 from thinkgraph.nodes.common.judging import (
     NEXT_FINAL,
@@ -19,6 +18,7 @@ from thinkgraph.nodes.common.judging import (
     unknown,
 )
 from thinkgraph.nodes.common.reports import reasoned
+from thinkgraph.nodes.doubt.judged import Asks, judged
 from thinkgraph.nodes.tog2.backtrack import can_return, exhausted
 from thinkgraph.nodes.tog2.relation_prune import Offer, most_of, offered, options_shown, ranked, walked_before
 from thinkgraph.prompts.kinds import Judgement

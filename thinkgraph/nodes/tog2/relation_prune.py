@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.models.window import Rank
-from thinkgraph.nodes.common.doubt import turned
 from thinkgraph.nodes.common.reports import pruned
+from thinkgraph.nodes.doubt.judged import turned
 from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import described, numbered, relation_line, safe_block

@@ -13,10 +13,10 @@ from hypothesis import strategies as st
 from nodes.flows import outcome
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.doubt import Judged, going_back, judged, may_backtrack, rounds_since, turned
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
-from thinkgraph.nodes.common.misfit import misfit
+from thinkgraph.nodes.doubt.judged import Judged, going_back, judged, may_backtrack, rounds_since, turned
+from thinkgraph.nodes.doubt.misfit import misfit
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Relation, Triple

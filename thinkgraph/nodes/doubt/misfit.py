@@ -13,7 +13,8 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.asked_kind import (
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
+from thinkgraph.nodes.doubt.asked_kind import (
     MADE,
     NUMBER_WORDS,
     SORTS,
@@ -29,7 +30,6 @@ from thinkgraph.nodes.common.asked_kind import (
     sort_of_objects,
     words_of,
 )
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem

@@ -10,7 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
-from thinkgraph.nodes.common.misfit import fits_better, is_named, misfit
+from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, one_line
 from thinkgraph.state.answer import Draft

@@ -15,9 +15,9 @@ import thinkgraph as tg
 from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
 from thinkgraph.eval.perfect import chooser
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.asked_kind import asked_for, asking_part
 from thinkgraph.nodes.common.evidence_lines import Texts
-from thinkgraph.nodes.common.misfit import is_named, misfit
+from thinkgraph.nodes.doubt.asked_kind import asked_for, asking_part
+from thinkgraph.nodes.doubt.misfit import is_named, misfit
 from thinkgraph.state.evidence import Path, path_item
 from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.embedder import HashEmbedder
