@@ -5,12 +5,9 @@ English questions only. Where words, statements and types leave it open, nothing
 
 from __future__ import annotations
 
-import itertools
 import re
-from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
-from dataclasses import dataclass, field
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
@@ -30,11 +27,12 @@ from thinkgraph.nodes.doubt.asked_kind import (
     sort_of_objects,
     words_of,
 )
+from thinkgraph.nodes.doubt.walk import Surroundings, Walk, ends_of, names_doer, names_object
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, Triple, both_ends, other_end
-from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, numbers
+from thinkgraph.state.knowledge import Entity, Relation, both_ends
+from thinkgraph.tools.grounding import compares, fold
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -42,51 +40,6 @@ MAX_LOOKED_UP = 20
 ON_THE_WAY = "on the way to it"
 _BARE = re.compile(r"\d+(?: \d+)*")
 _UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
-_NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
-"""A word that is written like a name, within a question."""
-
-
-@dataclass
-class _Surroundings:
-    """What the cited statements say about the entities that an answer may be."""
-
-    ids: set[str] = field(default_factory=set)
-    literal: bool = False
-    """Whether the answer is a value in one of them."""
-    role: set[str] = field(default_factory=set)
-    """Labels of relations that say what the answer is to another thing: those whose object it is."""
-    own: set[str] = field(default_factory=set)
-    """Labels of relations that say what another thing is to the answer."""
-    names: set[str] = field(default_factory=set)
-    """Names of the relations of both sorts."""
-
-    def leading(self, asked: AskedKind) -> set[str]:
-        """Labels of relations that may say that it is what is asked for. Who has something is not a person for it."""
-        return self.role if asked.kind == "person" else self.role | self.own
-
-
-def _surroundings(triples: Iterable[Triple]) -> defaultdict[str, _Surroundings]:
-    """What the statements say about the things in them, by label (folded); nothing about any other."""
-    found: defaultdict[str, _Surroundings] = defaultdict(_Surroundings)
-    for triple in triples:
-        for key, label, is_object in _ends(triple):
-            about = found[fold(label)]
-            about.ids.add(key)
-            about.literal |= triple["literal"] and is_object
-            about.names.add(triple["relation"])
-            named = _names_object(triple["relation_label"]) == is_object
-            (about.role if named else about.own).add(triple["relation_label"])
-    return found
-
-
-def _names_doer(relation: str) -> bool:
-    """Whether a relation's label says that its object did something: "directed by", "starred actors"; not "wrote"."""
-    return bool(re.search(r"(?:[ _]by|[eo]rs?)$", relation.casefold()))
-
-
-def _names_object(relation: str) -> bool:
-    """Whether the object is what a relation's label names: of "capital", but not of "capital of"."""
-    return not re.search(r"[ _]of$", relation)
 
 
 def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
@@ -101,7 +54,7 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
     asked = asked_for(question)
     if asked is None and not compares(question):
         return ""
-    walk = _Walk(question, items, texts)
+    walk = Walk(question, items, texts)
     if answers and walk.compares and (against := walk.uncompared(answers)):
         return f"the question compares, and {against}"
     if asked is None:
@@ -131,7 +84,7 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     asked = asked_for(question)
     if asked is not None and asked.kind == "number":
         return None
-    walk = _Walk(question, items, texts)
+    walk = Walk(question, items, texts)
     stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
     if asked is None:
         return True if walk.spells_out(stated) else None
@@ -146,7 +99,7 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     return not left or (yield from _nearest(question, set().union(*left), walk)) in set.intersection(*left)
 
 
-def _nearest(question: str, labels: AbstractSet[str], walk: _Walk) -> Flow[str]:
+def _nearest(question: str, labels: AbstractSet[str], walk: Walk) -> Flow[str]:
     """The label nearest to the question, by the encoder: one of these, or of another relation of the things that they lead on from.
 
     Those that the question names by words are for other steps.
@@ -197,10 +150,10 @@ def _told(items: Sequence[EvidenceItem], texts: Texts, ends: AbstractSet[str] = 
             said = sentences_of(item, texts)
             told += [one for one in said if any(f" {end} " in f" {fold(one)} " for end in ends)] or [" ".join(said)]
         elif item["kind"] == "community":
-            about = [one for one in triples if not ends.isdisjoint(fold(label) for _, label, _ in _ends(one))]
+            about = [one for one in triples if not ends.isdisjoint(fold(label) for _, label, _ in ends_of(one))]
             told += [f"{one['subject_label']} {one['relation_label']}" for one in about or triples]
         elif triples:
-            start = [label for key, label, _ in _ends(triples[0]) if key == item["path"]["start"]]
+            start = [label for key, label, _ in ends_of(triples[0]) if key == item["path"]["start"]]
             told.append(" ".join([*start, *dict.fromkeys(one["relation_label"] for one in triples)]))
     return [one.replace("_", " ") for one in told]
 
@@ -209,172 +162,7 @@ def _words(asked: AskedKind, answer: str, fault: str) -> str:
     return f"the question asks for {asked.said}, and {one_line(answer)} is {fault}"
 
 
-class _Walk:
-    """The cited statements as steps away from what the question names."""
-
-    def __init__(self, question: str, items: Sequence[EvidenceItem], texts: Texts) -> None:
-        keys = dict.fromkeys(key for item in items for key in triple_ids(item))
-        self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
-        self.about = _surroundings(triples)
-        self.relations = {triple["relation"] for triple in triples}
-        self.things = [key for one in triples for key, _, is_object in _ends(one) if not (one["literal"] and is_object)]
-        self._question, self._items, self._texts = question, items, texts
-        self.asked = f" {fold(question)} "
-        self._said = [f" {label} " for label in self.about if f" {label} " in self.asked]
-        self.words = set(content_tokens(question))
-        self.roots = set(map(root_of, self.words))
-        self.compares = compares(question)
-        self.communities = any(item["kind"] == "community" for item in items)
-        self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
-        self.ends = self._ended(items)
-        self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
-        self._far = self._distances()
-
-    def named(self, label: str) -> bool:
-        """Whether the question names a thing, and not only a longer name that holds its own ("New York" in "New York City")."""
-        name, asked = f" {fold(label)} ", self.asked
-        for longer in self._said:
-            if name != longer and name in longer:
-                asked = asked.replace(longer, " | ")
-        return name in asked
-
-    @property
-    def is_rooted(self) -> bool:
-        """Whether a thing in the statements shares a word with the question's names; True where it has none, and of a cited community,
-        whose chain is not cited as a whole.
-        """
-        names = set(fold(" ".join(_NAME.findall(self._question))).split())
-        return self.communities or not names or any(not names.isdisjoint(label.split()) for label in self.about)
-
-    def says(self, relation: str) -> bool:
-        """Whether the question has a word of a relation's label, in some form."""
-        return not self.roots.isdisjoint(map(root_of, words_of(relation)))
-
-    def spells_out(self, answers: Sequence[str]) -> bool:
-        """Whether relations whose whole labels the question has lead to all answers, to one at least from a thing that it names.
-
-        A question with many answers put in may not name them all.
-        """
-        spelt = [
-            (fold(label), other)
-            for triple in self.triples
-            if self.named(triple["relation_label"])
-            for (_, label, _), (_, other, _) in itertools.permutations(_ends(triple), 2)
-        ]
-        return set(answers) <= {end for end, _ in spelt} and any(
-            end in answers and self.named(other) for end, other in spelt
-        )
-
-    def calls_doer(self, relation: str) -> bool:
-        """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
-        roots = {root_of(word) for word in self.words if root_of(word) != word}
-        return _names_doer(relation) and not roots.isdisjoint(map(root_of, words_of(relation)))
-
-    def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
-        """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named."""
-        return (
-            bool(self.about[answer].ids)
-            and self.named(answer)
-            and not any(
-                asked.named_by(triple["relation_label"]) and self.named(other)
-                for triple in self.triples
-                for (_, label, is_object), (_, other, _) in itertools.permutations(_ends(triple), 2)
-                if fold(label) == answer and _names_object(triple["relation_label"]) == is_object
-            )
-        )
-
-    def uncompared(self, answers: Sequence[str]) -> str:
-        """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        if len(answers) > 1 and (chooses(self._question) or all(map(self.named, answers))):
-            return "only one of the things that it names is the answer"
-        if described := [
-            one
-            for one in answers
-            if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.asked)
-        ]:
-            return f"{one_line(described[0])} only tells which things it compares"
-        word = compared_by(self._question)
-        if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
-            return ""
-        if self._values() > 1 or (self.communities and not self._is_measured(answers)):
-            return ""
-        return "the lines cited do not have two values"
-
-    def _is_measured(self, answers: Sequence[str]) -> bool:
-        """Whether a value that the question names is said of an answer. A community that only leads on from what was compared is cited
-        without the others.
-        """
-        own = {
-            one["relation_label"]
-            for one in self.triples
-            if one["literal"] and fold(one["subject_label"]) in map(fold, answers)
-        }
-        return any(map(self.says, own))
-
-    def _tells_which(self, word: str) -> bool:
-        """Whether a word that compares stands before a cited relation to things ("largest export partner"), whose values are not told."""
-        following = map(root_of, self.asked.partition(f" {word} ")[2].split()[:2])
-        labels = {one["relation_label"] for one in self.triples if not one["literal"]}
-        return not {root for label in labels for root in map(root_of, words_of(label))}.isdisjoint(following)
-
-    def _values(self) -> int:
-        """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
-        told = [one["object_label"] for one in self.triples if one["literal"]]
-        told += [value for one in self.triples for name, value in one["qualifiers"] if self.says(name)]
-        told += [said for item in self._items if item["kind"] == "chunk" for said in sentences_of(item, self._texts)]
-        return sum(len(numbers(text)) for text in told)
-
-    def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
-        """Where the cited lines end; a community's every entity."""
-        by_id = {triple["id"]: triple for triple in self.triples}
-        ends: set[str] = set()
-        for item in items:
-            if item["kind"] == "community":
-                ends.update(end for key in item["triples"] if key in by_id for end in both_ends(by_id[key]))
-            elif item["kind"] == "path":
-                here = item["path"]["start"]
-                for key in item["path"]["triples"]:
-                    here = other_end(by_id[key], here) if key in by_id else here
-                ends.update(other_end(by_id[key], here) for key in item["tails"] if key in by_id)
-        return ends
-
-    def _distances(self) -> dict[str, int]:
-        labels = {key: label for triple in self.triples for key, label, _ in _ends(triple)}
-        near = {key for key, label in labels.items() if self.named(label)} or self.starts & labels.keys()
-        far: dict[str, int] = {}
-        steps = 0
-        while near:
-            far.update(dict.fromkeys(near, steps))
-            steps += 1
-            near = {end for one in self.triples if near & set(both_ends(one)) for end in both_ends(one)} - far.keys()
-        return {**dict.fromkeys(labels, 0), **far}
-
-    def steps(self, ids: set[str], way: int) -> list[Triple]:
-        """The statements that lead from these entities to others, further from what the question names (`way` 1) or nearer (-1).
-
-        Those to values, and further ones to what the question names too, lead nowhere.
-        """
-        return [
-            triple
-            for triple in self.triples
-            for (here, _, _), (end, label, is_object) in itertools.permutations(_ends(triple), 2)
-            if here in ids
-            and way * (self._far.get(end, 0) - self._far.get(here, 0)) > 0
-            and not (triple["literal"] and is_object)
-            and (way < 0 or not self.named(label))
-        ]
-
-    def passes(self, ids: set[str]) -> bool:
-        """Whether the cited paths lead through these entities and none ends there."""
-        return ids.isdisjoint(self.ends | self.starts) and bool(self.steps(ids, 1))
-
-
-def _ends(triple: Triple) -> list[tuple[str, str, bool]]:
-    """Id and label of both ends, and whether it is the object."""
-    return [(triple["subject"], triple["subject_label"], False), (triple["object"], triple["object_label"], True)]
-
-
-def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
+def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
     about = walk.about[answer]
     thing = bool(about.ids) and not about.literal
@@ -392,7 +180,7 @@ def _by_statements(answer: str, asked: AskedKind, walk: _Walk) -> str | None:
     return _by_role(answer, asked, about, walk) if all(map(is_phrase, about.role | about.own)) else None
 
 
-def _by_role(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
+def _by_role(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> str | None:
     """As `_by_statements`, by what relations call the answer, or its place among them where they tell nothing."""
     thing = bool(about.ids) and not about.literal
     if thing and any(map(asked.named_by, about.own)):
@@ -403,7 +191,7 @@ def _by_role(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -
     return _by_place(answer, asked, about, walk) if thing and not walk.compares else None
 
 
-def _narrower(answer: str, about: _Surroundings, walk: _Walk) -> str:
+def _narrower(answer: str, about: Surroundings, walk: Walk) -> str:
     """What a number is by relations that all say more than the question does: "its median age" where an age is asked for; else empty."""
     more = [label for label in about.role if not walk.roots.issuperset(map(root_of, _unitless(label)))]
     return f"its {min(more).replace('_', ' ')}" if _BARE.fullmatch(answer) and len(more) == len(about.role) else ""
@@ -413,7 +201,7 @@ def _unitless(relation: str) -> list[str]:
     return [word for word in words_of(relation) if word not in _UNITS]
 
 
-def _other_measure(answer: str, about: _Surroundings, asked: AskedKind, walk: _Walk) -> str:
+def _other_measure(answer: str, about: Surroundings, asked: AskedKind, walk: Walk) -> str:
     """What a number measures by its unit or by every statement whose value it is, where something else is asked for; else empty."""
     if asked.measure not in {"", "area"} and SQUARE.search(answer):
         return "an area"
@@ -422,7 +210,7 @@ def _other_measure(answer: str, about: _Surroundings, asked: AskedKind, walk: _W
     return f"its {min(measures)}" if measures and measures.isdisjoint({"", asked.measure}) else ""
 
 
-def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) -> str | None:
+def _by_place(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) -> str | None:
     """What an entity is by its place among the cited statements, where it is not at their end."""
     if walk.named(answer) and about.ids <= walk.starts - walk.ends:
         return "what it asks about"
@@ -433,14 +221,14 @@ def _by_place(answer: str, asked: AskedKind, about: _Surroundings, walk: _Walk) 
         return None
     back = {triple["relation"] for triple in walk.steps(about.ids, -1)}
     # "The country whose capital is Vientiane" asks for no other capital.
-    back |= {one["relation"] for one in walk.triples if any(walk.named(label) for _, label, _ in _ends(one))}
+    back |= {one["relation"] for one in walk.triples if any(walk.named(label) for _, label, _ in ends_of(one))}
     further = {
         noun_stem(triple["relation_label"]) for triple in walk.steps(about.ids, 1) if triple["relation"] not in back
     }
     return ON_THE_WAY if further & walk.words else None
 
 
-def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Texts) -> Flow[str]:
+def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk, texts: Texts) -> Flow[str]:
     """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
     ids = [key for answer in answers for key in sorted(walk.about[fold(answer)].ids)]
     if unstated := [answer for answer in answers if not walk.about[fold(answer)].ids]:
@@ -463,7 +251,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Tex
         return fault
     for edge in (edge for edge in edges if edge["entity"] in left):
         answer = left[edge["entity"]]
-        names_other = _names_object(edge["label"]) == (edge["direction"] == "out")
+        names_other = names_object(edge["label"]) == (edge["direction"] == "out")
         if not names_other or edge["name"] in walk.about[fold(answer)].names:
             continue
         if asked.named_by(edge["label"]):
@@ -478,7 +266,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: _Walk, texts: Tex
 
 
 def _by_naming_relation(
-    left: Mapping[str, str], values: Sequence[str], edges: Sequence[Relation], asked: AskedKind, walk: _Walk
+    left: Mapping[str, str], values: Sequence[str], edges: Sequence[Relation], asked: AskedKind, walk: Walk
 ) -> str:
     """As `misfit`: where the graph has a relation that is called as what is asked for, it leads to the answer."""
     naming = {edge["name"]: edge["label"] for edge in edges if asked.called(edge["label"], walk.words)}
@@ -489,8 +277,7 @@ def _by_naming_relation(
         for edge in edges
         if edge["name"] in naming
         and (
-            (asked.verb and not _names_doer(edge["label"]))
-            or _names_object(edge["label"]) == (edge["direction"] == "in")
+            (asked.verb and not names_doer(edge["label"])) or names_object(edge["label"]) == (edge["direction"] == "in")
         )
     }
     reached = {left[key] for key in led_to & left.keys()}
@@ -499,7 +286,7 @@ def _by_naming_relation(
     return _words(asked, other, f"nothing that {one_line(min(naming.values()))} leads to") if other else ""
 
 
-def _by_type(known: Sequence[Entity], asked: AskedKind, walk: _Walk) -> str | None:
+def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | None:
     """What entities of one name are by their types, where none is what is asked for; empty where one is; None: open."""
     if not known or any(one["literal"] for one in known):
         return ""
