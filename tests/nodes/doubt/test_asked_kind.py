@@ -16,9 +16,9 @@ from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
 from thinkgraph.eval.perfect import chooser
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts
-from thinkgraph.nodes.doubt.asked_kind import asked_for, asking_part
+from thinkgraph.nodes.doubt.asked_kind import asked_for, asking_part, described
 from thinkgraph.nodes.doubt.misfit import is_named, misfit
-from thinkgraph.state.evidence import Path, path_item
+from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Entity, Triple
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
@@ -247,6 +247,65 @@ def test_a_relation_that_tells_which_thing_is_meant_leads_no_further() -> None:
     question = "Which states border the country whose capital is Vientiane?"
     assert faults(question, "Burma", *rows) == ""
     assert faults(question, "Burma", *rows, ("Burma", "chief_of_state", "U Soe")) == ""
+
+
+@pytest.mark.parametrize(
+    ("question", "count"),
+    [
+        ("What is the capital of the state that once ruled the country topped by Mont Ngaoui?", 2),
+        ("What are the capitals of the countries that border the country whose capital is Dhaka?", 2),
+        ("who acted in the films directed by the director of Jaws", 1),
+        ("What is the capital of the country that is home to Mount Kenya?", 1),
+        ("Which country borders the country whose capital is Dhaka?", 0),
+        ("What is the capital of Kenya?", 0),
+        ("Anders Morgenthaler was the director on which movies?", 0),
+        ("can you name a film directed by Mel Stuart?", 0),
+        ("Was ist die Hauptstadt des Landes, dessen Gipfel der Elbrus ist?", 0),
+    ],
+)
+def test_things_that_a_question_only_describes_are_counted(question: str, count: int) -> None:
+    assert described(question) == count
+
+
+OVER = "What is the currency of the state that ruled the country topped by Elbrus?"
+SHORT = [("Georgia", "highest_point", "Elbrus"), ("Georgia", "currency", "lari")]
+LONG = [SHORT[0], ("Georgia", "ruled_by", "Russia"), ("Russia", "currency", "ruble")]
+
+
+def over(question: str, answer: str, *rows: tuple[str, str, str]) -> str:
+    """What one cited path from Elbrus, of these statements, says against an answer."""
+    known = triples_of(*rows)
+    *way, last = sorted(known, key=lambda key: known[key]["relation"] == "currency")
+    items = [path_item("p", Path(start="Elbrus", triples=way), [last], total=1)]
+    return str(walked(misfit(question, [answer], items, Texts(known, {})), graph_of(*rows)))
+
+
+def test_an_answer_nearer_than_the_question_describes_is_none() -> None:
+    assert "describes more things" in over(OVER, "lari", *SHORT)
+    assert not over(OVER, "ruble", *LONG)
+    assert not over("What is the currency of the country topped by Elbrus?", "lari", *SHORT)
+    assert not over(OVER.replace("Elbrus", "West Elbrus"), "lari", *SHORT), (
+        "a path from elsewhere may be a part of the way"
+    )
+
+
+def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> str:
+    """What a chain of communities, of a statement each, says against an answer; that with the currency is cited."""
+    known = triples_of(*rows)
+    found = {(one["subject"], one["relation"], one["object"]): key for key, one in known.items()}
+    shown = [
+        EvidenceItem(id=found[row], kind="community", score=1.0, round=number, triples=[found[row]], totals=[])
+        for row, number in zip(rows, rounds, strict=True)
+    ]
+    (cited,) = (item for item in shown if known[item["id"]]["relation"] == "currency")
+    return str(walked(misfit(OVER, [answer], [cited], Texts(known, {}), shown=shown), graph_of(*rows)))
+
+
+def test_of_a_chain_of_communities_those_up_to_the_cited_one_are_on_the_way() -> None:
+    assert not chained("ruble", *LONG, rounds=[0, 1, 2])
+    more = ("Georgia", "neighbour", "Turkey")
+    assert not chained("lari", *SHORT, more, rounds=[0, 1, 1])
+    assert "describes more things" in chained("lari", *SHORT, more, rounds=[0, 1, 2])
 
 
 def test_a_longer_name_does_not_name_the_shorter_one_in_it() -> None:

@@ -53,6 +53,9 @@ _VERBS = "is are was were be do does did has have had can could will would shall
 _ENDS_HEAD = frozenset(f"{_VERBS} of".split())
 _ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that which who whose where when".split())
 _ENDS_OFFICE = re.compile(r"\b(?:of (?:the|a)|in|that|which|whose|where|at|by|from|with|for)\b|[,;?]")
+_DESCRIBED = re.compile(
+    r"\b(?:the|an?) (?:[a-z]+ )??(?P<noun>[a-z]+) (?:(?:in|of|at|on|with|from|by|to) (?:which|whose)|that|which|whose|where|[a-z]+ed) "
+)
 _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
 _DIGITS = "zero none one two three four five six seven eight nine"
@@ -189,6 +192,16 @@ def asked_for(question: str) -> AskedKind | None:
         word = "" if _UNIT.match(rest) else stem(asks["much"].split()[1].casefold())
         return AskedKind("number", "a number", measure=_MEASURES.get(word, ""))
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
+
+
+def described(question: str) -> int:
+    """How many things a question only describes, of other sorts than it asks for: one in "the capital of the country topped by Elbrus".
+
+    Counted are nouns of known sorts with an article and a clause that says which one is meant. Persons are not: "was the director".
+    """
+    asked = asked_for(question)
+    sorts = [SORTS.get(stem(found["noun"]), "") for found in _DESCRIBED.finditer(question)]
+    return sum(sort not in {"", "person", asked.sort} for sort in sorts) if asked else 0
 
 
 def asking_part(question: str) -> str:

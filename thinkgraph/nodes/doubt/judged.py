@@ -134,7 +134,7 @@ def unfit(held: Held) -> Flow[str]:
     """Why answers cannot be what the question asks for; empty where nothing says so, and where nothing is doubted."""
     if not held.is_doubtable:
         return ""
-    return (yield from misfit(held.question, held.answers, held.only(held.cited), held.texts))
+    return (yield from misfit(held.question, held.answers, held.only(held.cited), held.texts, shown=held.items))
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:

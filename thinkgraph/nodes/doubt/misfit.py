@@ -32,7 +32,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends
-from thinkgraph.tools.grounding import compares, fold
+from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -42,7 +42,14 @@ _BARE = re.compile(r"\d+(?: \d+)*")
 _UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
 
 
-def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[str]:
+def misfit(
+    question: str,
+    answers: Sequence[str],
+    items: Sequence[EvidenceItem],
+    texts: Texts,
+    *,
+    shown: Sequence[EvidenceItem] = (),
+) -> Flow[str]:
     """Why one of the answers is not of the kind that the question asks for, in words; empty where none is known not to be.
 
     Args:
@@ -50,10 +57,9 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
         answers: the answers.
         items: the evidence that they stand on.
         texts: what the evidence refers to.
+        shown: all the evidence that the answers were found in: of a chain of communities, the last one alone is cited.
     """
     asked = asked_for(question)
-    if asked is None and not compares(question):
-        return ""
     walk = Walk(question, items, texts)
     if answers and walk.compares and (against := walk.uncompared(answers)):
         return f"the question compares, and {against}"
@@ -67,6 +73,9 @@ def misfit(question: str, answers: Sequence[str], items: Sequence[EvidenceItem],
         if fault:
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
+    way = Walk(question, [one for one in shown if one["round"] <= walk.round], texts) if walk.communities else walk
+    if answers and way.skips(answers):
+        return "the question describes more things than the lines cited pass on the way to its answer"
     return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
-from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import AskedKind, described, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
@@ -80,6 +80,7 @@ class Walk:
         self.words = set(content_tokens(question))
         self.roots = set(map(root_of, self.words))
         self.compares = compares(question)
+        self.round = max((item["round"] for item in items), default=0)
         self.communities = any(item["kind"] == "community" for item in items)
         self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
         self.ends = self._ended(items)
@@ -120,6 +121,30 @@ class Walk:
         return set(answers) <= {end for end, _ in spelt} and any(
             end in answers and self.named(other) for end, other in spelt
         )
+
+    def skips(self, answers: Sequence[str]) -> bool:
+        """Whether the way from what the question names passes fewer things, beside it and the answers, than the question describes.
+
+        Not known where a text tells a part of the way, or the cited paths start elsewhere.
+        """
+        things = {key: label for one in self.triples for key, label, _ in ends_of(one) if key in self.things}
+        named = {key for key, label in things.items() if self._names_whole(label)}
+        rooted = self.communities or not named.isdisjoint(self.starts)
+        if not rooted or any(item["kind"] == "chunk" for item in self._items):
+            return False
+        ended = set(map(fold, answers))
+        return described(self._question) > sum(
+            fold(label) not in ended for key, label in things.items() if key not in named
+        )
+
+    def _names_whole(self, label: str) -> bool:
+        """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
+        found = re.search(
+            rf"(?:(?P<before>\S+) )?\b{re.escape(label)}\b(?: (?P<after>\S+))?", self._question, re.IGNORECASE
+        )
+        # The first word of a question is always written like a name.
+        around = [found["after"], found["before"] if found.start() else None] if found else []
+        return self.named(label) and not any(word and word[0].isupper() for word in around)
 
     def calls_doer(self, relation: str) -> bool:
         """Whether the question has a word for who did what a relation says: "director" for "directed by"."""
