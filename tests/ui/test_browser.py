@@ -203,6 +203,18 @@ def test_a_run_goes_on_otherwise_from_an_earlier_step_and_both_stand_side_by_sid
     assert "Paramaribo" in page.locator(".figures tbody tr").first.inner_text()
 
 
+def test_change_opens_at_a_step_that_can_be_changed(browse: Browse, address: str) -> None:
+    seen = browse(address)
+    ask(seen)
+    seen.page.get_by_role("button", name="Change").click()
+    dialog = seen.page.locator("dialog")
+    assert dialog.get_by_label("Question", exact=True).input_value() == QUESTION
+    steps = dialog.get_by_label("After the step")
+    steps.select_option(steps.locator("option").last.get_attribute("value"))
+    assert dialog.get_by_label("Question", exact=True).count() == 0, "the answer has been decided on"
+    assert "heeds no change" in dialog.inner_text()
+
+
 def test_a_change_that_was_begun_is_left_by_going_back(browse: Browse, address: str) -> None:
     seen = browse(address)
     ask(seen)

@@ -200,12 +200,15 @@ def test_a_run_goes_on_from_a_checkpoint_with_what_was_changed(client: TestClien
 def test_what_would_be_lost_on_the_way_is_not_offered(client: TestClient) -> None:
     """A change of what the next step makes anew, or has walked on from, would do nothing, or break the run."""
     offered: dict[str, set[str]] = {}
-    for method in ("tog2", "fasttog", "fiske", "coggrag"):
+    last: dict[str, dict[str, Any]] = {}
+    for method in ("tog2", "fasttog", "fiske", "coggrag", "rag"):
         thread = client.post("/api/runs", json={"question": QUESTION, "method": method}).json()["thread"]
         ended(client, thread)
         moments = client.get(f"/api/runs/{thread}/moments").json()
         offered |= {f"{method} {what}": {one["did"] for one in moments if one[what]} for what in ("addable", "clues")}
-        offered[f"{method} query"] = {one["did"] for one in moments if "query" in one["texts"]}
+        for text in ("query", "question"):
+            offered[f"{method} {text}"] = {one["did"] for one in moments if text in one["texts"]}
+        last[method] = moments[-1]
         path, wrong = f"/api/runs/{thread}/fork", {"checkpoint": moments[0]["id"], "add": ["x"]}
         assert "go back to a step" in client.post(path, json=wrong).json()["error"]
     assert "topic_prune" in offered["tog2 addable"]
@@ -214,6 +217,12 @@ def test_what_would_be_lost_on_the_way_is_not_offered(client: TestClient) -> Non
     assert not offered["fiske addable"] | offered["coggrag addable"]
     assert offered["fiske clues"] == {"extract_clues"}
     assert offered["tog2 query"] >= {"topic_prune", "relation_prune"}
+    # The last step before the answer has one already: another question would stand over it.
+    assert all(one["next"] == ["answer"] and "question" not in one["texts"] for one in last.values())
+    assert offered["tog2 question"] >= {"begin", "link_entities", "topic_prune", "entity_prune"}
+    assert offered["fiske question"] >= {"begin", "extract_clues", "outcomes"}
+    assert offered["rag question"] == {"begin", "link_entities", "passage_search"}
+    assert offered["coggrag question"] == {"begin"}, "the mind map asks what it was planted with"
 
 
 @pytest.mark.parametrize(
@@ -227,6 +236,7 @@ def test_what_would_be_lost_on_the_way_is_not_offered(client: TestClient) -> Non
             {"clues": ["Guyana", "capital"], "question": "What is the capital of Guyana?"},
             "Georgetown",
         ),
+        ("coggrag", "begin", {"question": "What is the capital of Guyana?"}, "Georgetown"),
     ],
 )
 def test_every_kind_of_change_is_heeded(

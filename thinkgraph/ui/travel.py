@@ -26,6 +26,10 @@ _STARTS: Mapping[str, AbstractSet[str]] = {
 """Channels with the entities that a search goes out from, and the steps that do. Steps before these make them anew."""
 _SEARCHING = frozenset({"context_retrieval", "entity_discovery", "relation_prune"})
 """Steps up to the one that looks for the query. Reason, which comes then, writes the next one."""
+_ANSWERED = ("draft", "mind_map", "given")
+"""Channels that hold the run to its question: an answer, CogGRAG's breakdown of it, the search agent's last word."""
+_COUNTING = frozenset({"majority", "answer"})
+"""Steps that take what was answered before, whatever the question is."""
 MOST_TEXT = 2_000
 
 
@@ -78,7 +82,9 @@ def _moment(key: str, state: Any) -> Moment:
     labels = _labels(values)
     kept = values.get("kept") or {}
     channel = _channel(values, state.next)
-    texts = {"question": values.get("question")}
+    texts: dict[str, object] = {}
+    if not any(map(values.get, _ANSWERED)) and not _COUNTING & set(state.next):
+        texts["question"] = values.get("question")
     if _SEARCHING & set(state.next):
         texts["query"] = values.get("query")
     # Branches name clues by their numbers.

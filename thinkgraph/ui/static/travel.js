@@ -39,8 +39,7 @@ export async function travelDialog(path, thread, at, onForked) {
   }
   const first = moments[0].at;
   fill(choose, moments.map((one) => h("option", { value: one.id }, `${one.did.replaceAll("_", " ")}${one.round ? `, round ${one.round}` : ""} (${seconds(Math.max(0, one.at - first))})`)));
-  const near = [...moments].reverse().find((one) => one.at <= at) ?? moments[0];
-  choose.value = near.id;
+  choose.value = (moments.findLast((one) => one.at <= at && one.texts.question) ?? moments[0]).id;
   const redraw = () => { read = editor(fields, moments.find((one) => one.id === choose.value), fail); };
   choose.addEventListener("change", redraw);
   redraw();
@@ -81,6 +80,7 @@ function editor(root, moment, fail) {
     group("Relations it walks next (from other entities they may come again)", relations),
     clues ? h("div", { class: "field" }, h("label", { for: "edit-clues" }, "Clues, one a line"), clues) : null,
     texts.map((one) => h("div", { class: "field" }, h("label", { for: `edit-${one.name}` }, one.name === "query" ? "What it looks for next" : "Question"), one.area)));
+  if (!root.firstChild) root.textContent = "What comes after this step heeds no change: go further back.";
   return () => {
     const changed = { drop: starts.filter((one) => !one.box.checked).map((one) => one.id), add: added.filter((one) => one.box.checked).map((one) => one.id), forbid: relations.filter((one) => !one.box.checked).map((one) => one.id) };
     for (const one of texts) if (one.area.value.trim() !== one.text.trim()) changed[one.name] = one.area.value;
