@@ -1,5 +1,5 @@
-"""docs/tutorial.md works as it stands, on a real Neo4j server: its commands, its Python, and what it says they print. So does the
-Python of docs/howto/neo4j.md.
+"""docs/tutorial.md works as it stands, on a real Neo4j server: its commands, its Python, and what it says they print. So do the
+Python of docs/howto/neo4j.md, and the commands there and in README.md that ask a server.
 """
 
 from __future__ import annotations
@@ -97,6 +97,18 @@ def test_the_tutorial(
             exec(compile(client.code.replace(SERVER, running.url), "tutorial", "exec"), names)  # noqa: S102 - as above
             names["client"].close()
             check(capsys.readouterr().out, client)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/howto/neo4j.md"])
+def test_commands_that_need_a_server(neo4j_server: Database, page: str) -> None:
+    lines = re.findall(r"(?m)^ {4}\./tg ((?:ask|kb info) [^#\n]*neo4j://[^#\n]*)", (ROOT / page).read_text("utf-8"))
+    assert lines
+    with neo4j_server.holding("movies", lambda there: there.script(EXAMPLES / "movies.cypher")):
+        for line in lines:
+            words = shlex.split(re.sub(r"neo4j://\S+", neo4j_server.spec, line).replace("…", "Who directed Speed?"))
+            done = cli_run(*words)
+            assert done.code == 0, done.err
+            assert ("Jan de Bont" if words[0] == "ask" else "(FOLLOWS)") in done.out
 
 
 def test_passages_from_elsewhere(neo4j_server: Database, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
