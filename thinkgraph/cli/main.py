@@ -36,6 +36,7 @@ _MODULES = {
     "ablation": "thinkgraph.cli.bench.ablation",
     "compare": "thinkgraph.cli.bench.compare",
     "ui": "thinkgraph.ui.command",
+    "g2t": "thinkgraph.cli.training.g2t",
 }
 """Where a command lies, if not in the file of its name in this folder."""
 INTERNAL_ERROR = 70

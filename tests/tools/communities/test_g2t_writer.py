@@ -289,7 +289,7 @@ async def test_a_missing_checkpoint_is_thrown_into_the_node(mode: str) -> None:
 def test_importing_loads_nothing_heavy() -> None:
     code = (
         "import sys, thinkgraph.tools.communities.g2t as g, thinkgraph.runtime.requests; g.GraphToText('x'); g.writer('x/y');"
-        "import thinkgraph.training.train, thinkgraph.training.scores, thinkgraph.cli.g2t;"
+        "import thinkgraph.training.train, thinkgraph.training.scores, thinkgraph.cli.training.g2t;"
         "print([m for m in ('torch','transformers','sacrebleu','rouge_score','tokenizers','nltk') if m in sys.modules])"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

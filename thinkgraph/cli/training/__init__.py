@@ -1,0 +1,1 @@
+"""The commands `export` and `g2t`."""
