@@ -26,6 +26,7 @@ COMMANDS = {
     "batch": "answer a file of questions, resumable, here or on a server",
     "ui": "open the page: ask, watch a run think, see what its answer stands on",
     "mcp": "serve questions and look-ups to MCP clients, on standard input and output",
+    "export": "write training data for a model of your own, from gold paths",
     "g2t": "train a graph-to-text model, or look at what one writes",
     "ablation": "run the settings of a paper's table or figure over a question file",
     "bench": "run a question file over methods and print a table",
@@ -36,6 +37,7 @@ _MODULES = {
     "ablation": "thinkgraph.cli.bench.ablation",
     "compare": "thinkgraph.cli.bench.compare",
     "ui": "thinkgraph.ui.command",
+    "export": "thinkgraph.cli.training.export",
     "g2t": "thinkgraph.cli.training.g2t",
 }
 """Where a command lies, if not in the file of its name in this folder."""

@@ -170,7 +170,8 @@ def check_numbers(args: argparse.Namespace) -> None:
     for name, most in (("concurrency", MAX_CONCURRENCY), ("workers", MAX_WORKERS)):
         if not 1 <= getattr(args, name, 1) <= most:
             raise UsageError(f"--{name} must be from 1 to {most}")
-    if args.rate is not None and not 0 < args.rate < float("inf"):
+    rate = getattr(args, "rate", None)
+    if rate is not None and not 0 < rate < float("inf"):
         raise UsageError("--rate must be a number of requests a second above 0")
 
 

@@ -221,19 +221,19 @@ def _resolve(question: Question) -> _Resolver:
         return Gold(question.question, question.answers, "none")
     branched = question.type in _BRANCHED
     gold = yield from _walk(question, branched=branched)
-    if _agrees(gold):
+    if agrees(gold):
         return gold
     if gold.operation in {"count", "max", "min"}:
         # A symmetric relation may be written down in one direction only: Poland borders Russia, but not Russia Poland.
         with suppress(UsageError):  # nothing is written down backwards
             both = yield from _walk(replace(question, gold_path=_both_ways(question.gold_path)), branched=branched)
-            if _agrees(both):
+            if agrees(both):
                 return both
     named = sum(hop[0] not in {"*", "count"} for hop in question.gold_path)
     if not branched and gold.operation == "chain" and named > 1:
         # A file without types: "borders both Germany and France" reads as a chain where France borders Germany.
         other = yield from _walk(question, branched=True)
-        if other.operation == "intersection" and _agrees(other):
+        if other.operation == "intersection" and agrees(other):
             return other
     return gold
 
@@ -296,8 +296,8 @@ def _holds_one(passage: Passage, answers: Sequence[str]) -> bool:
     return any(answer.casefold() in passage["text"].casefold() for answer in answers)
 
 
-def _agrees(gold: Gold) -> bool:
-    """Whether the facts of a resolved path lead to the question's answers."""
+def agrees(gold: Gold) -> bool:
+    """Whether the facts of a resolved path lead to the question's answers, those and no others."""
     hops = [gold.hops[place] for place in gold.finals]
     reached = {end.casefold() for hop in hops for end in hop.ends}
     answers = {answer.casefold() for answer in gold.answers}

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
+from typing import Any
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import FileRow, json_lines
@@ -101,6 +102,21 @@ def read_questions(row: FileRow) -> Question:
         gold_passages=row.texts("gold_passages", strict=True),
         aliases=_aliases(row),
     )
+
+
+def question_row(question: Question) -> dict[str, Any]:
+    """A question as a line of such a file: what is empty is left out."""
+    row = {
+        "id": question.id,
+        "type": question.type,
+        "question": question.question,
+        "answers": question.answers,
+        "topic": question.topic,
+        "gold_path": question.gold_path,
+        "gold_passages": question.gold_passages,
+        "answer_aliases": question.aliases,
+    }
+    return {name: value for name, value in row.items() if value or name == "answers"}
 
 
 def _aliases(row: FileRow) -> tuple[tuple[str, ...], ...]:

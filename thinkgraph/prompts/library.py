@@ -85,7 +85,7 @@ class Prompt:
         key = profile, facts, shape.named, tuple(schema["properties"]) if schema else ()
         if key not in self._shown:
             fitting = [example for example in self.file.examples if example.fits(facts)]
-            self._shown[key] = [(_styled(one.text, style), _in_form(one, schema)) for one in fitting]
+            self._shown[key] = [(_styled(one.text, style), in_form(one.reply, schema)) for one in fitting]
         return self._shown[key]
 
     def render(
@@ -161,11 +161,16 @@ def _without_heads(piece: str) -> str:
     return "\n".join([title, *(listed or lines)])
 
 
-def _in_form(example: Part, schema: Mapping[str, Any] | None) -> str:
-    """An example's reply with the keys that the call asks for, in the order of its schema."""
+def in_form(reply: str, schema: Mapping[str, Any] | None) -> str:
+    """A right reply with the keys that the call asks for, in the order of its schema.
+
+    Args:
+        reply: a JSON object, or plain text where there is no schema.
+        schema: of the call's kind and shape.
+    """
     if schema is None:
-        return example.reply
-    said = json.loads(example.reply)
+        return reply
+    said = json.loads(reply)
     if "numbers" in schema["properties"] and "scores" in said:
         said["numbers"] = [option for option, _ in sorted(said["scores"], key=lambda pair: -pair[1])]
     told = {key: said.get(key, _EMPTY.get(what.get("type", ""))) for key, what in schema["properties"].items()}

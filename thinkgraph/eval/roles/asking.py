@@ -54,7 +54,7 @@ class Asked(TypedDict):
     """Why the model refused the call; empty where it did not."""
 
 
-class _Call(NamedTuple):
+class RoleCall(NamedTuple):
     """One call, as a run makes it of this model."""
 
     case: Case
@@ -103,10 +103,10 @@ def put_to(
         ModelError: the model cannot be reached.
         UsageError: a file in the folder holds other replies, or cannot be written.
     """
-    by_role: dict[str, list[_Call]] = {}
+    by_role: dict[str, list[RoleCall]] = {}
     driver = Driver({}, Deps(knowledge=knowledge, models=models, prompts=prompts, journal=None))
     for case in cases:
-        by_role.setdefault(case.role, []).extend(_calls(case, prompts.get(case.role), models, settings, driver))
+        by_role.setdefault(case.role, []).extend(calls_of(case, prompts.get(case.role), models, settings, driver))
     found: list[Asked] = []
     total = sum(map(len, by_role.values()))
     for role, calls in by_role.items():
@@ -124,17 +124,17 @@ def put_to(
     return found
 
 
-def _calls(case: Case, prompt: Prompt, models: Models, settings: RunSettings, driver: Driver) -> list[_Call]:
+def calls_of(case: Case, prompt: Prompt, models: Models, settings: RunSettings, driver: Driver) -> list[RoleCall]:
     """The calls of a case, with as many options as a run shows this model. What the prompt asks for beside them stays empty."""
     inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
     whole = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
     most = prompt.most_options(prompt_profile(prompt, models, settings))
     request, shown = driver.drive(shortlist(whole, most))
-    calls = [_Call(case, 0, shown, request)]
+    calls = [RoleCall(case, 0, shown, request)]
     if case.order:
         order = [number for number in case.order if not shown or number in shown]
         other = {**inputs, "options": reordered(inputs["options"], order)}
-        calls.append(_Call(case, 1, order, replace(request, inputs=other)))
+        calls.append(RoleCall(case, 1, order, replace(request, inputs=other)))
     return calls
 
 
@@ -143,7 +143,7 @@ def _is_reply(record: Mapping[str, Any]) -> bool:
 
 
 def _record(
-    folder: Path | None, model: str, calls: Sequence[_Call], prompt: Prompt, settings: RunSettings, models: Models
+    folder: Path | None, model: str, calls: Sequence[RoleCall], prompt: Prompt, settings: RunSettings, models: Models
 ) -> RecordFile | None:
     """The file of a model's replies in a role. Other cases, prompts, forms or settings are other replies."""
     if folder is None:
@@ -162,7 +162,7 @@ def _record(
     return RecordFile(place / f"{prompt.role}.jsonl", plan)
 
 
-def _ask(call: _Call, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
+def _ask(call: RoleCall, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
     role, journal = call.request.role, _Kept()
     scope = CallScope(
         models=models,

@@ -32,6 +32,12 @@ def reordered(block: str, order: Sequence[int]) -> str:
     return block_of(lines[number - 1] for number in order)
 
 
+def mixed(block: str, rng: random.Random) -> str:
+    """A numbered block in a drawn order; one with headings stays as it is."""
+    lines = lines_of(block)
+    return block_of(rng.sample(lines, len(lines))) if len(lines) == len(block.splitlines()) else block
+
+
 def replaced(block: str, numbers: Collection[int], more: Sequence[str] = ()) -> str:
     """A block without the lines of these numbers, with `more` at its end, numbered anew.
 

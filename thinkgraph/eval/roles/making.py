@@ -5,23 +5,25 @@ from __future__ import annotations
 import dataclasses
 import random
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.perfect.chooser import names
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.roles.cases import Case, shape_fields, sort_of
-from thinkgraph.eval.roles.lines import another_order, lines_of, replaced
+from thinkgraph.eval.roles.lines import another_order, lines_of, mixed, replaced
 from thinkgraph.eval.roles.recording import Oracle, Recorded
 from thinkgraph.prompts.lines import parse_item, safe_block
-from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.grounding import fold, numbers
 from thinkgraph.tools.linking.lexical import content_tokens, overlap
 
 _CLOSED = frozenset({"yes", "no", "true", "false", "supports", "refutes"})
 _OF_ONE_QUESTION = 2
 """Most calls of one role, for one question, that become cases of one group."""
 _TRIES = 6
+_LEAST_NEAR = 3
+"""Lines of other questions at least, among which sufficient evidence stands."""
 _MAY_FIT_NONE = frozenset({"fasttog.community_prune", "fiske.r_mapping", "fiske.e_mapping"})
 """Choosing roles for which nothing is the right choice where no option lies on the gold path; others must go on searching."""
 _TRIPLE = 3
@@ -34,7 +36,14 @@ class Maker:
     """Makes cases, question by question, until each role has enough."""
 
     def __init__(
-        self, roles: Sequence[str], golds: Mapping[str, Gold], oracle: Oracle, *, cases: int, seed: int
+        self,
+        roles: Sequence[str],
+        golds: Mapping[str, Gold],
+        oracle: Oracle,
+        *,
+        cases: int,
+        seed: int,
+        measures: bool = True,
     ) -> None:
         """Start without any.
 
@@ -44,7 +53,10 @@ class Maker:
             oracle: knows the right replies.
             cases: how many a role gets, at most.
             seed: of what is drawn.
+            measures: whether cases are to tell models apart; else they are to be learnt from. Then all options may be right,
+                sufficient evidence also stands among lines of other questions, and lines are mixed.
         """
+        self._measures = measures
         self._roles, self._golds, self._oracle = roles, golds, oracle
         self._most, self._seed = cases, seed
         self._found: dict[tuple[str, str], list[Case]] = defaultdict(list)
@@ -99,7 +111,8 @@ class Maker:
             none = none[: self._most // 4]
             return [*right[: self._most - len(none)], *none]
         half = self._most // 2
-        return [*right[: self._most - half], *none[:half], *self._cuts(role, half - len(none))]
+        noisy = [] if self._measures else self._among_others(role)
+        return [*right[: self._most - half], *none[:half], *self._cuts(role, half - len(none)), *noisy]
 
     def _judges(self, role: str) -> bool:
         return sort_of(self._oracle.prompts.get(role)) == "judging"
@@ -110,10 +123,31 @@ class Maker:
         for question, call, answers in self._whole[role]:
             if len(made) >= most:
                 break
-            if cut := self._cut(question, call, answers):
+            rng = self._rng(role, question.id)
+            if cut := self._cut(question, call, answers, rng):
                 right = {"sufficient": False, "answers": [], "aliases": []}
-                made.append(self._case(question, cut, right, f"cut{len(made) + 1}", self._rng(role, question.id)))
+                made.append(self._case(question, cut, right, f"cut{len(made) + 1}", rng))
         return made
+
+    def _among_others(self, role: str) -> list[Case]:
+        """Cases of sufficient evidence among lines of other questions that share the question's words."""
+        made: list[Case] = []
+        for question, call, answers in self._whole[role]:
+            rng = self._rng(role, question.id, "noisy")
+            evidence = call.inputs["evidence"]
+            shown = lines_of(evidence)
+            near = self._near(question, call, shown, max(_LEAST_NEAR, len(shown)))
+            noisy = self._with_evidence(call, mixed(replaced(evidence, (), near), rng), keep_clues=True)
+            value = self._oracle(call.role, noisy.inputs, noisy.shape)
+            if near and value["sufficient"] and set(value["answers"]) == set(answers):
+                right = {"sufficient": True, "answers": list(answers), "aliases": []}
+                made.append(self._case(question, noisy, right, f"noisy{len(made) + 1}", rng))
+        return made
+
+    def _near(self, question: Question, call: Recorded, leave_out: Collection[str], count: int) -> list[str]:
+        """Lines of other questions that share most words with this one."""
+        others = [line for line, of in self._lines[call.role].items() if of != question.id and line not in leave_out]
+        return sorted(others, key=lambda line: -overlap(call.inputs["question"], line))[:count]
 
     def _rng(self, *of: str) -> random.Random:
         return random.Random("\0".join([str(self._seed), *of]))  # noqa: S311 - reproducible, not secret
@@ -143,8 +177,7 @@ class Maker:
             offered = call.shape.options
             if (
                 gold.is_answerable
-                and offered > 1
-                and len(choices) < offered
+                and (len(choices) < offered > 1 or (choices and not self._measures))
                 and (choices or call.role in _MAY_FIT_NONE)
             ):
                 yield "right" if choices else "none", (call, {"choices": choices})
@@ -164,7 +197,11 @@ class Maker:
     ) -> Iterable[tuple[str, Draft]]:
         if not value["sufficient"]:
             # Of a part of the question it may not be known what it needs.
-            if whole and lines_of(call.inputs["evidence"]) and _shows_none(call, question.answers):
+            if (
+                whole
+                and lines_of(call.inputs["evidence"])
+                and _shows_none(call, question.answers, strict=not self._measures)
+            ):
                 yield "none", (call, {"sufficient": False, "answers": [], "aliases": []})
             return
         answers = value["answers"]
@@ -175,7 +212,7 @@ class Maker:
         if not any(of is question for of, *_ in self._whole[call.role]):
             self._whole[call.role].append((question, call, answers))
 
-    def _cut(self, question: Question, call: Recorded, answers: Sequence[str]) -> Recorded | None:
+    def _cut(self, question: Question, call: Recorded, answers: Sequence[str], rng: random.Random) -> Recorded | None:
         """A call without its gold lines, and with as many lines of other questions that share the question's words."""
         evidence, gone = call.inputs["evidence"], set[str]()
         for _ in range(_TRIES):
@@ -188,18 +225,21 @@ class Maker:
             evidence = replaced(evidence, value["evidence"])
         else:
             return None
-        text = call.inputs["question"]
-        others = [line for line, of in self._lines[call.role].items() if of != question.id and line not in gone]
-        near = sorted(others, key=lambda line: -overlap(text, line))[: len(gone)]
-        cut = self._with_evidence(call, replaced(evidence, (), near))
+        evidence = replaced(evidence, (), self._near(question, call, gone, len(gone)))
+        cut = self._with_evidence(call, evidence if self._measures else mixed(evidence, rng))
         value = self._oracle(call.role, cut.inputs, cut.shape)
         return (
-            cut if not value["sufficient"] and lines_of(cut.inputs["evidence"]) and _shows_none(cut, answers) else None
+            cut
+            if not value["sufficient"]
+            and lines_of(cut.inputs["evidence"])
+            and _shows_none(cut, answers, strict=not self._measures)
+            else None
         )
 
-    def _with_evidence(self, call: Recorded, evidence: str) -> Recorded:
+    def _with_evidence(self, call: Recorded, evidence: str, *, keep_clues: bool = False) -> Recorded:
         # Clues of earlier rounds may tell the answer.
-        inputs = {**call.inputs, "evidence": evidence} | ({"clues": ""} if "clues" in call.inputs else {})
+        cleared = {"clues": ""} if "clues" in call.inputs and not keep_clues else {}
+        inputs = {**call.inputs, "evidence": evidence, **cleared}
         return Recorded(call.role, inputs, dataclasses.replace(call.shape, evidence=len(lines_of(evidence))))
 
     def _wrong_answer(self, call: Recorded, rng: random.Random) -> Recorded | None:
@@ -229,10 +269,16 @@ def _spread(cases: Sequence[Case]) -> list[Case]:
     return [case for _, case in sorted(ranked, key=lambda pair: pair[0])]
 
 
-def _shows_none(call: Recorded, answers: Sequence[str]) -> bool:
-    """Whether the evidence names no answer. Yes, no and numbers are not looked for."""
-    shown = f" {fold(call.inputs['evidence'])} "
+def _shows_none(call: Recorded, answers: Sequence[str], *, strict: bool = False) -> bool:
+    """Whether the evidence names no answer. Yes and no are not looked for, nor numbers, unless it is to be strict: then neither
+    the evidence nor what is said of the entities may hold them.
+    """
+    names_read = ("evidence", "entities", "clues") if strict else ("evidence",)
+    texts = ["\n".join(lines_of(text)) or text for name in names_read if (text := call.inputs.get(name))]
+    shown = f" {fold(' '.join(texts))} "
     named = [fold(answer) for answer in answers]
+    if strict and any(numbers(answer) & numbers(text) for answer in answers for text in texts):
+        return False
     return not any(f" {name} " in shown for name in named if name not in _CLOSED and not name.isdigit())
 
 

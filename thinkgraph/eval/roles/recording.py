@@ -75,7 +75,8 @@ def methods_of(roles: Sequence[str]) -> list[tuple[str, Mapping[str, Any]]]:
         room = role if role in _RUNS else role.partition(".")[0]
         if room in NAMES or room in _RUNS:
             found[room] = _RUNS.get(room, (room, {}))
-    return list(found.values())
+    runs = list(found.values())
+    return [run for place, run in enumerate(runs) if run not in runs[:place]]
 
 
 def recorded(
