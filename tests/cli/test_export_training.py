@@ -226,3 +226,12 @@ def test_bad_input_is_one_line(
     assert (done.code, said in done.line) == (code, True), done.err
     assert not (tmp_path / "out").exists()
     assert not [path for path in tmp_path.glob(".*") if path.is_dir()]
+
+
+def test_a_graph_of_few_paths_says_so(tmp_path: Path, cli: Run) -> None:
+    (tmp_path / "rows.tsv").write_text("Osk\tmayor\tIda Holm\nVarn\tmayor\tBo Lind\n", "utf-8")
+    build_kb(tmp_path / "kb", triples=[tmp_path / "rows.tsv"])
+    words = ("--generate", "30", "--topic", "Osk", "--topic", "Varn", "--methods", "fiske", "--test", "0")
+    done = cli("export", "training", str(tmp_path / "out"), "--kb", str(tmp_path / "kb"), *words)
+    assert done.code == 0, done.err
+    assert "make only 4 questions" in done.err

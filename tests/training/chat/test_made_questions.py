@@ -116,6 +116,7 @@ def test_a_question_file_gives_the_questions_back(tmp_path) -> None:
         ("Lima", [("capital", "in", "country", False)], "Which country's capital is Lima?"),
         ("Big", [("ACTED_IN", "in", "Person", True)], "Who ACTED IN Big?".replace("ACTED IN", "acted in")),
         ("Big", [("directed_by", "out", "", False)], "Big is directed by what?"),
+        ("Big", [("released", "out", "", False, True)], 'What is given as "released" for Big?'),
         ("Ann", [("acted in", "out", "Movie", True)], "Ann acted in which movie?"),
         ("Lima", [("capital", "in", "country", False), ("shares border with", "out", "country", True)],
          "The country whose capital is Lima shares border with which country?"),
@@ -126,7 +127,7 @@ def test_a_question_file_gives_the_questions_back(tmp_path) -> None:
     ],
 )  # fmt: skip
 def test_templates(start: str, legs: list[Any], text: str) -> None:
-    made = [AskedHop(relation, direction, kind, many) for relation, direction, kind, many in legs]
+    made = [AskedHop(relation, direction, kind, many, *value) for relation, direction, kind, many, *value in legs]
     assert question_text(start, made) == text
 
 

@@ -147,6 +147,8 @@ def _asked(
         from thinkgraph.training.chat.rewording import reworded
 
         made = made_questions(knowledge.graph, args.generate, seed=args.seed, topics=args.topic, progress=progress)
+        if len(made) < args.generate:
+            sys.stderr.write(f"the paths of this graph that were walked make only {many(len(made), 'question')}\n")
         if model is None or models is None:
             return made
         return reworded(made, model, models, knowledge, settings, folder=folder / "reworded", progress=progress)

@@ -195,7 +195,7 @@ class _Work:
             knowledge=plan.knowledge,
             prompts=plan.prompts,
             settings=plan.settings,
-            unanswerable=frozenset(question.id for question in questions if not question.answers),
+            golds=self._golds,
         )
         _write(self.file(name), ({"role": one.role, "sort": one.sort, **one.row()} for one in found))
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.errors import UsageError
@@ -179,12 +179,12 @@ def _go_on(path: _Path, edge: Relation | None, reached: dict[tuple[object, ...],
 def _asked(graph: GraphStore, paths: Sequence[_Path], rng: random.Random) -> Iterator[Question]:
     """The questions of paths, in words."""
     ids = list(dict.fromkeys(key for path in paths for _, ends in path.hops for key in ends))
-    types = {key: one["type"] for key, one in zip(ids, graph.entities(ids), strict=True) if one and not one["literal"]}
+    known = dict(zip(ids, graph.entities(ids), strict=True))
     lacking = _lacking(graph, paths)
     for path, lack in zip(paths, lacking, strict=True):
         if len(path.hops) < path.length:
             continue
-        legs = [_asked_hop(edge, ends, types) for edge, ends in path.hops]
+        legs = [_asked_hop(edge, ends, known) for edge, ends in path.hops]
         name, topic = one_line(path.start["label"]), (path.start["label"],)
         rows: list[tuple[str, ...]] = [
             (path.start["id"] if at == 0 else "*", f"{'-' * (edge['direction'] == 'in')}{edge['name']}")
@@ -205,7 +205,7 @@ def _asked(graph: GraphStore, paths: Sequence[_Path], rng: random.Random) -> Ite
                 gold_path=path_to_count,
             )
         if lack and rng.random() < _IN_VAIN:
-            yield Question("", question_text(name, [_asked_hop(lack, (), types)]), (), type="unanswerable", topic=topic)
+            yield Question("", question_text(name, [_asked_hop(lack, (), known)]), (), type="unanswerable", topic=topic)
 
 
 def _lacking(graph: GraphStore, paths: Sequence[_Path]) -> list[Relation | None]:
@@ -223,6 +223,8 @@ def _lacking(graph: GraphStore, paths: Sequence[_Path]) -> list[Relation | None]
     return found
 
 
-def _asked_hop(edge: Relation, ends: Sequence[str], types: dict[str, str]) -> AskedHop:
-    kinds = {types.get(key, "") for key in ends}
-    return AskedHop(edge["label"], edge["direction"], kinds.pop() if len(kinds) == 1 else "", many=len(ends) > 1)
+def _asked_hop(edge: Relation, ends: Sequence[str], known: Mapping[str, Entity | None]) -> AskedHop:
+    reached = [one for key in ends if (one := known.get(key))]
+    kinds = {one["type"] for one in reached}
+    kind, value = kinds.pop() if len(kinds) == 1 else "", any(one["literal"] for one in reached)
+    return AskedHop(edge["label"], edge["direction"], "" if value else kind, many=len(ends) > 1, value=value)

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+import json
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
+from thinkgraph.eval.gold import Gold
+from thinkgraph.eval.perfect.prompt_reading import fact_key, facts_of, key
+from thinkgraph.eval.perfect.subquestions import parts
 from thinkgraph.eval.roles.asking import RoleCall, calls_of
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import lines_of
@@ -16,6 +20,7 @@ from thinkgraph.models.calls import prompt_profile, rendered
 from thinkgraph.models.roles import Models
 from thinkgraph.models.wire.forms import to_messages
 from thinkgraph.prompts.library import Message, PromptLibrary, in_form
+from thinkgraph.prompts.lines import Item
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
@@ -23,6 +28,7 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.lexical import content_tokens
+from thinkgraph.training.chat.wording import AskedHop, question_text
 
 _MUST_BE_WHOLE = ("recall", "precision", "none", "can", "must")
 
@@ -51,7 +57,7 @@ def records_of(
     knowledge: Knowledge,
     prompts: PromptLibrary,
     settings: RunSettings,
-    unanswerable: frozenset[str] = frozenset(),
+    golds: Mapping[str, Gold],
 ) -> Iterator[Record]:
     """The records of cases: one for each order of options. Cases whose right reply cannot be told from what their prompt shows
     are left out.
@@ -62,7 +68,7 @@ def records_of(
         knowledge: its encoder chooses the options that a prompt has room for, as in a run.
         prompts: what is rendered.
         settings: profile and worked examples of a call.
-        unanswerable: ids of questions without an answer.
+        golds: by question id.
     """
     models = Models(chooser, offline=lambda: chooser)
     driver = Driver({}, Deps(knowledge=knowledge, models=models, prompts=prompts, journal=None))
@@ -74,30 +80,62 @@ def records_of(
             said = str(chooser.invoke(to_messages(messages)).text)
             value = prompt.kind.parse(said, shape)
             found = figures(case, prompt.kind.name, value, call.shown)
-            if any(found.get(name, 1.0) < 1.0 for name in _MUST_BE_WHOLE) or _doubtful(call, value):
+            if any(found.get(name, 1.0) < 1.0 for name in _MUST_BE_WHOLE) or _doubtful(
+                call, value, golds[case.question]
+            ):
                 continue
             group = case.id.rpartition("/")[2].rstrip("0123456789")
-            sort = "unanswerable" if case.question in unanswerable else "shuffled" if call.turn else group
-            yield Record(case.role, sort, tuple(messages), in_form(said, prompt.kind.schema(shape)))
+            sort = "shuffled" if call.turn else group if golds[case.question].is_answerable else "unanswerable"
+            reply = in_form(said, prompt.kind.schema(shape))
+            if prompt.kind.name == "subquestions":
+                reply = _in_words(reply, golds[case.question])
+            yield Record(case.role, sort, tuple(messages), reply)
 
 
-def _doubtful(call: RoleCall, value: Any) -> bool:
+def _in_words(reply: str, gold: Gold) -> str:
+    """Sub-questions as one would ask them: the chooser's own need only be recognised ("What is the written by of #1?")."""
+    said, made = json.loads(reply), parts(gold)
+    if [one["question"] for one in said["questions"]] != [part.node["question"] for part in made]:
+        return reply
+    for one, part in zip(said["questions"], made, strict=True):
+        (hop,) = part.gold.hops
+        if not hop.is_text:
+            about = " and ".join([f"#{number}" for number in one["refers"]] or hop.sources)
+            asked = AskedHop(hop.relation, "out" if hop.outgoing else "in", "", many=False)
+            one["question"] = question_text(about, [asked])
+    return json.dumps(said, ensure_ascii=False)
+
+
+def _doubtful(call: RoleCall, value: Any, gold: Gold) -> bool:
     """Whether a prompt does not tell the reply, though the gold path does: to learn it would be to learn to guess."""
     request = call.request
     if request.inputs.get("tried"):
         # What led nowhere before is what the path gives once more.
         return True
+    options = parse_items(request.inputs.get("options", ""))
     match request.kind.name:
         case "judge":
+            scored = [number for number, _ in value.get("scores", ())]
             # What a search should go on with where no option lies on the path is not known.
-            return not value["sufficient"] and value.get("scores") == [] and request.shape.options > 0
+            lost = "scores" in value and not scored and bool(options)
+            return not value["sufficient"] and (lost or _leads_nowhere(options, scored, gold))
         case "keywords" | "names":
             asked = set(content_tokens(request.inputs["question"]))
             return not all(asked & set(content_tokens(word)) for word in value)
+        case "pick" | "score":
+            return _leads_nowhere(options, [one if isinstance(one, int) else one[0] for one in value], gold)
         case "pairs":
             # An option of the very name of a clue, at an entity that the path does not walk from, may be meant all the same.
             clues = set(map(fold, lines_of(request.inputs["clues"])))
-            named = [item.step[1] if item.step else item.label for item in parse_items(request.inputs["options"])]
-            return not value and not clues.isdisjoint(map(fold, named))
+            named = {fold(item.step[1] if item.step else item.label) for item in options}
+            return bool(not value and clues & named) or _leads_nowhere(options, [option for _, option in value], gold)
         case _:
             return False
+
+
+def _leads_nowhere(options: Iterable[Item], chosen: Sequence[int], gold: Gold) -> bool:
+    """Whether an option that is not chosen is as good by what the prompt shows: only the path's next hop tells that it ends there."""
+    dead = [(hop, fact) for hop in gold.hops for fact in hop.every if fact not in hop.facts]
+    facts, ends = {fact_key(fact) for _, fact in dead}, {key(hop.end_of(fact)) for hop, fact in dead}
+    left = [item for item in options if item.number not in chosen]
+    return any(facts & facts_of(item) or (not item.step and not item.hops and key(item.label) in ends) for item in left)

@@ -37,56 +37,60 @@ class AskedHop:
     """Type of what it reaches, empty for several or none."""
     many: bool
     """Whether it reaches several things."""
+    value: bool = False
+    """Whether it reaches values: "released" then asks for no thing."""
 
 
-def question_text(start: str, legs: Sequence[AskedHop]) -> str:
+def question_text(start: str, hops: Sequence[AskedHop]) -> str:
     """The question that asks for what a path reaches: "What is the capital of the country that Lima is located in?"."""
     told = start
-    for leg in legs[:-1]:
-        told = _described(told, leg)
-    return _asked(told, legs[-1])
+    for hop in hops[:-1]:
+        told = _described(told, hop)
+    return _asked(told, hops[-1])
 
 
-def count_text(start: str, leg: AskedHop) -> str:
+def count_text(start: str, hop: AskedHop) -> str:
     """The question how many things a hop reaches."""
-    verb, kinds = _verb(leg.relation), _plural(_kind(leg.kind))
-    if verb and leg.direction == "out":
+    verb, kinds = _verb(hop.relation), _plural(_kind(hop.kind))
+    if verb and hop.direction == "out":
         return f"{_capital(start)} {verb} how many {kinds}?"
     if verb:
         return f"How many {kinds} {_agreeing(verb)} {start}?"
-    noun = _noun(leg.relation)
-    if leg.direction == "out":
+    noun = _noun(hop.relation)
+    if hop.direction == "out":
         return f"How many {_plural(noun)} does {start} have?"
     return f"How many {kinds} have {start} as {noun}?"
 
 
-def _asked(told: str, leg: AskedHop) -> str:
-    verb, kind = _verb(leg.relation), _kind(leg.kind)
+def _asked(told: str, hop: AskedHop) -> str:
+    verb, kind = _verb(hop.relation), _kind(hop.kind)
+    if verb and hop.value:
+        return f'What is given as "{_noun(hop.relation)}" for {told}?'
     who = {"thing": "what", "person": "who"}.get(kind, f"which {kind}")
-    if verb and leg.direction == "out":
+    if verb and hop.direction == "out":
         return f"{_capital(told)} {verb} {'whom' if who == 'who' else who}?"
     if verb:
         return f"{_capital(who)} {verb} {told}?"
-    noun = _noun(leg.relation)
-    if leg.direction == "out":
-        return f"What {'are' if _is_plural(noun) and leg.many else 'is'} the {noun} of {told}?"
+    noun = _noun(hop.relation)
+    if hop.direction == "out":
+        return f"What {'are' if _is_plural(noun) and hop.many else 'is'} the {noun} of {told}?"
     return f"{'Whose' if who == 'who' else f'Which {kind}' + _GENITIVE} {noun} {_are(noun)} {told}?"
 
 
-def _described(told: str, leg: AskedHop) -> str:
+def _described(told: str, hop: AskedHop) -> str:
     """What a hop reaches, as a noun with its clause."""
-    verb, noun, kind = _verb(leg.relation), _noun(leg.relation), _kind(leg.kind)
-    if verb and leg.direction == "out":
-        return f"{_article(kind, leg)} {kind} that {told} {verb}"
+    verb, noun, kind = _verb(hop.relation), _noun(hop.relation), _kind(hop.kind)
+    if verb and hop.direction == "out":
+        return f"{_article(kind, hop)} {kind} that {told} {verb}"
     if verb:
-        return f"{_article(kind, leg)} {kind} that {verb} {told}"
-    if leg.direction == "out":
-        return f"{'one of the' if _is_plural(noun) and leg.many else _article(noun, leg)} {noun} of {told}"
-    return f"{_article(kind, leg)} {kind} whose {noun} {_are(noun)} {told}"
+        return f"{_article(kind, hop)} {kind} that {verb} {told}"
+    if hop.direction == "out":
+        return f"{'one of the' if _is_plural(noun) and hop.many else _article(noun, hop)} {noun} of {told}"
+    return f"{_article(kind, hop)} {kind} whose {noun} {_are(noun)} {told}"
 
 
-def _article(noun: str, leg: AskedHop) -> str:
-    return ("an" if noun[0] in "aeiou" else "a") if leg.many else "the"
+def _article(noun: str, hop: AskedHop) -> str:
+    return ("an" if noun[0] in "aeiou" else "a") if hop.many else "the"
 
 
 def _is_plural(noun: str) -> bool:
