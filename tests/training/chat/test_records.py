@@ -116,4 +116,5 @@ def test_the_test_takes_from_every_type_and_loses_few() -> None:
     assert (len(found.test), len(found.train), found.dropped) == (2, 19, [])
     every = parted([*hub, *rare], {}, test=0.1, seed=0)
     # All share one answer: one of them in the test leaves none to learn from.
-    assert sorted(question.type for question in every.dropped) == ["a"] * 9
+    assert [question.type for question in every.dropped] == ["a"] * 9
+    assert [question.type for question in every.train] == ["b"] * 9

@@ -101,7 +101,7 @@ def _in_words(reply: str, gold: Gold) -> str:
         (hop,) = part.gold.hops
         if not hop.is_text:
             about = " and ".join([f"#{number}" for number in one["refers"]] or hop.sources)
-            asked = AskedHop(hop.relation, "out" if hop.outgoing else "in", "", many=False)
+            asked = AskedHop(hop.relation, "out" if hop.outgoing else "in", "", many=len(hop.ends) > 1)
             one["question"] = question_text(about, [asked])
     return json.dumps(said, ensure_ascii=False)
 
