@@ -1,7 +1,8 @@
 """Fine-tune a chat model with LoRA on what `thinkgraph export training` wrote: README.md of this folder has the commands.
 
 transformers' Trainer trains, peft adapts. Only the last message of a record, the right reply, is learnt; the messages before it are
-read. The adapter is written to OUT/adapter, and the model with the adapter merged into it to OUT/merged.
+read. The adapter is written to OUT/adapter, and the model with the adapter merged into it to OUT/merged. Stopped, the same command
+goes on from the last checkpoint in OUT/steps.
 """
 
 from __future__ import annotations
@@ -30,6 +31,7 @@ def arguments() -> argparse.Namespace:
     add("--roles", default="", help="roles to learn, with commas (default: all of the export)")
     add("--epochs", type=float, default=2)
     add("--max-steps", type=int, default=-1, help="stop after so many steps")
+    add("--save", type=int, default=100, help="steps between checkpoints")
     add("--lr", type=float, default=2e-4)
     add("--rank", type=int, default=16, help="of the LoRA matrices")
     add("--batch", type=int, default=2, help="records at a time on the device")
@@ -79,7 +81,7 @@ def main() -> None:
         output_dir=str(args.out / "steps"), num_train_epochs=args.epochs, max_steps=args.max_steps, learning_rate=args.lr,
         per_device_train_batch_size=args.batch, per_device_eval_batch_size=args.batch, gradient_accumulation_steps=args.collect,
         lr_scheduler_type="cosine", warmup_steps=10, bf16=cuda, gradient_checkpointing=cuda, logging_steps=10,
-        save_strategy="no", report_to=[],
+        save_strategy="steps", save_steps=args.save, save_total_limit=1, report_to=[],
     )  # fmt: skip
     trainer = Trainer(
         model=get_peft_model(model, lora),
@@ -89,7 +91,11 @@ def main() -> None:
         data_collator=DataCollatorForSeq2Seq(tokenizer, label_pad_token_id=UNREAD),
     )
     before = trainer.evaluate()["eval_loss"]
-    trainer.train()
+    # Its last file says that a checkpoint is whole.
+    saved = sorted((args.out / "steps").glob("checkpoint-*/trainer_state.json"), key=lambda file: file.stat().st_mtime)
+    if saved:
+        print(f"goes on from {saved[-1].parent}", flush=True)
+    trainer.train(resume_from_checkpoint=str(saved[-1].parent) if saved else None)
     after = trainer.evaluate()["eval_loss"]
     trainer.model.save_pretrained(args.out / "adapter")
     trainer.model.merge_and_unload().save_pretrained(args.out / "merged")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
@@ -62,16 +63,26 @@ def base(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
+def command_for(data: Path, base: Path, out: Path, *words: str) -> list[str]:
+    return [sys.executable, str(SCRIPT), str(data), "--base", str(base), "--out", str(out), *words]
+
+
 def train(data: Path, base: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, str(SCRIPT), str(data), "--base", str(base), "--out", str(out), *words]
+    command = command_for(data, base, out, *words)
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=280, check=False)
 
 
 @pytest.fixture(scope="module")
 def trained(data: Path, base: Path, tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
+    """A model that was trained in two runs: the first is killed once it has saved something."""
     out = tmp_path_factory.mktemp("trained")
     roles = f"{ROLE},tog2.relation_prune"
-    words = ("--roles", roles, "--max-steps", "100", "--lr", "5e-3", "--batch", "4", "--collect", "1")
+    words = ("--roles", roles, "--max-steps", "100", "--save", "20", "--lr", "5e-3", "--batch", "4", "--collect", "1")
+    with subprocess.Popen(command_for(data, base, out, *words), env=environment()) as begun:
+        while not list(out.glob("steps/checkpoint-*/trainer_state.json")):
+            assert begun.poll() is None, "it ended before it saved anything"
+            time.sleep(0.05)
+        begun.kill()
     done = train(data, base, out, *words)
     assert done.returncode == 0, done.stderr
     return out, done.stdout
@@ -114,6 +125,7 @@ def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_the_loss_falls_and_the_adapter_merges(base: Path, trained: tuple[Path, str]) -> None:
     out, said = trained
+    assert f"goes on from {out / 'steps' / 'checkpoint-'}" in said
     before, after = (float(part.split()[0]) for part in said.splitlines()[-1].partition(":")[2].split(", ")[:2])
     assert after < before / 2, said
     merged = LlamaForCausalLM.from_pretrained(out / "merged").eval()
