@@ -19,6 +19,7 @@ from thinkgraph.nodes.doubt.asked_kind import (
     AskedKind,
     asked_for,
     asking_part,
+    described,
     is_phrase,
     measure_of,
     noun_of,
@@ -32,7 +33,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends
-from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.grounding import compares, fold
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -60,6 +61,8 @@ def misfit(
         shown: all the evidence that the answers were found in: of a chain of communities, the last one alone is cited.
     """
     asked = asked_for(question)
+    if asked is None and not compares(question):
+        return ""
     walk = Walk(question, items, texts)
     if answers and walk.compares and (against := walk.uncompared(answers)):
         return f"the question compares, and {against}"
@@ -73,10 +76,21 @@ def misfit(
         if fault:
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
+    return _skipped(question, answers, walk, shown, texts) or (
+        yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts)
+    )
+
+
+def _skipped(question: str, answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem], texts: Texts) -> str:
+    """As `misfit`: whether the question describes more things than the way to the answers passes."""
+    count = described(question) if answers else 0
+    if not count:
+        return ""
     way = Walk(question, [one for one in shown if one["round"] <= walk.round], texts) if walk.communities else walk
-    if answers and way.skips(answers):
-        return "the question describes more things than the lines cited pass on the way to its answer"
-    return (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
+    passed = way.passed(answers)
+    if passed is None or passed >= count:
+        return ""
+    return "the question describes more things than the lines cited pass on the way to its answer"
 
 
 def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool | None]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
-from thinkgraph.nodes.doubt.asked_kind import AskedKind, described, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
@@ -71,9 +71,12 @@ class Walk:
         self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
         self.about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
-        self.things = [
-            key for one in triples for key, _, is_object in ends_of(one) if not (one["literal"] and is_object)
-        ]
+        self.things = {
+            key: label
+            for one in triples
+            for key, label, is_object in ends_of(one)
+            if not (one["literal"] and is_object)
+        }
         self._question, self._items, self._texts = question, items, texts
         self.asked = f" {fold(question)} "
         self._said = [f" {label} " for label in self.about if f" {label} " in self.asked]
@@ -122,20 +125,16 @@ class Walk:
             end in answers and self.named(other) for end, other in spelt
         )
 
-    def skips(self, answers: Sequence[str]) -> bool:
-        """Whether the way from what the question names passes fewer things, beside it and the answers, than the question describes.
-
-        Not known where a text tells a part of the way, or the cited paths start elsewhere.
+    def passed(self, answers: Sequence[str]) -> int | None:
+        """How many things the way from what the question names passes, beside it and the answers; None: not known, as a text tells a part
+        of the way, or the cited paths start elsewhere.
         """
-        things = {key: label for one in self.triples for key, label, _ in ends_of(one) if key in self.things}
-        named = {key for key, label in things.items() if self._names_whole(label)}
+        named = {key for key, label in self.things.items() if self._names_whole(label)}
         rooted = self.communities or not named.isdisjoint(self.starts)
         if not rooted or any(item["kind"] == "chunk" for item in self._items):
-            return False
+            return None
         ended = set(map(fold, answers))
-        return described(self._question) > sum(
-            fold(label) not in ended for key, label in things.items() if key not in named
-        )
+        return sum(fold(label) not in ended for key, label in self.things.items() if key not in named)
 
     def _names_whole(self, label: str) -> bool:
         """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
