@@ -1,9 +1,10 @@
 """Does the package install as its metadata say? Builds the wheel, looks into it, and tries it in clean environments.
 
     ./tg python scripts/check_install.py             everything
-    ./tg python scripts/check_install.py wheel       one of: wheel, dist, bare, extras, latest, lowest
+    ./tg python scripts/check_install.py wheel       one of: wheel, dist, release, bare, extras, latest, lowest
 
 `dist`: what goes to the index, a source distribution and the wheel made from it, passes the index's own check, and is left in dist/.
+`release`: in a copy, what `scripts/release.py` makes of the tree builds, with the project's addresses in the metadata.
 `bare`: the wheel without extras is small, answers the README's first question with the encoder's weights and without, and passes
 a quick selection of tests. `extras`: so it does with each extra alone, and that extra's tests. `latest`: with all of them, in the
 newest versions allowed. `lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder
@@ -136,6 +137,33 @@ def dist() -> None:
     say(f"{' and '.join(path.name for path in files)} pass twine check --strict")
 
 
+def release(folder: Path, built: Path) -> None:
+    """A tree that release.py made ready builds a wheel that says where the project lives, with a README that stands alone."""
+    tree, url = folder / "release", "https://host.example/owner/thinkgraph"
+    for name in run(["git", "ls-files"]).splitlines():
+        if (ROOT / name).is_file() and not name.startswith(("tests/", "benchmarks/")):
+            (tree / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copy(ROOT / name, tree / name)
+    changelog, version = tree / "CHANGELOG.md", built.name.split("-")[1]
+    changelog.write_text(
+        changelog.read_text("utf-8").replace(f"{version} (unreleased)", f"{version} (2026-01-01)"), "utf-8"
+    )
+    run([sys.executable, "scripts/release.py", "--tag", f"v{version}", "--url", url], cwd=tree)
+    run([*UV, "build", "--quiet", "--wheel", "--out-dir", str(tree)], cwd=tree)
+    with zipfile.ZipFile(tree / built.name) as archive:
+        (said,) = (archive.read(name).decode() for name in archive.namelist() if name.endswith("/METADATA"))
+    if missing := [
+        name
+        for name in ("Repository", "Documentation", "Changelog", "Issues")
+        if f"\nProject-URL: {name}, {url}" not in said
+    ]:
+        raise CheckError(f"the metadata of a release has no address for {missing[0]}")
+    if within := re.search(r"\]\((?!https?:|#)[^)]*\)", said):
+        raise CheckError(f"the README of a release has the link {within[0]}, which leads nowhere from the index")
+    run([sys.executable, "-m", "twine", "check", "--strict", str(tree / built.name)])
+    say(f"{built.name} of a release says where the project lives")
+
+
 def environment(folder: Path, *requirements: str, lowest: bool = False, weights: bool = True) -> Path:
     """A clean environment, with or without the encoder's weights; the folder of its programs."""
     began = time.monotonic()
@@ -215,10 +243,10 @@ def main() -> int:
     """Run what is asked for."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "what", nargs="*", metavar="WHAT", help="wheel, dist, bare, extras, latest, lowest (default: all)"
+        "what", nargs="*", metavar="WHAT", help="wheel, dist, release, bare, extras, latest, lowest (default: all)"
     )
-    asked = parser.parse_args().what or ["wheel", "dist", "bare", "extras", "latest", "lowest"]
-    checks = {"bare": bare, "extras": extras, "latest": latest, "lowest": lowest}
+    checks = {"release": release, "bare": bare, "extras": extras, "latest": latest, "lowest": lowest}
+    asked = parser.parse_args().what or ["wheel", "dist", *checks]
     if unknown := [name for name in asked if name not in {"wheel", "dist", *checks}]:
         parser.error(f"there is no check '{unknown[0]}'")
     folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))
