@@ -74,7 +74,7 @@ def fetch() -> None:
         bundle += [f'--define:process.env.{name}="{value}"' for name, value in defined.items()]
         out = [*(f"--alias:{name}={path}" for name, path in ALIASES.items()), "--outfile=bundle.js"]
         subprocess.run([tools / "esbuild", "entry.js", "--metafile=meta.json", *bundle, *out], cwd=folder, check=True)
-        smaller = ["-c", "passes=3,ecma=2020", "-m", "--ecma", "2020", "-o", "graph.js"]
+        smaller = ["-c", "passes=3,ecma=2020,unsafe_arrows", "-m", "--ecma", "2020", "-o", "graph.js"]
         subprocess.run([tools / "terser", "bundle.js", *smaller], cwd=folder, check=True)
         used = _used(folder)
         if unfit := [one for one in used if one["licence"] not in PERMISSIVE]:
@@ -90,7 +90,7 @@ def fetch() -> None:
         (VENDOR / "LICENSES.txt").write_text("\n".join(licences), "utf-8")
         files = {path.name: digest(path) for path in sorted(VENDOR.iterdir())}
         manifest = {"packages": used, "tools": TOOLS, "sha256": files}
-        (VENDOR / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n", "utf-8")
+        (VENDOR / "manifest.json").write_text(json.dumps(manifest, separators=(",", ":")) + "\n", "utf-8")
 
 
 def _used(folder: Path) -> list[dict[str, Any]]:
