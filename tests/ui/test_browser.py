@@ -162,6 +162,37 @@ def test_knowledge_is_searched_and_walked(browse: Browse, address: str) -> None:
     page.locator(".panel h2", has_text="Paramaribo").wait_for()
 
 
+NAMES = """() => {
+  const cy = document.querySelector(".canvas")._cyreg.cy;
+  const written = cy.elements(":visible").filter((one) => Number(one.style("text-opacity")) > 0 && one.style("label"));
+  const boxes = written.map((one) => one.renderedBoundingBox({ includeNodes: false, includeEdges: false }));
+  const cover = (a, b) => a.x1 < b.x2 && b.x1 < a.x2 && a.y1 < b.y2 && b.y1 < a.y2;
+  return {
+    entities: written.nodes().length, hidden: cy.elements(":visible").length - written.length,
+    covering: boxes.flatMap((a, i) => boxes.slice(i + 1).filter((b) => cover(a, b)).map((b) => [a, b])),
+    size: Math.min(...written.nodes().map((one) => parseFloat(one.style("font-size")) * cy.zoom())),
+  };
+}"""
+
+
+@pytest.mark.parametrize("width", [1360, 390])
+def test_names_round_a_hub_are_readable_and_cover_none(browse: Browse, address: str, width: int) -> None:
+    seen = browse(f"{address}#/knowledge", viewport={"width": width, "height": 844}, reduced_motion="reduce")
+    page = seen.page
+    page.get_by_label("Find entities").fill("Suriname")
+    page.get_by_role("button", name="Find", exact=True).click()
+    page.locator(".panel h2", has_text="Suriname").wait_for()
+    page.wait_for_timeout(900)
+    seen.shot(f"hub-{width}")
+    names = page.evaluate(NAMES)
+    assert names["covering"] == []
+    assert names["entities"] > 8
+    assert names["hidden"] > 8
+    assert names["size"] >= 8, "pixels"
+    assert page.locator("a.view").last.bounding_box()["height"] < 40, "one line"
+    assert page.evaluate("document.documentElement.scrollWidth") <= width
+
+
 def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -> None:
     with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
         seen = browse(f"{root}/?token={TOKEN}")

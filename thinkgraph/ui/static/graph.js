@@ -14,21 +14,22 @@ function colours() {
   };
 }
 
-function styles() {
+// Words stay readable where the picture is small: `grow` is how many times larger they are written.
+function styles(grow) {
   const c = colours();
   return [
     { selector: "*", style: {
       "label": "data(label)", "font-family": "system-ui, Segoe UI, Noto Sans, sans-serif", "text-wrap": "ellipsis", "text-outline-color": c.paper, "text-outline-width": 2.5 } },
     { selector: "node", style: {
       "width": 16, "height": 16, "background-color": c.node, "border-width": 1.5, "border-color": c.line,
-      "font-size": 11, "color": c.ink, "text-valign": "bottom", "text-margin-y": 4, "text-max-width": 130, "min-zoomed-font-size": 7,
+      "font-size": 11 * grow, "color": c.ink, "text-valign": "bottom", "text-margin-y": 4, "text-max-width": 130 * grow, "min-zoomed-font-size": 7,
       "transition-property": "background-color, border-color, opacity", "transition-duration": calm() ? "0s" : "0.25s" } },
     { selector: "node.literal", style: { "shape": "round-rectangle", "width": 14, "height": 10, "font-style": "italic" } },
     { selector: "node.kept", style: { "background-color": c.accent, "border-color": c.accent, "width": 20, "height": 20 } },
     { selector: "node.start", style: {
-      "background-color": c.paper, "border-color": c.accent, "border-width": 5, "width": 26, "height": 26, "font-size": 13, "font-weight": 600 } },
+      "background-color": c.paper, "border-color": c.accent, "border-width": 5, "width": 26, "height": 26, "font-size": 13 * grow, "font-weight": 600 } },
     { selector: "node.answer", style: {
-      "background-color": c.good, "border-color": c.good, "width": 30, "height": 30, "font-size": 14, "font-weight": 700 } },
+      "background-color": c.good, "border-color": c.good, "width": 30, "height": 30, "font-size": 14 * grow, "font-weight": 700 } },
     { selector: "node.dropped", style: { "opacity": 0.35, "border-style": "dashed" } },
     { selector: "node.box", style: {
       "background-color": c.box, "background-opacity": 0.5, "border-color": c.accent, "border-width": 1, "border-style": "dashed",
@@ -43,6 +44,7 @@ function styles() {
       "width": 3.2, "line-color": c.good, "target-arrow-color": c.good, "color": c.ink, "font-size": 11, "z-index": 8 } },
     { selector: ".box > node, .terse", style: { "label": "", "curve-style": "straight" } },
     { selector: ".box > .start, .box > .answer, .box > .lit, .box > .near, .terse.near", style: { "label": "data(label)" } },
+    { selector: ".covered", style: { "text-opacity": 0 } },
     { selector: ".quiet", style: { "opacity": 0.16, "text-opacity": 0 } },
     { selector: "edge.lit", style: { "width": 4, "curve-style": "bezier", "line-color": c.good, "target-arrow-color": c.good, "font-size": 12, "z-index": 9 } },
     { selector: "node.lit", style: { "underlay-color": c.glow, "underlay-opacity": 0.5, "underlay-padding": 8, "z-index": 9 } },
@@ -65,7 +67,7 @@ export class Graph {
   constructor(container, onPick) {
     this.container = container;
     this.cy = cytoscape({
-      container, style: styles(), minZoom: 0.05, maxZoom: 3, layout: { name: "preset" }, boxSelectionEnabled: false,
+      container, style: styles(1), minZoom: 0.05, maxZoom: 3, layout: { name: "preset" }, boxSelectionEnabled: false,
     });
     this.cy.on("tap", "node, edge", ({ target }) => {
       onPick?.(target.data());
@@ -76,8 +78,20 @@ export class Graph {
     this.big = false;
     this.touched = false;
     this.cy.on("dragpan scrollzoom", () => { this.touched = true; });
+    this.cy.on("dragfree", () => this.uncover());
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
-    this.repaint = () => this.cy.style(this.big ? [...styles(), ...plainly] : styles());
+    this.grow = 1;
+    this.repaint = () => {
+      this.cy.style(this.big ? [...styles(this.grow), ...plainly] : styles(this.grow));
+      this.uncover();
+    };
+    this.cy.on("zoom", () => {
+      const grow = this.big ? 1 : Math.min(2, Math.max(1, 0.8 / this.cy.zoom()));
+      if (Math.abs(grow / this.grow - 1) < 0.1) return;
+      this.grow = grow;
+      clearTimeout(this.painting);
+      this.painting = setTimeout(this.repaint, 60);
+    });
     this.scheme.addEventListener("change", this.repaint);
     this.watch = new ResizeObserver(() => { this.cy.resize(); if (!this.touched) this.fit(); });
     this.watch.observe(container);
@@ -85,6 +99,7 @@ export class Graph {
 
   destroy() {
     clearTimeout(this.timer);
+    clearTimeout(this.painting);
     this.scheme.removeEventListener("change", this.repaint);
     this.watch.disconnect();
     this.cy.destroy();
@@ -190,7 +205,7 @@ export class Graph {
     if (edges.empty()) return;
     const shown = edges.union(edges.connectedNodes());
     this.cy.elements().difference(shown).difference(shown.ancestors()).addClass("quiet");
-    shown.addClass("lit near");
+    shown.addClass("lit near").removeClass("covered");
     if (!shown.is(".away")) return this.look(shown);
     // What was not drawn has no place yet.
     this.subject = ".lit";
@@ -263,8 +278,23 @@ export class Graph {
       };
     this.layout = drawn.layout(options);
     this.settled = true;
-    this.layout.one("layoutstop", () => { if (!this.touched) this.fit(); });
+    this.layout.one("layoutstop", () => {
+      if (!this.touched) this.fit();
+      this.uncover();
+    });
     this.layout.run();
+  }
+
+  // Of names that would cover each other the one that counts more is written: evidence before the rest, entities before relations.
+  uncover() {
+    if (this.big) return;
+    const rank = (one) => (one.is(".lit, .cited, .answer, .start") ? 4 : 0) + (one.hasClass("kept") ? 2 : 0) + one.isNode();
+    const taken = [];
+    this.cy.elements(":visible").removeClass("covered").sort((a, b) => rank(b) - rank(a)).forEach((one) => {
+      const { x1, x2, y1, y2 } = one.boundingBox({ includeNodes: false, includeEdges: false });
+      if (taken.some((other) => x1 < other.x2 && other.x1 < x2 && y1 < other.y2 && other.y1 < y2)) one.addClass("covered");
+      else taken.push({ x1, x2, y1, y2 });
+    });
   }
 
   // What the picture says, for whoever cannot see it.
