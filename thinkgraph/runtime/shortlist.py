@@ -16,9 +16,7 @@ T = TypeVar("T")
 
 
 def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[int]]]:
-    """The call with at most `most` options, the nearest to its question first (cosine of the encoder).
-
-    A community's cosine is that of its whole line and of its nearest list together.
+    """The call with at most `most` options, the nearest to its question first.
 
     Args:
         call: a call whose reply chooses among numbered options; any other stays as it is.
@@ -32,15 +30,23 @@ def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[in
     items = parse_items(call.inputs.get("options", ""))
     if most >= len(items):
         return call, []
+    best = (yield from by_nearness(call.inputs["question"], items))[:most]
+    options = numbered(item.text for item in best)
+    shown = replace(call, inputs={**call.inputs, "options": options}, shape=replace(call.shape, options=most))
+    return shown, [item.number for item in best]
+
+
+def by_nearness(question: str, items: Sequence[Item]) -> Flow[list[Item]]:
+    """Options, the nearest to a question first (cosine of the encoder).
+
+    A community's cosine is that of its whole line and of its nearest list together.
+    """
     said = [_said(item) for item in items]
     texts = list(dict.fromkeys(text for own in said for text in own))
-    (row,) = yield from requests.cosines([call.inputs["question"]], texts)
+    (row,) = yield from requests.cosines([question], texts)
     near = dict(zip(texts, row, strict=True))
     worth = [near[own[0]] + max(near[text] for text in own) for own in said]
-    best = sorted(range(len(items)), key=lambda place: -worth[place])[:most]
-    options = numbered(items[place].text for place in best)
-    shown = replace(call, inputs={**call.inputs, "options": options}, shape=replace(call.shape, options=most))
-    return shown, [items[place].number for place in best]
+    return [items[place] for place in sorted(range(len(items)), key=lambda place: -worth[place])]
 
 
 def renumbered(call: ModelCall[T], result: CallResult[T], numbers: Sequence[int]) -> CallResult[T]:

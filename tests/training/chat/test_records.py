@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -16,8 +16,10 @@ from thinkgraph.eval.roles.making import Maker
 from thinkgraph.eval.roles.recording import Oracle, Recorded
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.prompts.lines import numbered
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.testing.memory import MemoryGraphStore
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.training.chat.records import Record, records_of
 from thinkgraph.training.chat.split import parted
@@ -34,18 +36,20 @@ QUESTION = Question(
 
 
 def made(
-    role: str, question: Question, rows: Sequence[Any] = ROWS, *, right: Any, order: tuple[int, ...] = (), **inputs: Any
-) -> list[Record]:
+    role: str, question: Question, rows: Sequence[Any] = ROWS, *, right: Any, order: tuple[int, ...] = (),
+    profile: Literal["standard", "small"] = "standard", **inputs: Any
+) -> list[Record]:  # fmt: skip
     """The records of one call."""
-    shape = {name: inputs.pop(name) for name in ("options_shown", "clues_shown") if name in inputs}
+    shape = {name: inputs.pop(name) for name in ("options_shown", "clues_shown", "most_shown") if name in inputs}
     bounds = {name.removesuffix("_shown"): count for name, count in shape.items()}
     case = Case(id=f"{role}/q/right1", role=role, question="q", type="", inputs={"question": question.question, **inputs}, shape=bounds,
                 right=right, order=order)  # fmt: skip
-    with Knowledge(graph=MemoryGraphStore(rows)) as knowledge:
+    with Knowledge(graph=MemoryGraphStore(rows), embedder=BundledEmbedder()) as knowledge:
         (gold,) = resolve_golds([question], knowledge.graph)
         chooser = PerfectChooser({question.question: gold})
+        settings = RunSettings(shots=0, prompt_profile=profile)
         return list(
-            records_of([case], chooser=chooser, knowledge=knowledge, prompts=PromptLibrary(), settings=RunSettings(shots=0), golds={"q": gold})
+            records_of([case], chooser=chooser, knowledge=knowledge, prompts=PromptLibrary(), settings=settings, golds={"q": gold})
         )  # fmt: skip
 
 
@@ -73,6 +77,15 @@ def test_another_order_has_its_own_reply() -> None:
         ("shuffled", '{"scores": [[2, 10]]}'),
     ]
     assert "[2] (Frost) genre" in second.messages[-1][1]
+
+
+def test_a_ranked_reply_has_as_many_of_each_entity_as_the_prompt_asks_for() -> None:
+    options = ["(Frost) written by: (1 thing)", "(Frost) genre: (1 thing)", "(Frost) starred: (1 thing)", "(Ember) starred: (1 thing)"]  # fmt: skip
+    shown = {"options": numbered(options), "options_shown": 4, "most": "2", "most_shown": 4, "entities": ""}
+    (known,) = made("tog2.relation_prune", QUESTION, right={"choices": [2]}, profile="small", **shown)
+    assert "Name the best 2 relations of each entity" in known.messages[0][1]
+    # The path's relation, then those that the question names; "written by" is one too many.
+    assert json.loads(known.reply) == {"numbers": [2, 3, 4]}
 
 
 def test_clues_stand_in_the_question() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -17,6 +18,7 @@ from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import lines_of
 from thinkgraph.eval.roles.scoring import figures
 from thinkgraph.models.calls import prompt_profile, rendered
+from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import Models
 from thinkgraph.models.wire.forms import to_messages
 from thinkgraph.prompts.library import Message, PromptLibrary, in_form
@@ -24,6 +26,7 @@ from thinkgraph.prompts.lines import Item
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
+from thinkgraph.runtime.shortlist import by_nearness
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.knowledge import Knowledge
@@ -87,9 +90,26 @@ def records_of(
             group = case.id.rpartition("/")[2].rstrip("0123456789")
             sort = "shuffled" if call.turn else group if golds[case.question].is_answerable else "unanswerable"
             reply = in_form(said, prompt.kind.schema(shape))
-            if prompt.kind.name == "subquestions":
+            if shape.ranked:
+                reply = json.dumps({"numbers": driver.drive(_best(call, value, shape.most))})
+            elif prompt.kind.name == "subquestions":
                 reply = _in_words(reply, golds[case.question])
             yield Record(case.role, sort, tuple(messages), reply)
+
+
+def _best(call: RoleCall, scored: Sequence[tuple[int, float]], most: int) -> Flow[list[int]]:
+    """As many options of each entity as the prompt asks for: those on the path, then the nearest to the question."""
+    inputs = call.request.inputs
+    near = yield from by_nearness(inputs["question"], parse_items(inputs["options"]))
+    right = [number for number, _ in sorted(scored, key=lambda pair: -pair[1])]
+    each: Counter[str] = Counter()
+    best = []
+    for item in sorted(near, key=lambda item: right.index(item.number) if item.number in right else len(right)):
+        entity = item.step[0] if item.step else ""
+        each[entity] += 1
+        if each[entity] <= int(inputs["most"]):
+            best.append(item.number)
+    return best[:most]
 
 
 def _in_words(reply: str, gold: Gold) -> str:
