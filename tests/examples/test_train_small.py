@@ -63,11 +63,12 @@ def base(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-def command_for(data: Path, base: Path, out: Path, *words: str) -> list[str]:
-    return [sys.executable, str(SCRIPT), str(data), "--base", str(base), "--out", str(out), *words]
+def command_for(data: Path | tuple[Path, ...], base: Path, out: Path, *words: str) -> list[str]:
+    folders = data if isinstance(data, tuple) else (data,)
+    return [sys.executable, str(SCRIPT), *map(str, folders), "--base", str(base), "--out", str(out), *words]
 
 
-def train(data: Path, base: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def train(data: Path | tuple[Path, ...], base: Path, out: Path, *words: str) -> subprocess.CompletedProcess[str]:
     command = command_for(data, base, out, *words)
     return subprocess.run(command, env=environment(), capture_output=True, text=True, timeout=280, check=False)
 
@@ -149,7 +150,10 @@ def test_bench_roles_reads_the_replies_after_it(
 
 
 def test_faults_are_one_line(data: Path, base: Path, tmp_path: Path) -> None:
-    done = train(data, base, tmp_path / "out", "--roles", "fiske.conclude")
+    done = train((data, data), base, tmp_path / "out", "--roles", "fiske.conclude")
     assert done.returncode == 1
-    assert done.stderr.splitlines()[-1] == f"train: error: {data} holds no record to learn from (roles: fiske.conclude)"
+    assert (
+        done.stderr.splitlines()[-1]
+        == f"train: error: no record to learn from in {data}, {data} (roles: fiske.conclude)"
+    )
     assert not (tmp_path / "out").exists()
