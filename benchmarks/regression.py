@@ -65,7 +65,7 @@ def _plain(*files: str) -> Any:
     return read
 
 
-def _webqsp(data: Path, knowledge: Knowledge, limit: int) -> list[Question]:
+def webqsp(data: Path, knowledge: Knowledge, limit: int) -> list[Question]:
     """Questions with the first relation path that leads from the topic to an answer in the graph, in either direction."""
     lines = (data / "webqsp_fb" / "webqsp_questions.jsonl").read_text("utf-8").splitlines()
     rows = [row for row in map(json.loads, lines) if row["gold_path_in_kg"] and row["topics"]]
@@ -89,7 +89,7 @@ def _webqsp(data: Path, knowledge: Knowledge, limit: int) -> list[Question]:
 def _leading(
     question: Question, paths: Sequence[Sequence[str]], knowledge: Knowledge
 ) -> Iterator[tuple[tuple[str, ...], ...]]:
-    for relations in paths[:_MOST_PATHS]:
+    for relations in filter(None, paths[:_MOST_PATHS]):
         for signs in itertools.product(("", "-"), repeat=len(relations)):
             starts = (question.topic[0], *("*" for _ in relations[1:]))
             path = tuple((start, f"{sign}{name}") for start, sign, name in zip(starts, signs, relations, strict=True))
@@ -125,7 +125,7 @@ SETS: dict[str, tuple[str, Any]] = {
     "world": ("world", _plain("world")),
     "factbook": ("factbook", _plain("{data}/factbook/questions_generated.jsonl")),
     **{f"metaqa {n}-hop": ("metaqa", _plain(f"metaqa:{{data}}/metaqa/qa_{n}hop_dev.tsv")) for n in (1, 2, 3)},
-    "webqsp fragment": ("webqsp", _webqsp),
+    "webqsp fragment": ("webqsp", webqsp),
     "musique": ("musique", _musique),
 }
 """The knowledge base of each set and how its questions are read."""
