@@ -21,6 +21,8 @@ from thinkgraph.state.settings import RunSettings
         *(("openai:qwen2.5-coder-1.5b-instruct", "small"), ("ollama:llama3.1:8b", "small"), ("gemma-3-4b-it", "small")),
         *(("ollama:qwen3:32b", "standard"), ("mixtral-8x7b-q4", "standard"), ("openai:gpt-4o-mini", "standard")),
         *(("ollama:llama3.1:70B", "standard"), ("ollama:qwen2.5:0.5b", "small")),
+        *(("ollama:gemma3:270m", "small"), ("smollm2-135m-q4", "small"), ("qwen2.5-14b-instruct-1m", "standard")),
+        ("claude-sonnet-4-5[1m]", "standard"),
     ],
 )
 def test_the_name_tells_the_size(name: str, size: str) -> None:

@@ -25,8 +25,8 @@ _CLASSES: Final[Mapping[str, Provider]] = {
 }
 _SMALL = 8.5
 """Models of at most so many billion parameters are small."""
-_BILLIONS = re.compile(r"(?<![\w.])(\d+(?:\.\d+)?)b(?![a-z0-9])", re.IGNORECASE)
-"""The number of parameters in a name: "qwen2.5-coder-1.5b", "llama3.1:8b"."""
+_PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+(?:\.\d+)?)b|\d{2,}m)(?![a-z0-9])", re.IGNORECASE)
+"""The number of parameters in a name: "qwen2.5-coder-1.5b", "llama3.1:8b", "gemma3:270m"; "1m" is the length of a window."""
 _REASONS = re.compile(r"^(o\d|gpt-5)(?!.*chat)")
 """OpenAI's reasoning models, for names that LangChain does not know."""
 
@@ -105,7 +105,7 @@ def named_profile(name: str) -> ChatProfile:
     """What a name alone tells: "provider:name" of a model that has not been made, or the name of one that has."""
     provider, colon, model = name.partition(":")
     known = colon and provider in get_args(Provider)
-    found = [float(number) for number in _BILLIONS.findall(name)]
+    found = [float(billions or 0) for billions in _PARAMETERS.findall(name)]
     return ChatProfile(
         provider=provider if known else "other",  # type: ignore[arg-type]
         reasoning=bool(_REASONS.match(model or name)),
