@@ -6,9 +6,9 @@
 `dist`: what goes to the index, a source distribution and the wheel made from it, passes the index's own check, and is left in dist/.
 `release`: in a copy, what `scripts/release.py` makes of the tree builds, with the project's addresses in the metadata.
 `bare`: the wheel without extras is small, answers the README's first question with the encoder's weights and without, and passes
-a quick selection of tests. `extras`: so it does with each extra alone, and that extra's tests. `latest`: with all of them, in the
-newest versions allowed. `lowest`: the same selection with the lowest versions declared. Environments are made in a temporary folder
-and removed.
+a quick selection of tests. `extras`: with each extra alone it answers that question too, and passes the extra's tests. `latest`: the
+selection and the tests of all extras, in the newest versions allowed. `lowest`: the same with the lowest versions declared.
+Environments are made in a temporary folder and removed.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ import sys
 import tempfile
 import time
 import zipfile
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -46,10 +47,10 @@ EXTRAS: dict[str, tuple[str, ...]] = {
     "mcp": ("tests/integrations/mcp",),
     "otel": ("tests/integrations/langchain/test_tracing.py",),
     "rdf": ("tests/ingest/readers/test_rdf.py",),
-    "sentence-transformers": (),
+    "sentence-transformers": ("tests/tools/encoders",),
     "ui": ("tests/ui/test_routes.py",),
 }
-"""The tests of each extra, beside the selection that passes with and without all of them."""
+"""The tests of each extra."""
 LARGEST = 5_000_000
 """Bytes of the wheel: more would be something that nobody needs to answer a question."""
 ROOM = 450_000_000
@@ -177,10 +178,10 @@ def environment(folder: Path, *requirements: str, lowest: bool = False, weights:
     return folder / "bin"
 
 
-def quick(programs: Path, scratch: Path, *options: str, extras: Sequence[str] = ()) -> None:
-    """The quick selection of tests, and those of extras. From another folder, so that the package is the installed one."""
+def passes(programs: Path, scratch: Path, names: Iterable[str], *options: str) -> None:
+    """Some tests. From another folder, so that the package is the installed one."""
     began = time.monotonic()
-    tests = [str(ROOT / name) for name in (*QUICK, *(name for extra in extras for name in EXTRAS[extra]))]
+    tests = [str(ROOT / name) for name in dict.fromkeys(names)]
     own = ["-c", str(ROOT / "pyproject.toml"), "--rootdir", str(ROOT), "-p", "no:cacheprovider", "-m", "not slow"]
     out = run([str(programs / "pytest"), *own, *options, *tests], cwd=scratch, env={"LANGGRAPH_STRICT_MSGPACK": "true"})
     say(f"{out.strip().splitlines()[-1]} (environment {programs.parent.name}; {time.monotonic() - began:.0f} s in all)")
@@ -213,14 +214,15 @@ def bare(folder: Path, built: Path) -> None:
     say(f"{len([*packages.glob('*.dist-info')])} packages, {size / 1e6:,.0f} MB")
     first_question(programs, folder)
     run([*UV, "pip", "install", "--quiet", "--python", str(programs / "python"), *FOR_TESTS])
-    quick(programs, folder)
+    passes(programs, folder, QUICK)
 
 
 def extras(folder: Path, built: Path) -> None:
     """The wheel with each extra alone."""
-    for extra in EXTRAS:
+    for extra, tests in EXTRAS.items():
         programs = environment(folder / extra, f"{built}[{extra}]", *FOR_TESTS)
-        quick(programs, folder, extras=[extra])
+        first_question(programs, folder)
+        passes(programs, folder, tests)
         shutil.rmtree(folder / extra)
 
 
@@ -228,15 +230,15 @@ def latest(folder: Path, built: Path) -> None:
     """The wheel with the newest versions of everything."""
     programs = environment(folder / "latest", f"{built}[all]", "mcp>=2", *FOR_TESTS)
     first_question(programs, folder)
-    quick(programs, folder, extras=[*EXTRAS])
+    passes(programs, folder, (*QUICK, *chain.from_iterable(EXTRAS.values())))
 
 
 def lowest(folder: Path, built: Path) -> None:
     """The wheel with the lowest versions declared; graph-to-text has no use for a PyTorch of long ago."""
-    tried = [extra for extra in EXTRAS if extra != "g2t"]
+    tried = {extra: tests for extra, tests in EXTRAS.items() if extra != "g2t"}
     programs = environment(folder / "lowest", f"{built}[{','.join(tried)}]", "mcp>=2", *FOR_TESTS, lowest=True)
     # Old releases may warn of what newer ones have mended.
-    quick(programs, folder, "-o", "filterwarnings=default", extras=tried)
+    passes(programs, folder, (*QUICK, *chain.from_iterable(tried.values())), "-o", "filterwarnings=default")
 
 
 def main() -> int:
