@@ -13,7 +13,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.knowledge import Direction, Entity, Neighbours, Relation, Step
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import GraphStore
-from thinkgraph.training.chat.wording import AskedHop, count_text, question_text
+from thinkgraph.training.chat.wording import AskedHop, asked_hop, count_text, question_text
 
 _WORDS = (
     "the new of and great united red black white big john anna maria peter king queen saint city river mountain lake island "
@@ -225,6 +225,4 @@ def _lacking(graph: GraphStore, paths: Sequence[_Path]) -> list[Relation | None]
 
 def _asked_hop(edge: Relation, ends: Sequence[str], known: Mapping[str, Entity | None]) -> AskedHop:
     reached = [one for key in ends if (one := known.get(key))]
-    kinds = {one["type"] for one in reached}
-    kind, value = kinds.pop() if len(kinds) == 1 else "", any(one["literal"] for one in reached)
-    return AskedHop(edge["label"], edge["direction"], "" if value else kind, many=len(ends) > 1, value=value)
+    return asked_hop(edge["label"], edge["direction"], reached, many=len(ends) > 1)

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 import json
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.perfect.prompt_reading import fact_key, facts_of, key
-from thinkgraph.eval.perfect.subquestions import parts
 from thinkgraph.eval.roles.asking import RoleCall, calls_of
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import lines_of
@@ -21,8 +21,9 @@ from thinkgraph.models.calls import prompt_profile, rendered
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import Models
 from thinkgraph.models.wire.forms import to_messages
-from thinkgraph.prompts.library import Message, PromptLibrary, in_form
-from thinkgraph.prompts.lines import Item
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.library import Message, Prompt, PromptLibrary, in_form
+from thinkgraph.prompts.lines import Item, safe_block
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
@@ -31,7 +32,7 @@ from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.lexical import content_tokens
-from thinkgraph.training.chat.wording import AskedHop, question_text
+from thinkgraph.training.chat.subquestions import SubquestionWords
 
 _MUST_BE_WHOLE = ("recall", "precision", "none", "can", "must")
 
@@ -54,7 +55,7 @@ class Record:
 
 
 def records_of(
-    cases: Iterable[Case],
+    cases: Sequence[Case],
     *,
     chooser: BaseChatModel,
     knowledge: Knowledge,
@@ -75,6 +76,7 @@ def records_of(
     """
     models = Models(chooser, offline=lambda: chooser)
     driver = Driver({}, Deps(knowledge=knowledge, models=models, prompts=prompts, journal=None))
+    in_words = SubquestionWords(knowledge.graph, {case.question: golds[case.question] for case in cases})
     for case in cases:
         prompt = prompts.get(case.role)
         for call in calls_of(case, prompt, models, settings, driver):
@@ -89,12 +91,33 @@ def records_of(
                 continue
             group = case.id.rpartition("/")[2].rstrip("0123456789")
             sort = "shuffled" if call.turn else group if golds[case.question].is_answerable else "unanswerable"
-            reply = in_form(said, prompt.kind.schema(shape))
-            if shape.ranked:
-                reply = json.dumps({"numbers": driver.drive(_best(call, value, shape.most))})
-            elif prompt.kind.name == "subquestions":
-                reply = _in_words(reply, golds[case.question])
-            yield Record(case.role, sort, tuple(messages), reply)
+            words = partial(in_words, name=case.question)
+            reply = _as_asked(in_form(said, prompt.kind.schema(shape)), value, call, prompt, shape, driver, words)
+            yield Record(case.role, sort, tuple((who, words(text)) for who, text in messages), reply)
+
+
+def _as_asked(
+    reply: str, value: Any, call: RoleCall, prompt: Prompt, shape: Shape, driver: Driver, words: Callable[[str], str]
+) -> str:
+    """The chooser's reply as its prompt asks for it, where it needs less, or more."""
+    if (kind := prompt.kind.name) == "text":
+        return reply
+    made = json.loads(reply)
+    if shape.ranked:
+        made = {"numbers": driver.drive(_best(call, value, shape.most))}
+    elif kind == "pick":
+        made["numbers"] = made["numbers"][: shape.most]
+    elif kind == "subquestions":
+        made["questions"] = [one | {"question": words(one["question"])} for one in made["questions"]]
+    elif kind == "judge" and not value["answers"] and not _names_finds(prompt):
+        made["evidence"] = []
+    return json.dumps(made, ensure_ascii=False)
+
+
+def _names_finds(prompt: Prompt) -> bool:
+    """Whether its worked examples name the lines that a search has found of use, though they give no answer yet."""
+    replies = [json.loads(example.reply) for example in prompt.file.examples]
+    return any(one["evidence"] and not one["answers"] for one in replies)
 
 
 def _best(call: RoleCall, scored: Sequence[tuple[int, float]], most: int) -> Flow[list[int]]:
@@ -112,45 +135,50 @@ def _best(call: RoleCall, scored: Sequence[tuple[int, float]], most: int) -> Flo
     return best[:most]
 
 
-def _in_words(reply: str, gold: Gold) -> str:
-    """Sub-questions as one would ask them: the chooser's own need only be recognised ("What is the written by of #1?")."""
-    said, made = json.loads(reply), parts(gold)
-    if [one["question"] for one in said["questions"]] != [part.node["question"] for part in made]:
-        return reply
-    for one, part in zip(said["questions"], made, strict=True):
-        (hop,) = part.gold.hops
-        if not hop.is_text:
-            about = " and ".join([f"#{number}" for number in one["refers"]] or hop.sources)
-            asked = AskedHop(hop.relation, "out" if hop.outgoing else "in", "", many=len(hop.ends) > 1)
-            one["question"] = question_text(about, [asked])
-    return json.dumps(said, ensure_ascii=False)
-
-
 def _doubtful(call: RoleCall, value: Any, gold: Gold) -> bool:
     """Whether a prompt does not tell the reply, though the gold path does: to learn it would be to learn to guess."""
-    request = call.request
-    if request.inputs.get("tried"):
-        # What led nowhere before is what the path gives once more.
-        return True
-    options = parse_items(request.inputs.get("options", ""))
-    match request.kind.name:
-        case "judge":
-            scored = [number for number, _ in value.get("scores", ())]
-            # What a search should go on with where no option lies on the path is not known.
-            lost = "scores" in value and not scored and bool(options)
-            return not value["sufficient"] and (lost or _leads_nowhere(options, scored, gold))
-        case "keywords" | "names":
-            asked = set(content_tokens(request.inputs["question"]))
-            return not all(asked & set(content_tokens(word)) for word in value)
-        case "pick" | "score":
-            return _leads_nowhere(options, [one if isinstance(one, int) else one[0] for one in value], gold)
-        case "pairs":
-            # An option of the very name of a clue, at an entity that the path does not walk from, may be meant all the same.
-            clues = set(map(fold, lines_of(request.inputs["clues"])))
-            named = {fold(item.step[1] if item.step else item.label) for item in options}
-            return bool(not value and clues & named) or _leads_nowhere(options, [option for _, option in value], gold)
-        case _:
-            return False
+    inputs, kind = call.request.inputs, call.request.kind.name
+    options = parse_items(inputs.get("options", ""))
+    # What led nowhere before is what the path gives once more.
+    doubt = bool(inputs.get("tried"))
+    if kind == "judge" and not value["sufficient"]:
+        scored = [number for number, _ in value.get("scores", ())]
+        # What a search should go on with where no option lies on the path is not known.
+        lost = "scores" in value and not scored and bool(options)
+        # Some of what is to be counted is shown: that it is not all of it, no line tells.
+        counted = gold.operation == "count" and bool(value["evidence"])
+        doubt |= lost or counted or _leads_nowhere(options, scored, gold)
+    elif kind in {"judge", "verdict"}:
+        doubt |= _keeps_back(inputs, gold)
+    elif kind in {"keywords", "names"}:
+        doubt |= _says_other(inputs["question"], value)
+    elif kind in {"pick", "score"}:
+        doubt |= _leads_nowhere(options, [one if kind == "pick" else one[0] for one in value], gold)
+    elif kind == "pairs":
+        # An option of the very name of a clue, at an entity that the path does not walk from, may be meant all the same.
+        clues = set(map(fold, lines_of(inputs["clues"])))
+        named = {fold(item.step[1] if item.step else item.label) for item in options}
+        doubt |= bool(not value and clues & named) or _leads_nowhere(options, [option for _, option in value], gold)
+    return doubt
+
+
+def _says_other(question: str, parts: Iterable[str]) -> bool:
+    """Whether parts of a question are in other words than its own, or leave out a name in it."""
+    said = [set(content_tokens(part)) for part in parts]
+    names = content_tokens(" ".join(word for word in question.split()[1:] if word[0].isupper()))
+    return not all(map(set(content_tokens(question)).intersection, said)) or not set().union(*said).issuperset(names)
+
+
+def _keeps_back(inputs: Mapping[str, str], gold: Gold) -> bool:
+    """Whether the evidence gives more answers to a sub-question than the whole question wants: those that lead back."""
+    if inputs["question"] == safe_block(gold.question):
+        return False
+    shown = {fact for item in parse_items(inputs["evidence"]) for fact in facts_of(item)}
+    return any(
+        relation == key(hop.relation) and (subject if hop.outgoing else end) in map(key, hop.sources)
+        for hop in gold.hops
+        for subject, relation, end in shown.difference(map(fact_key, hop.every))
+    )
 
 
 def _leads_nowhere(options: Iterable[Item], chosen: Sequence[int], gold: Gold) -> bool:

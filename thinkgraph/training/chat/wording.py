@@ -6,7 +6,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from thinkgraph.state.knowledge import Direction
+from thinkgraph.state.knowledge import Direction, Entity
 
 _PREPOSITIONS = frozenset("after as at by for from in into near of on to under with".split())  # noqa: SIM905
 _STATES = frozenset(
@@ -39,6 +39,13 @@ class AskedHop:
     """Whether it reaches several things."""
     value: bool = False
     """Whether it reaches values: "released" then asks for no thing."""
+
+
+def asked_hop(relation: str, direction: Direction, reached: Sequence[Entity], *, many: bool) -> AskedHop:
+    """A hop with the kind of what it reaches, where that is of one."""
+    kinds = {one["type"] for one in reached}
+    kind, value = kinds.pop() if len(kinds) == 1 else "", any(one["literal"] for one in reached)
+    return AskedHop(relation, direction, "" if value else kind, many=many, value=value)
 
 
 def question_text(start: str, hops: Sequence[AskedHop]) -> str:
