@@ -71,6 +71,7 @@ GRAPH = FakeGraph(
         (entity("seoul", "서울", ""), []),
         (entity("hague", "The Hague", ""), []),
         (entity("spain", "Espagne", ""), []),
+        (entity("welcome", "Welcome to L.A.", "film"), []),
     ]
 )
 
@@ -90,6 +91,8 @@ def ids(text: str, **options: object) -> list[str]:
         ("서울은 어디에 있습니까", "seoul"),
         ("what is the hague known for", "hague"),
         ("la capitale de l'Espagne", "spain"),
+        ("Who directed Welcome to L.A.?", "welcome"),
+        ("who directed welcome to L.A.", "welcome"),
         ("Who married Obama?", "obama"),
         ("what is the capitol of switzerlnd", "switzerland"),
     ],

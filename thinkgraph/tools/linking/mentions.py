@@ -30,7 +30,10 @@ _QUOTED = re.compile(
 )
 # What may stand between two words of one name: "Guinea-Bissau", "St. Lucia", "Congo, Republic of the", "AT&T".
 _JOINT = re.compile(r"[ \t\u00a0]*[-.,&/(:\u2010-\u2015\u00b7]?[ \t\u00a0]*(?:\()?")
-_SENTENCE_END = re.compile(r"(?:^|[.?!:;\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$")
+# The dots of "L.A." end no sentence: nothing stands between them and the next word.
+_SENTENCE_END = re.compile(
+    r"(?:^|[.?!:;](?=[\s\"'\u201c\u2018(])|[\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$"
+)
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
