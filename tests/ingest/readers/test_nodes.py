@@ -12,6 +12,7 @@ import pytest
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.readers import nodes
+from thinkgraph.state.knowledge import Step
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
 TITLE = "Mass Accretion Rates in Self-Regulated Disks of T Tauri Stars"
@@ -62,6 +63,28 @@ def test_a_graph_as_published(tmp_path: Path, name: str, block: int, monkeypatch
         (year,) = store.neighbours([{"entity": "2090642949", "relation": "year", "direction": "out"}])
         assert [(t["object"], t["literal"]) for t in year["triples"]] == [("literal:1998", True)]
     assert rejected == {"long text": 1}
+
+
+def test_the_shop_s_graph(tmp_path: Path) -> None:
+    """Relations and facts as published runs over it show them."""
+    twine, straws = "Denim Blue Baker's Twine, 240 Yard Spool", "Kikkerland Biodegradable Paper Straws, Blue and White Striped, Box of 144"  # fmt: skip
+    graph = {
+        "item_nodes": {
+            "B1": {"features": {"title": twine}, "neighbors": {"brand": ["9"], "also_bought_item": ["B2"]}},
+            "B2": {"features": {"title": straws}, "neighbors": {"also_bought_item": []}},
+        },
+        "brand_nodes": {"9": {"features": {"name": "The Twinery"}, "neighbors": {"item": ["B1"]}}},
+    }
+    file = tmp_path / "graph.json"
+    file.write_text(json.dumps(graph), "utf-8")
+    store, rejected = _built(tmp_path, file)
+    with store:
+        steps: list[Step] = [
+            {"entity": "B1", "relation": name, "direction": "out"} for name in ("brand", "also_bought_item")
+        ]
+        found = [[t["object_label"] for t in near["triples"]] for near in store.neighbours(steps)]
+    assert found == [["The Twinery"], [straws]]
+    assert rejected == {}
 
 
 def test_a_graph_that_is_cut_off_is_told_and_gives_what_came_before(tmp_path: Path) -> None:
