@@ -72,6 +72,15 @@ GRAPH = FakeGraph(
         (entity("hague", "The Hague", ""), []),
         (entity("spain", "Espagne", ""), []),
         (entity("welcome", "Welcome to L.A.", "film"), []),
+        (entity("europe", "Europe '51", "film"), []),
+        (entity("devil", "Oh, God! You Devil", "film"), []),
+        (entity("cry", "Big Girls Don't Cry... They Get Even", "film"), []),
+        (entity("world", "In a World...", "film"), []),
+        (entity("dead", "99 and 44/100% Dead", "film"), []),
+        (entity("mo", "Mo' Money", "film"), []),
+        (entity("coward", "The Assassination of Jesse James by the Coward Robert Ford", "film"), []),
+        (entity("a heist", "heist", "tag"), []),
+        (entity("the heist", "Heist", "film"), []),
     ]
 )
 
@@ -91,14 +100,32 @@ def ids(text: str, **options: object) -> list[str]:
         ("서울은 어디에 있습니까", "seoul"),
         ("what is the hague known for", "hague"),
         ("la capitale de l'Espagne", "spain"),
-        ("Who directed Welcome to L.A.?", "welcome"),
-        ("who directed welcome to L.A.", "welcome"),
         ("Who married Obama?", "obama"),
         ("what is the capitol of switzerlnd", "switzerland"),
     ],
 )
 def test_mentions_as_people_write_them(text: str, first: str) -> None:
     assert ids(text)[0] == first
+
+
+@pytest.mark.parametrize(
+    ("text", "first"),
+    [
+        ("Who directed Welcome to L.A.?", "welcome"),
+        ("who directed welcome to L.A.", "welcome"),
+        ("Who stars in Europe '51?", "europe"),
+        ("Who wrote Oh, God! You Devil and when?", "devil"),
+        ("Which actors has Big Girls Don't Cry... They Get Even?", "cry"),
+        ("the films starred by In a World... actors", "world"),
+        ("Who wrote 99 and 44/100% Dead?", "dead"),
+        ("who directed the movie Mo' Money", "mo"),
+        ("Who starred in The Assassination of Jesse James by the Coward Robert Ford?", "coward"),
+        ("which words describe the film Heist", "the heist"),
+    ],
+)
+def test_punctuation_and_length_hide_no_name(text: str, first: str) -> None:
+    found = StandardLinker(GRAPH).link([text])[0]
+    assert (found[0]["entity"]["id"], found[0]["method"]) == (first, "exact")
 
 
 @pytest.mark.parametrize("text", ["What may it be in the end?", "It is what it is", "tell us about it"])

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
 MAX_CHARACTERS = 8000
 """Characters of a text that are read."""
-MAX_WORDS = 8
-"""Words of the longest mention."""
+MAX_WORDS = 16
+"""Words of the longest mention: titles of films and papers are long."""
+_HARDLY_A_SENTENCE = 4
+"""Words of a text whose first one may be a name, though it begins a sentence."""
 
 _MAX_UNSPACED = 12
 _MAX_QUOTE = 200
@@ -28,12 +30,15 @@ _QUOTED = re.compile(
     r"\"([^\"\n]+)\"|\u201c([^\u201d\n]+)\u201d|\u00ab([^\u00bb\n]+)\u00bb|\u300c([^\u300d\n]+)\u300d"
     r"|\u300e([^\u300f\n]+)\u300f|\u201e([^\u201c\n]+)\u201c|(?:(?<=\s)|^)['\u2018]([^'\u2019\n]+)['\u2019](?=\W|$)"
 )
-# What may stand between two words of one name: "Guinea-Bissau", "St. Lucia", "Congo, Republic of the", "AT&T".
-_JOINT = re.compile(r"[ \t\u00a0]*[-.,&/(:\u2010-\u2015\u00b7]?[ \t\u00a0]*(?:\()?")
-# The dots of "L.A." end no sentence: nothing stands between them and the next word.
-_SENTENCE_END = re.compile(
-    r"(?:^|[.?!:;](?=[\s\"'\u201c\u2018(])|[\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$"
+# What may stand between two words of one name: "Guinea-Bissau", "St. Lucia", "Congo, Republic of the", "AT&T", "Oh, God! You Devil",
+# "Europe '51", "Mo' Money".
+_JOINT = re.compile(
+    r"['\u2019]?[ \t\u00a0]*(?:\.\.\.|[-.,&/(:!?%\u2010-\u2015\u2026\u00b7])?[ \t\u00a0]*[('\u2018\u2019]?"
 )
+_END = re.compile(r"\.\.\.|[.!?%\u2026]")
+"""What may belong to a name behind its last word: "U.S.", "Yahoo!", "In a World..."."""
+# The dots of "L.A." end no sentence: nothing stands between them and the next word.
+_SENTENCE_END = re.compile(r"(?:^|[.?!:;](?=[\s\"'\u201c\u2018(])|[\n\u3002\uff1f\uff01])[\s\"'\u201c\u2018(]*$")
 _POSSESSIVE = re.compile(r"['\u2019][sS]?$")
 _ELISION = re.compile(r"^[A-Za-z]{1,4}['\u2019](?=\w{2})")
 _HANGUL = re.compile(r"[\uac00-\ud7af]")
@@ -177,8 +182,10 @@ def _variants(text: str, stretch: list[Word]) -> list[tuple[int, int]]:
         out.append((start, end - len(possessive.group())))
     if (elision := _ELISION.match(stretch[0].text)) is not None:
         out.append((start + elision.end(), end))
-    if end < len(text) and text[end] in ".)!?" and (text[end] != ")" or "(" in text[start:end]):
-        # "U.S.", "Congo (Kinshasa)", "Yahoo!"
+    if found := _END.match(text, end):
+        out.append((start, found.end()))
+    elif text[end : end + 1] == ")" and "(" in text[start:end]:
+        # "Congo (Kinshasa)"
         out.append((start, end + 1))
     if _HANGUL.match(last[-1]):
         # Korean particles stick to the noun.
@@ -221,7 +228,7 @@ def stretches(mentions: Mentions, taken: list[Span], limit: int) -> list[Span]:
         while group and not group[-1].upper and not group[-1].text.isdigit():
             group.pop()
         # A lone capital at the head of a sentence is grammar, unless there is hardly a sentence.
-        if group and not (len(group) == 1 and group[0].opens and len(mentions.words) > MAX_WORDS // 2):
+        if group and not (len(group) == 1 and group[0].opens and len(mentions.words) > _HARDLY_A_SENTENCE):
             possessive = _POSSESSIVE.search(group[-1].text)
             end = group[-1].end - (len(possessive[0]) if possessive else 0)
             span = Span(group[0].start, end, len(group), capitals=True)
@@ -234,7 +241,8 @@ def _named_groups(mentions: Mentions, taken: list[Span]) -> Iterator[list[Word]]
     """Runs of words outside the taken spans that begin with a capital and may be one name."""
     group: list[Word] = []
     for word in mentions.words:
-        if group and not _JOINT.fullmatch(mentions.text, group[-1].end, word.start):
+        between = mentions.text[group[-1].end : word.start] if group else ""
+        if group and (not _JOINT.fullmatch(between) or not set("!?").isdisjoint(between)):
             yield group
             group = []
         if free(word, taken) and _continues_name(word, begun=bool(group)):
