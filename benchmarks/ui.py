@@ -3,8 +3,9 @@
     python benchmarks/ui.py [--nodes 5000]
 
 Needs Chromium and playwright. Prints kB of what is shipped, milliseconds to the first contentful paint (median of 5 fresh browsers'
-pages), milliseconds from an event's being emitted to its standing in the document (median and worst of 200, one every 30 ms), and
-frames a second while a graph of so many nodes is dragged. Exit code 1 where it is over 600 kB, 1 s or 100 ms, or below 20 frames.
+pages), milliseconds from an event's being emitted to its standing in the document (median, 95th percentile and worst of 200, one every
+30 ms), frames a second while a graph of so many nodes grows by 300 triples a step, three steps a second, and the same while it is dragged. Exit
+code 1 where it is over 600 kB, 1 s or 100 ms (95th percentile), or below 20 frames.
 """
 
 from __future__ import annotations
@@ -34,6 +35,8 @@ STATIC = ROOT / "thinkgraph" / "ui" / "static"
 TOKEN = "measuring"  # noqa: S105 - of a server of this process
 EVENTS = 200
 PAUSE = 0.03
+GROWTH = 0.33
+"""Seconds between the steps of the growing graph."""
 LIMITS = {"kB": 600.0, "paint": 1000.0, "event": 100.0}
 FRAMES = 20.0
 _SEEN = """
@@ -41,12 +44,16 @@ _SEEN = """
   const found = node.querySelector?.('h3')?.textContent?.match(/Kept (\\d+) of/); if (found) window.seen[found[1]] = Date.now(); } })
   .observe(document.querySelector('.steps'), { childList: true }); }
 """
-_DRAG = """
-async () => { const cy = document.querySelector('.canvas')._cyreg.cy; let frames = 0; const start = performance.now();
-  while (performance.now() - start < 3000) { cy.panBy({ x: frames % 2 ? 7 : -7, y: 3 });
-    await new Promise(requestAnimationFrame); frames += 1; }
-  return frames / ((performance.now() - start) / 1000); }
+_FRAMES = """
+async ([dragging, seconds]) => { const cy = document.querySelector('.canvas')._cyreg.cy; let frames = 0, longest = 0, last = performance.now();
+  const start = last;
+  while (performance.now() - start < 1000 * seconds) { if (dragging) cy.panBy({ x: frames % 2 ? 7 : -7, y: 3 });
+    await new Promise(requestAnimationFrame); frames += 1;
+    longest = Math.max(longest, performance.now() - last); last = performance.now(); }
+  return [frames / ((performance.now() - start) / 1000), longest]; }
 """
+STEP = 300
+"""Triples of one event of the growing graph."""
 
 
 def walked(triples: list[dict[str, Any]], number: int) -> dict[str, Any]:
@@ -97,20 +104,33 @@ def main() -> int:
         threading.Thread(target=server.run, kwargs={"sockets": [listening]}, daemon=True).start()
         while not server.started:
             time.sleep(0.01)
-        paint, delays, frames = measured(f"http://127.0.0.1:{listening.getsockname()[1]}/", desk, args.nodes)
+        paint, delays, fluid = measured(f"http://127.0.0.1:{listening.getsockname()[1]}/", desk, args.nodes)
         server.should_exit = True
     print(f"size          {size:.0f} kB (limit {LIMITS['kB']:.0f})")
     print(f"first paint   {paint:.0f} ms (limit {LIMITS['paint']:.0f})")
+    late = statistics.quantiles(delays, n=20)[-1]
     print(
-        f"event         {statistics.median(delays):.0f} ms median, {max(delays):.0f} ms worst (limit {LIMITS['event']:.0f})"
+        f"event         {statistics.median(delays):.0f} ms median, {late:.0f} ms for 95 of 100 (limit {LIMITS['event']:.0f}), "
+        f"{max(delays):.0f} ms worst"
     )
-    print(f"{args.nodes:,} nodes   {frames:.0f} frames a second while dragged (at least {FRAMES:.0f})")
-    good = size <= LIMITS["kB"] and paint <= LIMITS["paint"] and statistics.median(delays) <= LIMITS["event"]
-    return 0 if good and frames >= FRAMES else 1
+    for doing, (frames, longest) in fluid.items():
+        print(
+            f"{args.nodes:,} nodes   {frames:.0f} frames a second while it {doing} (at least {FRAMES:.0f}), "
+            f"the longest {longest:.0f} ms"
+        )
+    good = size <= LIMITS["kB"] and paint <= LIMITS["paint"] and late <= LIMITS["event"]
+    return 0 if good and all(frames >= FRAMES for frames, _ in fluid.values()) else 1
 
 
-def measured(address: str, desk: Desk, nodes: int) -> tuple[float, list[float], float]:
-    """First paint and delays in milliseconds, and frames a second."""
+def grown(live: LiveRun, steps: list[list[dict[str, Any]]]) -> None:
+    """Adds the triples of one step after another."""
+    for number, edges in enumerate(steps, start=2):
+        live.add(Recorder.stamped(walked(edges, number)))
+        time.sleep(GROWTH)
+
+
+def measured(address: str, desk: Desk, nodes: int) -> tuple[float, list[float], dict[str, list[float]]]:
+    """First paint and delays in milliseconds; frames a second and the longest of them in milliseconds, by what the graph does."""
     program = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as play:
         browser = play.chromium.launch(executable_path=program, args=["--no-sandbox"])
@@ -145,14 +165,20 @@ def measured(address: str, desk: Desk, nodes: int) -> tuple[float, list[float], 
         live = begun(desk, "large")
         random.seed(1)
         edges = [triple(n, n, random.randrange(max(1, n - 40), n) if n > 1 else 0) for n in range(1, nodes)]
-        live.add(Recorder.stamped(walked(edges, 1)))
+        live.add(Recorder.stamped(walked(edges[:STEP], 1)))
         page.goto(f"{address}#/run/large")
         page.locator(".canvas canvas").first.wait_for()
+        page.wait_for_timeout(1_500)
+        steps = [edges[at : at + STEP] for at in range(STEP, len(edges), STEP)]
+        growing = threading.Thread(target=grown, args=(live, steps))
+        growing.start()
+        fluid = {"grows": page.evaluate(_FRAMES, [False, len(steps) * GROWTH])}
+        growing.join()
         page.wait_for_timeout(8_000)
-        frames = page.evaluate(_DRAG)
+        fluid["is dragged"] = page.evaluate(_FRAMES, [True, 3])
         live.end()
         browser.close()
-    return statistics.median(paints), delays, frames
+    return statistics.median(paints), delays, fluid
 
 
 if __name__ == "__main__":

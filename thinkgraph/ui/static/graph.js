@@ -2,7 +2,7 @@
 // Labels go to a canvas: no text of a graph is ever markup.
 import { plain } from "./dom.js";
 
-const BIG = 1200;
+const BIG = 1200, MANY = 400;
 const calm = () => matchMedia("(prefers-reduced-motion: reduce)").matches;
 
 function colours() {
@@ -75,8 +75,8 @@ export class Graph {
       if (this.folding && target.neighborhood?.().addClass("near").nonempty()) this.arrange();
     });
     this.cy.on("tap", (event) => event.target === this.cy && onPick?.(null));
-    this.big = false;
-    this.touched = false;
+    this.big = this.touched = false;
+    this.met = 0;
     this.cy.on("dragpan scrollzoom", () => { this.touched = true; });
     this.cy.on("dragfree", () => this.uncover());
     this.scheme = matchMedia("(prefers-color-scheme: dark)");
@@ -124,7 +124,8 @@ export class Graph {
     if (known.nonempty()) return known;
     const by = near && this.cy.getElementById(near);
     const at = by?.nonempty() ? by.position() : { x: 0, y: 0 };
-    const turn = (this.cy.nodes().length * 2.4) % (2 * Math.PI);
+    this.met += 1;
+    const turn = (this.met * 2.4) % (2 * Math.PI);
     return this.cy.add({
       group: "nodes", data: { id: key, entity: id, label: plain(label, 60), whole: plain(label, 300) }, classes: literal ? "literal" : "",
       position: { x: at.x + 90 * Math.cos(turn), y: at.y + 90 * Math.sin(turn) },
@@ -149,6 +150,7 @@ export class Graph {
         });
       }
     });
+    this.thin(this.cy.elements().length);
     if (triples.length) this.arrange();
   }
 
@@ -246,7 +248,8 @@ export class Graph {
     this.arrange(0);
   }
 
-  arrange(wait = 90) {
+  // A large graph is laid out once it has stopped growing: until then what is new stands beside what it is next to.
+  arrange(wait = this.cy.nodes().length > MANY ? 1200 : 90) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), wait);
   }
@@ -273,8 +276,8 @@ export class Graph {
     const options = this.layered
       ? { name: "dagre", rankDir: "LR", nodeSep: 24, rankSep: 130, ...shared }
       : {
-        name: "fcose", quality: many > 400 ? "draft" : "default", randomize: many > 400 || !this.settled, nodeSeparation: 110,
-        idealEdgeLength: () => 125, nodeRepulsion: () => 9000, tilingPaddingVertical: 40, tilingPaddingHorizontal: 70, packComponents: true, numIter: many > 400 ? 400 : 1500, ...shared,
+        name: "fcose", quality: many > MANY ? "draft" : "default", randomize: many > MANY || !this.settled, nodeSeparation: 110,
+        idealEdgeLength: () => 125, nodeRepulsion: () => 9000, tilingPaddingVertical: 40, tilingPaddingHorizontal: 70, packComponents: true, numIter: many > MANY ? 400 : 1500, ...shared,
       };
     this.layout = drawn.layout(options);
     this.settled = true;
