@@ -1,0 +1,288 @@
+"""Every method's own view in headless Chromium, over `world` with a scripted model that knows the way to the answer."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+
+import pytest
+from model_server import ModelServer, ServedCall, answers_of
+from replies import Answer
+from ui.conftest import TOKEN, Browse, Seen, app_of, served, serving
+
+from thinkgraph.eval.gold import resolve_golds
+from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.questions import Question
+from thinkgraph.tools.knowledge import Knowledge
+
+HIGH = Question(
+    "w043",
+    "How high is the highest mountain of the country whose capital is Quito?",
+    ("6267",),
+    gold_path=(("Quito", "-capital"), ("Ecuador", "highest_point"), ("Chimborazo", "elevation_m")),
+)
+ISLAND = Question(
+    "namesake",
+    "Which country has Kingston as its capital?",
+    ("Norfolk Island",),
+    gold_path=(("Kingston (Norfolk Island)", "-capital"),),
+)
+MODEL = "openai:scripted"
+REJECTED = "What is the highest point of Ecuador?"
+
+
+class Script:
+    """A model that chooses what lies on the gold path; once it calls a right answer wrong, and it may wait to be let on."""
+
+    def __init__(self, world: Knowledge) -> None:
+        golds = zip((HIGH, ISLAND), resolve_golds([HIGH, ISLAND], world.graph, world.text), strict=True)
+        self._knows = answers_of(PerfectChooser({one.question: gold for one, gold in golds}))
+        self._rejected = False
+        self._held = False
+        self._permits = threading.Semaphore(0)
+
+    def __call__(self, call: ServedCall) -> Answer:
+        """The reply to a call."""
+        if self._held:
+            self._permits.acquire(timeout=30)
+        if call.role == "coggrag.verify" and REJECTED in call.text and not self._rejected:
+            self._rejected = True
+            return json.dumps({"right": False})
+        return self._knows(call)
+
+    def hold(self) -> None:
+        """Answer no further call until it is let on."""
+        self._held = True
+
+    def let_on(self, calls: int = 1) -> None:
+        """Answer so many calls."""
+        self._permits.release(calls)
+
+
+@contextmanager
+def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -> Iterator[tuple[Seen, ModelServer]]:
+    """The page with the scripted model, and the model's server."""
+    with ExitStack() as stack:
+        patch = stack.enter_context(pytest.MonkeyPatch.context())
+        server = stack.enter_context(ModelServer(script))
+        patch.setenv("OPENAI_BASE_URL", server.base_url)
+        patch.setenv("OPENAI_API_KEY", "none")
+        root = stack.enter_context(serving(app_of(served(world, MODEL, **settings))))
+        # Nothing waits for a gate that a failed test has left shut.
+        stack.callback(script.let_on, 100)
+        yield browse(f"{root}/?token={TOKEN}", reduced_motion="reduce"), server
+
+
+def start(seen: Seen, method: str, question: Question = HIGH) -> None:
+    """Ask, and wait for nothing."""
+    page = seen.page
+    page.get_by_label("Question", exact=True).fill(question.question)
+    page.get_by_label("Method").select_option(method)
+    page.get_by_role("button", name="Ask", exact=True).click()
+
+
+def answer_of(seen: Seen) -> str:
+    """The answer's parts and its status, as the page words them, when it is there."""
+    seen.page.locator(".answer").wait_for()
+    parts = seen.page.locator(".answer .parts .big").all_inner_texts()
+    return f"{'; '.join(parts)}: {seen.page.locator('.answer .chip').inner_text()}"
+
+
+@pytest.fixture
+def script(world: Knowledge) -> Script:
+    return Script(world)
+
+
+def test_the_mind_map_shows_what_was_answered_verified_and_thought_over(
+    browse: Browse, world: Knowledge, script: Script
+) -> None:
+    with page_of(browse, world, script, coggrag={"skip_settled": False, "rethinks": 2}) as (seen, server):
+        start(seen, "coggrag")
+        assert answer_of(seen) == "6267: Grounded"
+        seen.shot("scripted-coggrag")
+        root = seen.page.locator(".map").first.locator("> li")
+        assert root.locator("> .question p").all_inner_texts() == [HIGH.question, "6267 · verified"]
+        inside = root.locator("> .map > li > .question")
+        assert [one.locator("p").all_inner_texts() for one in inside.all()] == [
+            ["What has Quito as its capital?", "Ecuador · verified"],
+            [REJECTED, "Chimborazo · verified, re-thought 1 time"],
+            ["What is the elevation m of Chimborazo?", "6267 · verified"],
+        ]
+        assert seen.page.locator(".map .question.solved").count() == 4
+        again = seen.page.locator(".step", has_text="Answered after re-thinking")
+        assert REJECTED in again.inner_text()
+        assert [call.role for call in server.calls].count("coggrag.rethink") == 1
+
+
+def test_open_questions_of_the_mind_map_are_told_from_answered_ones(
+    browse: Browse, world: Knowledge, script: Script
+) -> None:
+    script.hold()
+    with page_of(browse, world, script) as (seen, _):
+        start(seen, "coggrag")
+        states = seen.page.locator(".map .state")
+        states.filter(has_text="open").wait_for()
+        assert states.all_inner_texts() == ["open"]
+        script.let_on(3)
+        states.filter(has_text="Ecuador").wait_for()
+        assert states.all_inner_texts() == ["open", "Ecuador", "open", "open"]
+        assert seen.page.locator(".map .question.solved").count() == 1
+        script.let_on(20)
+        assert answer_of(seen) == "6267: Grounded"
+        assert seen.page.locator(".map .question.open").count() == 0
+
+
+def test_the_clue_table_fills_until_the_answer(browse: Browse, world: Knowledge, script: Script) -> None:
+    with page_of(browse, world, script) as (seen, _):
+        start(seen, "fiske")
+        assert answer_of(seen) == "6267: Grounded"
+        seen.shot("scripted-fiske")
+        rows = seen.page.locator(".clues tbody tr")
+        assert [row.locator("th, td").all_inner_texts() for row in rows.all()] == [
+            ["Quito", "Quito"],
+            ["capital", "capital: Ecuador"],
+            ["highest point", "highest point: Chimborazo"],
+            ["elevation m", "elevation m: 6267"],
+        ]
+        assert [row.get_attribute("class") for row in rows.all()] == ["mapped"] * 4
+        # As it stood before the last clue was found.
+        slider = seen.page.get_by_label("Moment of the run")
+        slider.evaluate("one => { one.value = one.max / 2; one.dispatchEvent(new Event('input')); }")
+        assert rows.last.inner_text().split("\t") == ["elevation m", "not yet"]
+        assert seen.page.locator(".answer").count() == 0
+
+
+BOXES = """() => {
+  const boxes = document.querySelector(".canvas")._cyreg.cy.nodes(".box");
+  return boxes.map((box) => [box.style("label"), box.visible(), box.children().map((one) => one.data("label"))]);
+}"""
+
+
+def test_communities_are_boxes_along_the_chain_to_the_answer(browse: Browse, world: Knowledge, script: Script) -> None:
+    with page_of(browse, world, script) as (seen, _):
+        start(seen, "fasttog")
+        assert answer_of(seen) == "6267: Grounded"
+        seen.shot("scripted-fasttog")
+        chain = seen.page.evaluate(BOXES)
+        assert len(chain) == 3
+        assert all(visible for _, visible, _ in chain)
+        assert "Ecuador" in chain[0][2]
+        assert [members for *_, members in chain[1:]] == [["Chimborazo"], ["6267"]]
+        chosen = seen.page.locator(".step", has_text="communities").filter(has_text="Kept 1 of").last
+        chosen.locator("summary").click()
+        assert "1 dropped: not chosen for the question" in chosen.inner_text()
+        assert chosen.locator(".kept li").inner_text().startswith("Ecuador")
+        assert chosen.locator(".dropped li").inner_text() == "1957000"
+
+
+def test_relations_are_scored_and_kept_or_pruned_with_the_reason(
+    browse: Browse, world: Knowledge, script: Script
+) -> None:
+    with page_of(browse, world, script) as (seen, _):
+        start(seen, "tog2")
+        assert answer_of(seen) == "6267: Grounded"
+        seen.shot("scripted-tog2")
+        rounds = seen.page.locator(".step", has_text="options: relations")
+        assert rounds.locator(".round").all_inner_texts() == ["round 3", "round 2", "round 1"]
+        first = rounds.last
+        assert first.locator("h3").inner_text() == "Kept 1 of 4 options: relations"
+        assert first.locator(".kept li").all_inner_texts() == ["Quito: capital (inverse)\n10.00"]
+        first.locator("summary").click()
+        assert first.locator("summary").inner_text() == "3 dropped: scored too low for the question"
+        assert "Quito: population" in first.locator(".dropped").inner_text()
+
+
+def shown(seen: Seen) -> tuple[int, int, int, int]:
+    """Entities and triples of the picture, calls and tokens, as the page tells them."""
+    about = seen.page.locator(".canvas").get_attribute("aria-label").split()
+    calls, tokens = seen.page.locator(".numbers dd").all_inner_texts()[:2]
+    return int(about[5]), int(about[7]), int(calls), int(tokens.replace(",", ""))
+
+
+def when_called(seen: Seen, calls: int) -> tuple[int, int, int, int]:
+    """What the page shows when so many calls were made, and the step after the last one is drawn."""
+    page = seen.page
+    page.locator(".numbers div", has_text="calls").get_by_text(str(calls), exact=True).wait_for()
+    page.locator(".step:not(.model)").first.get_by_text("Kept 1 of 1 option: entities").wait_for()
+    return shown(seen)
+
+
+def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, script: Script) -> None:
+    script.hold()
+    with page_of(browse, world, script) as (seen, server):
+        page = seen.page
+        start(seen, "tog2")
+        page.get_by_role("heading", name="Found 2 candidates").wait_for()
+        before = shown(seen)
+        assert before[1:] == (0, 0, 0)
+        script.let_on()
+        one = when_called(seen, 1)
+        assert all(now > then for now, then in zip(one, before, strict=True))
+        script.let_on()
+        page.locator(".step", has_text="Kept 1 of").filter(has_text="Chimborazo").first.wait_for()
+        two = when_called(seen, 2)
+        assert all(now > then for now, then in zip(two, one, strict=True))
+        assert page.locator(".chip.working").count() >= 1
+        page.get_by_role("button", name="Stop", exact=True).click()
+        page.get_by_text("Stopping …").wait_for()
+        script.let_on()
+        page.locator(".step", has_text="The run rests").get_by_text("nothing is lost").wait_for()
+        page.locator(".run-title .chip", has_text="Unfinished").wait_for()
+        assert page.locator(".answer").count() == 0
+        asked = len(server.calls)
+        assert asked == 3
+        seen.shot("scripted-stopped")
+        script.let_on(20)
+        page.get_by_role("button", name="Go on").click()
+        assert answer_of(seen) == "6267: Grounded"
+        seen.shot("scripted-resumed")
+        assert len(server.calls) == 4
+        assert len({json.dumps(call.messages) for call in server.calls}) == 4, "no call is made twice"
+        calls, tokens = page.locator(".usage").inner_text().split(", ")[:2]
+        *_, counted, spent = shown(seen)
+        assert (calls, tokens) == (f"{counted} model calls", f"{spent:,} tokens")
+        assert counted == 4
+
+
+STARTS = """() => document.querySelector(".canvas")._cyreg.cy.nodes(".start").map((one) => one.data("entity"))"""
+
+
+def test_which_of_two_namesakes_is_meant_is_asked(browse: Browse, world: Knowledge, script: Script) -> None:
+    with page_of(browse, world, script, tog2={"ask_user": "both"}) as (seen, server):
+        page = seen.page
+        start(seen, "tog2", ISLAND)
+        card = page.locator(".ask-card")
+        card.locator("h2").wait_for()
+        assert card.locator("h2").inner_text() == "Which 'Kingston' is meant?"
+        assert sorted(card.locator(".choice").all_inner_texts()) == [
+            "Any of them",
+            "Kingston\ncapital city of Jamaica",
+            "Kingston\ncapital city of Norfolk Island",
+        ]
+        assert not server.calls
+        seen.shot("scripted-namesakes")
+        card.get_by_role("button", name="Norfolk Island").click()
+        assert answer_of(seen) == "Norfolk Island: Grounded"
+        assert card.count() == 0
+        assert [one for one in page.evaluate(STARTS) if "Kingston" in one] == ["Kingston (Norfolk Island)"]
+        assert server.calls
+        assert not any("Jamaica" in call.text for call in server.calls), "the other one is not looked at"
+
+
+def test_two_methods_answer_side_by_side(browse: Browse, world: Knowledge, script: Script) -> None:
+    with page_of(browse, world, script) as (seen, _):
+        page = seen.page
+        page.get_by_label("Method").select_option("tog2")
+        page.get_by_text("Compare with").click()
+        page.locator(".tick", has_text="FiSKE").locator("input").check()
+        page.get_by_label("Question", exact=True).fill(HIGH.question)
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.locator(".figures .chip").nth(1).wait_for()
+        rows = [row.locator("th, td").all_inner_texts()[:4] for row in page.locator(".figures tbody tr").all()]
+        seen.shot("scripted-compare")
+        assert rows == [[f"{one} · {MODEL}", "6267", "Grounded", "4"] for one in ("tog2", "fiske")]
+        columns = page.locator(".column .answer")
+        assert [one.locator(".parts .big").inner_text() for one in columns.all()] == ["6267", "6267"]
