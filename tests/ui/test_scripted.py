@@ -178,6 +178,9 @@ def test_communities_are_boxes_along_the_chain_to_the_answer(browse: Browse, wor
         assert chosen.locator(".dropped li").inner_text() == "1957000"
 
 
+CITED = """() => document.querySelector(".canvas")._cyreg.cy.nodes(".cited").not(".literal, .covered").map((one) => one.data("label")).sort()"""
+
+
 def test_relations_are_scored_and_kept_or_pruned_with_the_reason(
     browse: Browse, world: Knowledge, script: Script
 ) -> None:
@@ -192,6 +195,8 @@ def test_relations_are_scored_and_kept_or_pruned_with_the_reason(
         assert first.locator(".kept li").all_inner_texts() == ["Quito: capital (inverse)\n10.00"]
         first.locator("summary").click()
         assert first.locator("summary").inner_text() == "3 dropped: scored too low for the question"
+        assert seen.page.evaluate(CITED) == ["Chimborazo", "Ecuador", "Quito"]
+        assert seen.page.get_by_text("Kept 0 of 0").count() == 0
         assert "Quito: population" in first.locator(".dropped").inner_text()
 
 
@@ -275,9 +280,11 @@ def test_which_of_two_namesakes_is_meant_is_asked(browse: Browse, world: Knowled
 def test_two_methods_answer_side_by_side(browse: Browse, world: Knowledge, script: Script) -> None:
     with page_of(browse, world, script) as (seen, _):
         page = seen.page
-        page.get_by_label("Method").select_option("tog2")
         page.get_by_text("Compare with").click()
         page.locator(".tick", has_text="FiSKE").locator("input").check()
+        # What is ticked stays so when another method is chosen.
+        page.get_by_label("Method").select_option("coggrag")
+        page.get_by_label("Method").select_option("tog2")
         page.get_by_label("Question", exact=True).fill(HIGH.question)
         page.get_by_role("button", name="Ask", exact=True).click()
         page.locator(".figures .chip").nth(1).wait_for()

@@ -33,14 +33,19 @@ export function askView(root, about, onStarted) {
   });
   // The same question by other methods or models goes with their own settings.
   const others = h("div", { class: "others" });
+  const ticks = () => [...others.querySelectorAll("input:checked")].map((one) => one.value);
   const bodies = () => {
     const first = asked();
-    const more = [...others.querySelectorAll("input:checked")].map((one) => JSON.parse(one.value));
+    const more = ticks().map((one) => JSON.parse(one));
     return [first, ...more.map((one) => ({ question: first.question, method: first.method, model: first.model, ...one }))];
   };
-  const offer = () => fill(others,
-    about.methods.filter((one) => one.name !== method.value).map((one) => tick({ method: one.name }, one.title || one.name)),
-    about.models.filter((one) => one !== model.value).map((one) => tick({ model: one }, one)));
+  const offer = () => {
+    const ticked = new Set(ticks());
+    fill(others,
+      about.methods.filter((one) => one.name !== method.value).map((one) => tick({ method: one.name }, one.title || one.name)),
+      about.models.filter((one) => one !== model.value).map((one) => tick({ model: one }, one)));
+    for (const one of others.querySelectorAll("input")) one.checked = ticked.has(one.value);
+  };
   const estimate = h("button", { type: "button", onclick: async () => {
     fail("");
     cost.textContent = "walking the graph without a model …";

@@ -166,7 +166,7 @@ export class Graph {
       for (const id of ids) {
         const edge = this.cy.getElementById("t:" + id);
         edge.addClass(name);
-        edge.connectedNodes().removeClass("dropped").addClass("kept");
+        edge.connectedNodes().removeClass("dropped").addClass(`kept ${name}`);
       }
     });
   }

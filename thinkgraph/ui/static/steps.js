@@ -25,6 +25,7 @@ const STEPS = {
     scored(e.candidates.slice(0, 12), "kept")),
   pruned: (e) => {
     const all = e.kept.length + e.dropped.length;
+    if (!all) return null;
     const dropped = e.dropped.length ? h("details", {},
       h("summary", {}, `${e.dropped.length} dropped: `, plain(e.reason, 300)), scored(e.dropped, "dropped")) : null;
     return entry("choose", `Kept ${e.kept.length} of ${many(all, "option")}: ${thingsIn(e.what)}`, scored(e.kept, "kept"), dropped);
