@@ -27,7 +27,8 @@ from playwright.sync_api import sync_playwright
 from thinkgraph.cli.runs import RunOptions, RunStore
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.app import create_app
-from thinkgraph.ui.runs import Desk, LiveRun, Served
+from thinkgraph.ui.live import LiveRun
+from thinkgraph.ui.runs import Desk, Served
 from thinkgraph.ui.walk import Recorder
 
 ROOT = Path(__file__).parent.parent

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.conftest import ANSWER, QUESTION, Run, use_server
@@ -11,6 +12,7 @@ from model_server import ModelServer
 from replies import Fault
 
 from thinkgraph.cli.runs import RunStore
+from thinkgraph.tools.knowledge import Knowledge
 
 
 def test_ask_and_resume_draw_the_answer(ask: Run, cli: Run, tmp_path: Path) -> None:
@@ -72,3 +74,51 @@ def test_of_an_answer_without_evidence_the_search_and_its_end_are_drawn(ask: Run
     assert done.out.startswith("I don't know")
     assert done.code == 0
     assert "<title>no entity of the knowledge base fits the question" in file.read_text("utf-8")
+
+
+def shown(page: Path | str) -> dict[str, Any]:
+    """The run that a page holds."""
+    text = page if isinstance(page, str) else page.read_text("utf-8")
+    run: dict[str, Any] = json.loads(text.partition('id="run">')[2].partition("</script>")[0])
+    return run
+
+
+def test_the_page_is_the_one_that_the_page_shares(cli: Run, tmp_path: Path) -> None:
+    testclient = pytest.importorskip("starlette.testclient")
+    from ui.conftest import TOKEN, app_of, ended, served
+
+    question, file = "What is the capital of Suriname?", tmp_path / "why.html"
+    words = ("--kb", "world", "--model", "offline", "--quiet", "--set", "ask_user=budget")
+    assert cli("ask", question, *words, "--plot", str(file)).code == 0
+    with (
+        Knowledge.open("world") as world,
+        testclient.TestClient(app_of(served(world)), base_url="http://127.0.0.1:8421") as client,
+    ):
+        client.get(f"/?token={TOKEN}")
+        thread = client.post("/api/runs", json={"question": question}).json()["thread"]
+        ended(client, thread)
+        shared = shown(client.get(f"/api/runs/{thread}/share.html").text)
+    own = shown(file)
+    kinds = [event["type"] for event in own["events"]]
+    assert kinds == [event["type"] for event in shared["events"]]
+    assert "prompted" in kinds
+    assert {"thread", "updated", "events"} == {name for name in own if own[name] != shared[name]}
+    assert own.keys() == shared.keys()
+    assert (own["knowledge"], own["settings"]) == ("world", {"ask_user": "budget"})
+
+
+def test_the_page_of_a_run_that_was_stopped_has_its_stop_and_what_it_asked(
+    ask: Run, cli: Run, served: ModelServer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    plot = ("--plot", str(tmp_path / "why.html"))
+    assert ask(QUESTION, "--thread", "t", *plot, "--set", "ask_user=budget", "--set", "max_calls=1").code == 5
+    with ModelServer([Fault(401, "no")]) as broken:
+        use_server(broken, monkeypatch)
+        assert cli("resume", "t", "--answer", "9", *plot).code == 4
+    use_server(served, monkeypatch)
+    # Nobody watches its end: that is in the page all the same.
+    assert cli("resume", "t").code == 0
+    assert cli("resume", "t", *plot).code == 0
+    kinds = [event["type"] for event in shown(tmp_path / "why.html")["events"]]
+    assert (kinds[0], kinds[-1]) == ("started", "finished")
+    assert [kind for kind in kinds if kind in {"paused", "asked"}] == ["asked", "paused"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from thinkgraph.state.answer import Answer
     from thinkgraph.state.events import Event, UserQuestion
     from thinkgraph.tools.knowledge import Knowledge
-    from thinkgraph.ui.walk import Recorder
+    from thinkgraph.ui.live import Watched
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -118,10 +118,10 @@ def run(args: argparse.Namespace) -> int:
                 thread,
                 runs,
                 quiet=args.quiet,
-                watch=None if repeated else recorder_of(args.plot, options, runs, thread),
+                watch=None if repeated else watch_of(args.plot, options, runs, thread),
             )
-            events = runs.events(thread)
-    return report(answer, args, say, events)
+            shown = run_of_page(args.plot, runs, thread)
+    return report(answer, args, say, shown)
 
 
 def speaker(*, quiet: bool) -> Callable[[str], None]:
@@ -201,20 +201,31 @@ def _built(options: RunOptions, runs: RunStore, knowledge: Knowledge, model: Mod
     )
 
 
-def recorder_of(plot: Path | None, options: RunOptions, runs: RunStore, thread: str) -> Recorder | None:
+def watch_of(plot: Path | None, options: RunOptions, runs: RunStore, thread: str) -> Watched | None:
     """What keeps a run's events, where --plot makes a page of them that replays; None otherwise."""
+    if not _is_page(plot):
+        return None
+    from thinkgraph.ui.live import Watched
+
+    return Watched(_opened(options, runs), runs, thread)
+
+
+def run_of_page(plot: Path | None, runs: RunStore, thread: str) -> dict[str, Any] | None:
+    """The run as the page that --plot makes has it; None where it makes none."""
+    if not _is_page(plot):
+        return None
+    from thinkgraph.ui.live import kept_run
+
+    return kept_run(runs, runs.known(thread))
+
+
+def _is_page(plot: Path | None) -> bool:
     from thinkgraph.plot.save import is_page
 
-    if plot is None or not is_page(plot):
-        return None
-    from thinkgraph.ui.walk import Recorder
-
-    return Recorder(_opened(options, runs), runs.events(thread))
+    return plot is not None and is_page(plot)
 
 
-def work(
-    graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool, watch: Recorder | None = None
-) -> Answer:
+def work(graph: Graph, start: Any, thread: str, runs: RunStore, *, quiet: bool, watch: Watched | None = None) -> Answer:
     """Run a graph to its end, showing progress; with start=None from where it stopped.
 
     Args:
@@ -223,31 +234,32 @@ def work(
         thread: the run's.
         runs: where it is kept.
         quiet: no progress on stderr.
-        watch: makes the events that are kept with the run.
+        watch: keeps the run's events.
 
     Raises:
         RunError: it waits for a reply of the user (`ask_user`); the question was printed.
     """
-    config: Any = {"configurable": {"thread_id": thread}}
+    config: Any = {"configurable": {"thread_id": thread}, "callbacks": [watch.listener] if watch else []}
     kept = f"the run is kept: thinkgraph resume {thread}"
     say = speaker(quiet=quiet)
     try:
         with leaving_at_once(f"interrupted; {kept}"), runs.using():
             # "sync": a step is on disk before the next one starts, so that a killed process repeats at most one.
             modes: list[Any] = ["custom", "updates"] if watch else ["custom"]
-            seen = len(runs.events(thread)) if watch else 0
             for mode, part in graph.stream(start, config, stream_mode=modes, durability="sync"):
                 if mode == "custom":
                     show_progress(cast("Event", part), say)
-                if watch and (events := list(watch.read(mode, part))):
-                    runs.keep_events(thread, events, seen)
-                    seen += len(events)
+                if watch:
+                    watch.read(mode, part)
             state = graph.get_state(config)
             answer: Answer | None = state.values.get("answer")
     except ThinkGraphError as error:
+        if watch:
+            watch.rest(error)
         raise type(error)(f"{error}; {kept}") from error
     questions = waiting(state)
     if questions:
+        _tell(watch, {"type": "asked", "question": next(iter(questions.values()))})
         # With --quiet too: without the question there is nothing to reply to.
         for line in dict.fromkeys(line for question in questions.values() for line in question_lines(question)):
             speaker(quiet=False)(line)
@@ -255,7 +267,13 @@ def work(
     if answer is None:
         raise RunError(f"run {thread} stopped before its answer; go on with: thinkgraph resume {thread}")
     runs.finish(thread, answer["status"])
+    _tell(watch, {"type": "finished", "answer": answer})
     return answer
+
+
+def _tell(watch: Watched | None, event: Mapping[str, Any]) -> None:
+    if watch:
+        watch.tell(event)
 
 
 def waiting(state: Any) -> dict[str, UserQuestion]:
@@ -267,21 +285,21 @@ def report(
     answer: Answer,
     args: argparse.Namespace,
     say: Callable[[str], None],
-    events: Sequence[Mapping[str, Any]] = (),
+    shown: Mapping[str, Any] | None,
 ) -> int:
-    """Print the answer on stdout and draw it, as --json and --plot say; a page replays `events`. Returns the exit status."""
+    """Print the answer on stdout and draw it, as --json and --plot say; a page shows the run. Returns the exit status."""
     if args.json:
         write_json(answer)
     else:
         write_line(render_answer(answer))
     sys.stdout.flush()
     if args.plot is not None:
-        from thinkgraph.plot.save import is_page, plot_answer
+        if shown is not None:
+            from thinkgraph.ui.share import save_run
 
-        if is_page(args.plot):
-            from thinkgraph.ui.share import save_page
-
-            say(f"page written to {save_page(answer, args.plot, events)}")
+            say(f"page written to {save_run(shown, args.plot)}")
         else:
+            from thinkgraph.plot.save import plot_answer
+
             say(f"picture written to {plot_answer(answer, args.plot)}")
     return 0

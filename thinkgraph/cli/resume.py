@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, Any, cast
 
-from thinkgraph.cli.ask import announce, open_graph, recorder_of, report, speaker, waiting, work
+from thinkgraph.cli.ask import announce, open_graph, report, run_of_page, speaker, waiting, watch_of, work
 from thinkgraph.cli.options import OUTPUT, add_flags
-from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, whole_checkpoints
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer
 from thinkgraph.config import absolute, model_words
-from thinkgraph.errors import ManifestMismatchError, RunError, UsageError
+from thinkgraph.errors import ManifestMismatchError, UsageError
 from thinkgraph.tools.addresses import noted
 
 if TYPE_CHECKING:
@@ -43,8 +43,8 @@ def run(args: argparse.Namespace) -> int:
                 _refuse_answer(args)
                 answer = kept_answer(runs, args.thread)
                 say(_FINISHED)
-            events = runs.events(args.thread)
-    return report(answer, args, say, events)
+            shown = run_of_page(args.plot, runs, args.thread)
+    return report(answer, args, say, shown)
 
 
 def _refuse_answer(args: argparse.Namespace) -> None:
@@ -69,25 +69,6 @@ def _options(args: argparse.Namespace, row: RunRow) -> RunOptions:
         prompts=absolute("prompts", args.prompts) if args.prompts else old["prompts"],
         prices=absolute("prices", args.prices) if args.prices else old["prices"],
     )
-
-
-def kept_answer(runs: RunStore, thread: str) -> Answer:
-    """The answer of a finished run, which needs neither model nor knowledge.
-
-    Raises:
-        RunError: it is gone or damaged.
-    """
-    from thinkgraph.runtime.state_errors import fault
-    from thinkgraph.state.base import RunState
-
-    with runs.using(), whole_checkpoints(thread):
-        last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
-        answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
-    if answer is None:
-        raise RunError(f"the answer of run {thread} is gone from {runs.folder}: ask the question again")
-    if said := fault({"answer": answer}, RunState):
-        raise RunError(f"the answer of run {thread} is damaged ({said}): ask the question again")
-    return answer
 
 
 def continuation(graph: Graph, row: RunRow, reply: str | None) -> tuple[Any, Answer | None]:
@@ -132,5 +113,5 @@ def _go_on(runs: RunStore, row: RunRow, options: RunOptions, args: argparse.Name
         say(_FINISHED)
         runs.finish(thread, answer["status"])
         return answer
-    watch = recorder_of(args.plot, options, runs, thread)
+    watch = watch_of(args.plot, options, runs, thread)
     return work(graph, start, thread, runs, quiet=args.quiet, watch=watch)

@@ -26,6 +26,7 @@ from thinkgraph.tools.addresses import redacted
 if TYPE_CHECKING:
     from thinkgraph.graphs.sqlite_checkpoints import SqliteCheckpoints
     from thinkgraph.models.journal import SqliteJournal
+    from thinkgraph.state.answer import Answer
 
 
 class RunBusyError(RunError):
@@ -272,6 +273,25 @@ class RunStore(contextlib.AbstractContextManager["RunStore"]):
                 self._db.execute("DELETE FROM run WHERE thread = ?", (thread,))
                 self._db.execute("DELETE FROM event WHERE thread = ?", (thread,))
             (self.folder / "locks" / f"{thread}.lock").unlink(missing_ok=True)
+
+
+def kept_answer(runs: RunStore, thread: str) -> Answer:
+    """The answer of a finished run, which needs neither model nor knowledge.
+
+    Raises:
+        RunError: it is gone or damaged.
+    """
+    from thinkgraph.runtime.state_errors import fault
+    from thinkgraph.state.base import RunState
+
+    with runs.using(), whole_checkpoints(thread):
+        last = runs.checkpointer().get_tuple({"configurable": {"thread_id": thread}})
+        answer: Answer | None = last.checkpoint["channel_values"].get("answer") if last else None
+    if answer is None:
+        raise RunError(f"the answer of run {thread} is gone from {runs.folder}: ask the question again")
+    if said := fault({"answer": answer}, RunState):
+        raise RunError(f"the answer of run {thread} is damaged ({said}): ask the question again")
+    return answer
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:

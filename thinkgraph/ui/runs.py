@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import functools
-import logging
 import threading
-from collections.abc import AsyncIterator, Iterable, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
 
 from thinkgraph.cli.ask import check_fits, kept_words, waiting
 from thinkgraph.cli.options import estimate_lines, prices_of, profiles
-from thinkgraph.cli.resume import continuation, kept_answer
-from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, new_thread
+from thinkgraph.cli.resume import continuation
+from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer, new_thread
 from thinkgraph.config import Model, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
 from thinkgraph.graphs.build import Graph, build, offline_model
@@ -23,20 +21,15 @@ from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.events import Started
 from thinkgraph.tools.addresses import redacted
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.ui.prompts import LONGEST as LONGEST_PROMPT
+from thinkgraph.ui.live import LiveRun, about_run, failed, kept_run
 from thinkgraph.ui.prompts import Listener
 from thinkgraph.ui.travel import Moment, branch, moments
-from thinkgraph.ui.walk import AskedBack, Finished, Forked, Paused, Recorder, bounded
-
-log = logging.getLogger(__name__)
+from thinkgraph.ui.walk import AskedBack, Forked, Paused, Recorder
 
 MOST_RUNS = 8
 """Runs that are worked on at a time; others wait for their turn."""
-_HEARTBEAT = 15.0
-"""Seconds of silence after which a follower is told that the connection lives."""
 STOPPED = "stopped: nothing is lost, go on when you like"
 
 
@@ -54,66 +47,6 @@ class Served:
     def models(self) -> dict[str, Model]:
         """The models that may be chosen, by what they are called; the first is the one configured."""
         return {model_words(self.options["model"]): self.options["model"], OFFLINE: OFFLINE}
-
-
-class LiveRun:
-    """A run that this process works on: its events, and who waits for more of them. Safe under threads."""
-
-    def __init__(self, thread: str, events: Iterable[dict[str, Any]] = ()) -> None:
-        self.thread = thread
-        self.events = list(events)
-        self._kept = len(self.events)
-        self.done = False
-        self.stopping = threading.Event()
-        self._lock = threading.Lock()
-        self._waiting: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
-
-    def add(self, event: dict[str, Any]) -> None:
-        """Append an event and wake who follows."""
-        self._tell(event)
-
-    def end(self) -> None:
-        """There will be no more events."""
-        self._tell(None)
-
-    def keep(self, runs: RunStore) -> None:
-        """Keep with the run what is not kept yet."""
-        runs.keep_events(self.thread, self.events[self._kept :], self._kept)
-        self._kept = len(self.events)
-
-    def _tell(self, event: dict[str, Any] | None) -> None:
-        with self._lock:
-            if event is None:
-                self.done = True
-            else:
-                self.events.append(event)
-            awake = list(self._waiting)
-        for loop, flag in awake:
-            with contextlib.suppress(RuntimeError):  # its loop has ended
-                loop.call_soon_threadsafe(flag.set)
-
-    async def follow(self, after: int) -> AsyncIterator[tuple[int, dict[str, Any]] | None]:
-        """The events from a number on, as they come; None now and then, while there are none."""
-        one = (asyncio.get_running_loop(), asyncio.Event())
-        with self._lock:
-            self._waiting.add(one)
-        try:
-            while True:
-                one[1].clear()
-                with self._lock:
-                    fresh, done = self.events[after:], self.done
-                for event in fresh:
-                    yield after, event
-                    after += 1
-                if done:
-                    return
-                try:
-                    await asyncio.wait_for(one[1].wait(), _HEARTBEAT)
-                except TimeoutError:
-                    yield None
-        finally:
-            with self._lock:
-                self._waiting.discard(one)
 
 
 @dataclass
@@ -286,8 +219,7 @@ class Desk:
         with RunStore() as runs:
             row = runs.known(thread)
             live = self._live.get(thread)
-            events = list(live.events) if live else runs.events(thread) or _retold(runs, row)
-        return {**self._about(row), "events": events}
+            return {**self._about(row), "events": list(live.events)} if live else kept_run(runs, row)
 
     def live(self, thread: str) -> LiveRun | None:
         """The run, if this process works or has worked on it."""
@@ -306,17 +238,7 @@ class Desk:
 
     def _about(self, row: RunRow) -> dict[str, Any]:
         live = self._live.get(row["thread"])
-        return {
-            "thread": row["thread"],
-            "question": row["question"],
-            "status": row["status"],
-            "working": bool(live and not live.done),
-            "method": row["options"]["method"],
-            "model": model_words(row["options"]["model"]),
-            "settings": row["options"]["settings"],
-            "knowledge": row["options"]["kb"],
-            "updated": row["updated"],
-        }
+        return about_run(row, working=bool(live and not live.done))
 
     def _models_of(self, options: RunOptions) -> Models:
         name = model_words(options["model"])
@@ -345,21 +267,20 @@ class Desk:
                 try:
                     self._go(live, runs, recorder, reply)
                 except Exception as error:
-                    live.add(recorder.stamped(_failed(live.thread, error)))
+                    live.add(recorder.stamped(failed(live.thread, error)))
                     raise
                 finally:
                     live.keep(runs)
         except Exception as error:  # noqa: BLE001 - it is an event now
             if not live.events or live.events[-1]["type"] != "paused":
-                live.add(recorder.stamped(_failed(live.thread, error)))
+                live.add(recorder.stamped(failed(live.thread, error)))
         finally:
             live.end()
 
     def _go(self, live: LiveRun, runs: RunStore, recorder: Recorder, reply: str | None) -> None:
         row = runs.known(live.thread)
         graph = self._graph(self._options_of(row), runs)
-        heard = Listener(lambda said: live.add(recorder.stamped(said, LONGEST_PROMPT)))
-        config: Any = {"configurable": {"thread_id": live.thread}, "callbacks": [heard]}
+        config: Any = {"configurable": {"thread_id": live.thread}, "callbacks": [Listener(live.hear)]}
         start, answer = continuation(graph, row, reply)
         if answer is None:
             stream: Any = graph.stream(start, config, stream_mode=["custom", "updates"], durability="sync")
@@ -394,35 +315,7 @@ class Desk:
         )
 
 
-def _failed(thread: str, error: Exception) -> Paused:
-    """Why a run rests, in a line; the log has what only its keeper should see."""
-    if isinstance(error, ThinkGraphError):
-        return Paused(type="paused", reason=redacted(one_line(str(error))))
-    log.error("run %s failed", thread, exc_info=error)
-    return Paused(
-        type="paused", reason=f"internal error ({error.__class__.__name__}); the page's log has the traceback"
-    )
-
-
 def _own(options: RunOptions) -> RunOptions:
     """What of a run's options is its own; addresses come from the page, which knows their passwords."""
     own = {"method": options["method"], "model": options["model"], "settings": options["settings"]}
     return cast("RunOptions", {**own, "prompts": options["prompts"]})
-
-
-def _retold(runs: RunStore, row: RunRow) -> list[dict[str, Any]]:
-    """Events of a run that was not watched: its question and its answer."""
-    options = row["options"]
-    started = Started(
-        type="started",
-        method=options["method"],
-        question=row["question"],
-        models=[model_words(options["model"])],
-        knowledge=options["kb"],
-    )
-    events = [{**started, "at": row["created"]}]
-    if row["status"] != "running":
-        with contextlib.suppress(RunError):
-            finished = Finished(type="finished", answer=kept_answer(runs, row["thread"]))
-            events.append({**bounded(finished), "at": row["updated"]})
-    return events

@@ -100,7 +100,23 @@ def save_page(answer: Answer, path: str | Path, events: Sequence[Mapping[str, An
     Raises:
         UsageError: the file cannot be written.
     """
-    return write_whole(Path(path).expanduser(), page_of_run(_run(answer, events)), "page")
+    return save_run(_run(answer, events), path)
+
+
+def save_run(run: Mapping[str, Any], path: str | Path) -> Path:
+    """Write a run as one page, as `save_page` does.
+
+    Args:
+        run: as `page_of_run` takes it.
+        path: ends in .html.
+
+    Returns:
+        The file.
+
+    Raises:
+        UsageError: the file cannot be written.
+    """
+    return write_whole(Path(path).expanduser(), page_of_run(run), "page")
 
 
 def _run(answer: Answer, events: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
