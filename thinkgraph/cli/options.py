@@ -199,8 +199,18 @@ def settings_by_method(
     return settings
 
 
-def add_served_flags(parser: argparse.ArgumentParser, others: str) -> None:
-    """The flags of a command that serves methods: which ones, and what of their settings `others` cannot change."""
+SEVERAL_MODELS = f"a model that may be chosen, the default first: provider:name (openai:… honours OPENAI_BASE_URL); may be repeated; {_CONFIGURED}"
+"""Help of --model where others may choose among several."""
+
+
+def add_served_flags(parser: argparse.ArgumentParser, others: str, **model: Any) -> None:
+    """The flags of a command that serves methods: which ones, and what of their settings `others` cannot change.
+
+    Args:
+        parser: of the command.
+        others: who is served.
+        model: as `changes` of `add_flags`, for --model.
+    """
     parser.add_argument(
         "--method",
         metavar="NAME[,NAME]",
@@ -213,7 +223,8 @@ def add_served_flags(parser: argparse.ArgumentParser, others: str) -> None:
         help=f"a setting that {others} cannot change (ceilings: only lower), of all methods that have it or of one "
         "(tog2.width=5); may be repeated",
     )
-    add_flags(parser, *MODEL, *KB)
+    add_flags(parser, "model", **model)
+    add_flags(parser, "prices", "prompts", *KB)
 
 
 def served_settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:

@@ -14,7 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from thinkgraph.cli.ask import announce, speaker
-from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
+from thinkgraph.cli.options import SEVERAL_MODELS, add_served_flags, open_knowledge, open_models, served_settings
 from thinkgraph.cli.runs import RunStore, run_options
 from thinkgraph.cli.show import leaving_at_once
 from thinkgraph.errors import UsageError
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ui`."""
     parser.add_argument("--port", type=int, metavar="N", help=f"default the first that is free from {PORT} on")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    add_served_flags(parser, "the page")
+    add_served_flags(parser, "the page", action="append", help=SEVERAL_MODELS)
 
 
 def run(args: argparse.Namespace) -> int:
@@ -41,15 +41,16 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.ui.app import create_app
     from thinkgraph.ui.runs import Served
 
+    args.model, *others = args.model or [None]
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     fixed = asking(served_settings(args))
-    listening = _listen(args.port)
+    listening, say = _listen(args.port), speaker(quiet=False)
     with contextlib.closing(listening), open_knowledge(args) as knowledge, RunStore():
-        open_models(args, knowledge).check()
-        served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed)
+        served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed, others)
+        for model in (args.model, *others):
+            open_models(argparse.Namespace(model=model, prices=args.prices), knowledge).check()
+            announce({**served.options, "model": model}, say)
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
-        say = speaker(quiet=False)
-        announce(served.options, say)
         address = f"http://{HOST}:{port}/?token={token}"
         say(f"the page is open to whoever has this address: {address} (Ctrl-C ends it)")
         if not args.no_browser:

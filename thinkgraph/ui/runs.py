@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import threading
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any, cast
@@ -43,10 +43,13 @@ class Served:
     fixed: Mapping[str, Mapping[str, Any]]
     """The methods, the default first, with the settings that nobody can change from outside."""
 
+    more_models: Sequence[Model] = ()
+    """That may be chosen beside the one of `options`."""
+
     @functools.cached_property
     def models(self) -> dict[str, Model]:
         """The models that may be chosen, by what they are called; the first is the one configured."""
-        return {model_words(self.options["model"]): self.options["model"], OFFLINE: OFFLINE}
+        return {model_words(one): one for one in (self.options["model"], *self.more_models, OFFLINE)}
 
 
 @dataclass

@@ -2,7 +2,7 @@
 
 It answers with what the environment and thinkgraph.toml configure, as the server's graphs do. THINKGRAPH_UI_TOKEN is the token that
 opens it, else one is made and the address written to the log; THINKGRAPH_UI_HOSTS names the hosts, with commas, by which the server
-is reached beside this machine's own names.
+is reached beside this machine's own names, THINKGRAPH_UI_MODELS the models that may be chosen beside the configured one.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from thinkgraph.cli.options import configured, open_knowledge
+from thinkgraph.cli.options import configured, names_in, open_knowledge
 from thinkgraph.cli.runs import run_options
 from thinkgraph.config import load_config
 from thinkgraph.graphs.registry import NAMES
@@ -31,6 +31,7 @@ log = logging.getLogger("thinkgraph.page")
 PATH = "/page"
 TOKEN = "THINKGRAPH_UI_TOKEN"  # noqa: S105 - the variable's name
 HOSTS = "THINKGRAPH_UI_HOSTS"
+MODELS = "THINKGRAPH_UI_MODELS"
 
 
 def opened() -> Served:
@@ -44,13 +45,14 @@ def opened() -> Served:
     configured(args)
     config = load_config()
     fixed = {name: config.settings(name) for name in dict.fromkeys((args.method, *NAMES))}
-    return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), asking(fixed))
+    others = names_in(os.environ.get(MODELS, ""))
+    return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), asking(fixed), others)
 
 
 def make_app() -> Starlette:
     """The application that `langgraph.json` names, as the environment wants it."""
     token = os.environ.get(TOKEN) or secrets.token_urlsafe(24)
-    hosts = {*LOCAL, *filter(None, os.environ.get(HOSTS, "").replace(" ", "").split(","))}
+    hosts = {*LOCAL, *names_in(os.environ.get(HOSTS, ""))}
     page = create_app(opened, token=token, cookie="thinkgraph-page", hosts=hosts)
 
     @contextlib.asynccontextmanager

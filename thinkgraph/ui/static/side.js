@@ -1,5 +1,5 @@
 // The view of several runs side by side: one question by several methods or models, or a run and its branch.
-import { fill, h, said } from "./dom.js";
+import { fill, h, many, said } from "./dom.js";
 import { statusChip } from "./answer.js";
 import { seconds, shortNumber } from "./words.js";
 
@@ -8,7 +8,7 @@ export async function sideView(root, threads, mount) {
   const columns = threads.map((_, at) => h("section", { class: "column", "aria-label": `Run ${at + 1} of ${threads.length}` }));
   fill(root, h("div", { class: "side-by-side" }, h("h1", { class: "unseen" }, "Runs side by side"),
     h("div", { class: "scroller", tabIndex: 0, role: "region", "aria-label": "The runs in figures" }, h("table", { class: "figures" },
-      h("thead", {}, h("tr", {}, ["Run", "Answer", "Status", "Calls", "Tokens", "Time"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows))),
+      h("thead", {}, h("tr", {}, ["Run", "Answer", "Status", "Evidence", "Time", "Cost"].map((title) => h("th", { scope: "col" }, title)))), h("tbody", {}, rows))),
     h("div", { class: "columns" }, columns)));
   const tell = (at) => (view) => {
     const last = view.events.at(-1);
@@ -20,8 +20,9 @@ export async function sideView(root, threads, mount) {
     }
     const { answer } = last;
     const total = answer.usage.total;
-    fill(rows[at], name, h("td", {}, said(answer.text, "strong")), h("td", {}, statusChip(answer.status)), h("td", {}, String(total.calls)),
-      h("td", {}, shortNumber(total.input_tokens + total.output_tokens)), h("td", {}, seconds(answer.usage.seconds), total.cost ? ` · $${total.cost.toFixed(4)}` : ""));
+    const { paths, passages } = answer.evidence;
+    fill(rows[at], name, h("td", {}, said(answer.text, "strong")), h("td", {}, statusChip(answer.status)), h("td", {}, many(paths.length + passages.length, "line")),
+      h("td", {}, seconds(answer.usage.seconds)), h("td", {}, `${many(total.calls, "call")} · ${shortNumber(total.input_tokens + total.output_tokens)} tokens`, total.cost ? ` · $${total.cost.toFixed(4)}` : ""));
   };
   const ends = await Promise.all(threads.map((thread, at) => mount(columns[at], thread, { small: true, onEnd: tell(at) })));
   return () => ends.forEach((end) => end?.());
