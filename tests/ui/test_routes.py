@@ -259,6 +259,17 @@ def test_every_kind_of_change_is_heeded(
         assert any("took office as president" in text for text in read["best"])
 
 
+def test_what_is_indexed_is_what_kb_info_says(client: TestClient, capsys: pytest.CaptureFixture[str]) -> None:
+    from thinkgraph.cli.main import main
+
+    lines = client.get("/api/indexed").json()["lines"]
+    capsys.readouterr()
+    main(["kb", "info", "world"])
+    assert capsys.readouterr().out.startswith("\n".join(lines))
+    titles = [line.partition(" ")[0] for line in lines]
+    assert {"encoded", "search", "embedder", "by"} <= set(titles)
+
+
 def test_look_ups_are_those_of_the_tools(client: TestClient) -> None:
     found = client.post("/api/look/find_entities", json={"text": "Suriname"}).json()["entities"]
     assert found[0]["label"] == "Suriname"

@@ -18,6 +18,7 @@ from starlette.responses import FileResponse, JSONResponse, Response, StreamingR
 from starlette.routing import Mount, Route
 from starlette.staticfiles import StaticFiles
 
+from thinkgraph.cli.kb.info import indexed
 from thinkgraph.errors import ThinkGraphError, UsageError
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.integrations.langchain.lookups import LOOK_UPS, look_ups
@@ -86,6 +87,7 @@ def create_app(
     routes = [
         Route("/", _index),
         Route("/api/about", api(_about)),
+        Route("/api/indexed", api(_indexed)),
         Route("/api/estimate", api(_estimate), methods=["POST"]),
         Route("/api/runs", api(_history)),
         Route("/api/runs", api(_ask), methods=["POST"]),
@@ -179,6 +181,13 @@ def _about(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, A
         "models": list(served.models),
         "methods": [_method(name, fixed) for name, fixed in served.fixed.items()],
     }
+
+
+def _indexed(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, Any]:
+    """What `thinkgraph kb info` says of the knowledge base."""
+    own = desk.served.options
+    lines = indexed(desk.served.knowledge, own["kb"], own["text"])
+    return {"lines": [bounded(redacted(line)) for line in lines]}
 
 
 def _method(name: str, fixed: Mapping[str, Any]) -> dict[str, Any]:

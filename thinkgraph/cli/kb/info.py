@@ -48,6 +48,22 @@ def run(args: argparse.Namespace) -> int:
     return 0
 
 
+def indexed(knowledge: Knowledge, spec: str, text: str | None) -> list[str]:
+    """What an open knowledge base holds and how it is searched, in lines; a folder's relations are left out.
+
+    Args:
+        knowledge: it, open.
+        spec: its name, folder or address.
+        text: where its passages are, if elsewhere.
+    """
+    from thinkgraph.tools import kb_files
+
+    if knowledge.folder is None or text:
+        return (_server(knowledge) if is_server(spec) and not text else _store(knowledge))[1]
+    manifest = kb_files.read_manifest(knowledge.folder)
+    return _manifest_lines(manifest, _size(knowledge.folder), _encoded(knowledge.folder, manifest))
+
+
 def is_server(spec: str) -> bool:
     """Whether a knowledge base's name is the address of a Neo4j server."""
     return spec.startswith(("neo4j", "bolt")) and "://" in spec
@@ -123,7 +139,7 @@ def _folder(folder: Path) -> tuple[dict[str, Any], list[str]]:
     kb_files.check_content(folder, manifest)
     with SqliteGraphStore(folder / kb_files.GRAPH) as graph:
         relations = graph.relation_counts()
-    size = sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
+    size = _size(folder)
     listed = [{"name": name, "label": label, "triples": count} for name, label, count in relations]
     encoded = _encoded(folder, manifest)
     lines = _manifest_lines(manifest, size, encoded)
@@ -134,6 +150,10 @@ def _folder(folder: Path) -> tuple[dict[str, Any], list[str]]:
     ]
     counts = {what: {"made": made, "of": total} for what, (made, total) in encoded.items()}
     return {**manifest, "bytes": size, "encoded": counts, "relations": listed}, lines + _more(relations)
+
+
+def _size(folder: Path) -> int:
+    return sum(path.stat().st_size for path in folder.iterdir() if path.is_file())
 
 
 def _manifest_lines(manifest: KbManifest, size: int, encoded: dict[str, tuple[int, int]]) -> list[str]:
@@ -163,7 +183,19 @@ def _manifest_lines(manifest: KbManifest, size: int, encoded: dict[str, tuple[in
     for what, (made, total) in encoded.items():
         note = "" if made == total else " (the others when they are first ranked, or all by `thinkgraph kb index`)"
         lines.append(_row("encoded", f"{made:,} of {total:,} {what}{note}"))
+    if "passages" in encoded:
+        lines.append(_row("search", _search_words(*encoded["passages"])))
     return [*lines, _row("embedder", model["name"] if model else "none"), _row("relations", f"{graph['relations']:,}")]
+
+
+def _search_words(made: int, total: int) -> str:
+    """Which passages are ranked by their vectors."""
+    from thinkgraph.tools.sqlite.text import SCANNED
+
+    few = "those whose words fit best"
+    if made < total:
+        return f"by meaning, of {few}"
+    return f"by meaning, of all about an entity; over everything, of {few}" if total > SCANNED else "by meaning, of all"
 
 
 def _encoded(folder: Path, manifest: KbManifest) -> dict[str, tuple[int, int]]:

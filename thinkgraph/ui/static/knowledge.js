@@ -14,12 +14,17 @@ export function knowledgeView(root, about) {
   const hint = h("p", { class: "hint" }, "Find an entity: its neighbours appear here. A click on one of them goes on from there.");
   const panel = h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": "The chosen entity" });
   const counts = about.knowledge;
+  const lines = h("pre", {});
+  const indexed = h("details", { class: "more indexed", ontoggle: async () => {
+    if (lines.textContent) return;
+    try { lines.textContent = (await ask("api/indexed")).lines.map((line) => plain(line)).join("\n"); } catch (problem) { fail(problem.message); }
+  } }, h("summary", {}, "What is indexed"), lines);
   fill(root, h("article", { class: "run" },
     h("header", { class: "run-head" }, h("div", { class: "run-title" }, h("h1", {}, "Knowledge"),
       h("p", { class: "faint" }, knowledgeWords(counts), counts.relations > 0 ? `, ${many(counts.relations, "relation")}` : "")),
       h("form", { class: "row search", role: "search", onsubmit: (event) => { event.preventDefault(); find(); } },
         h("label", { class: "unseen", for: "search" }, "Find entities"), search, h("button", { type: "submit", class: "primary" }, "Find"))),
-    error, results,
+    indexed, error, results,
     h("div", { class: "stage" }, h("section", { class: "picture", "aria-label": "Neighbours" }, canvas, hint), panel)));
   const graph = new Graph(canvas, (data) => {
     if (data?.entity && !data.id.startsWith("b:")) open(data.entity, data.whole);
