@@ -129,6 +129,7 @@ def serving(folder: Path, models: ModelServer, more: Mapping[str, str | None] | 
             "LANGSMITH_API_KEY": None,
             "THINKGRAPH_MODEL": MODEL,
             "THINKGRAPH_KB": str(folder / "kb"),
+            "THINKGRAPH_UI_TOKEN": "the-page",
             **(more or {}),
         }
     )

@@ -9,6 +9,7 @@ import sys
 import time
 from typing import Any
 
+import httpx
 import pytest
 from cli.conftest import ANSWER, MODEL, QUESTION, environment
 from integrations.langgraph.conftest import BM25, OTHER, ROOT, Dev, nothing_blocked
@@ -264,6 +265,16 @@ def test_questions_at_the_same_time(dev: Dev) -> None:
     for question, thread, run in runs:
         found: Any = dev.client.runs.join(thread, run["run_id"])
         assert found["answer"]["answers"] == [ANSWER if question == QUESTION else "Bogota"]
+
+
+def test_the_page_lies_beside_the_servers_routes(dev: Dev) -> None:
+    with httpx.Client(base_url=dev.url, trust_env=False) as client:
+        assert client.get("/page/").status_code == 401
+        page = client.get("/page/", params={"token": "the-page"}, follow_redirects=True)
+        assert (page.status_code, page.url.path) == (200, "/page/")
+        assert "<title>thinkgraph</title>" in page.text
+        assert client.get("/page/static/app.js").status_code == 200
+        assert client.get("/page/api/about").json()["models"] == [MODEL, "offline"]
 
 
 def test_nothing_blocked_the_event_loop(dev: Dev) -> None:

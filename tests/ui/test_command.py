@@ -1,0 +1,43 @@
+"""`thinkgraph ui` as a process of its own: its address, who is let in, and its end."""
+
+from __future__ import annotations
+
+import re
+import signal
+import subprocess
+from collections.abc import Iterator
+from typing import Any
+
+import httpx
+import pytest
+from cli.conftest import PROGRAM, environment
+from ui.conftest import QUESTION
+
+ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+/)\?token=(\S+)")
+
+
+@pytest.fixture
+def process() -> Iterator[subprocess.Popen[str]]:
+    words = ["ui", "--no-browser", "--port", "0", "--model", "offline"]
+    with subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.PIPE, text=True) as started:
+        yield started
+        started.kill()
+
+
+def test_it_prints_its_address_lets_in_who_has_it_and_ends_at_ctrl_c(process: Any) -> None:
+    found = next(filter(None, map(ADDRESS.search, process.stderr)))
+    root, token = found.groups()
+    with httpx.Client(base_url=root, trust_env=False) as client:
+        assert client.get("/").status_code == 401
+        assert client.get("/", params={"token": "wrong"}).status_code == 401
+        page = client.get("/", params={"token": token}, follow_redirects=True)
+        assert (page.status_code, page.url.query) == (200, b"")
+        assert "<title>thinkgraph</title>" in page.text
+        assert client.get("/api/about").json()["models"] == ["offline"]
+        for foreign in ({"origin": "http://evil.example"}, {"host": "evil.example"}):
+            assert client.get("/api/about", headers=foreign).status_code == 403
+        assert "thread" in client.post("/api/runs", json={"question": QUESTION}).json()
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=30)
+    assert process.returncode == 130
+    assert rest == "thinkgraph: error: interrupted; unfinished runs are kept\n"
