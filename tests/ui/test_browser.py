@@ -11,6 +11,7 @@ import pytest
 from ui.conftest import QUESTION, TOKEN, Browse, Seen, app_of, served, serving
 
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.ui.share import page_of_run
 
 SHARED = "Which countries border both Bolivia and Uruguay?"
 
@@ -69,6 +70,55 @@ def test_ask_watch_and_see_what_the_answer_stands_on(browse: Browse, address: st
     page.wait_for_timeout(500)
     seen.shot("answer")
     assert page.locator("#side li").count() >= 1
+
+
+LIT = """() => document.querySelector(".canvas")._cyreg.cy.edges(".lit").map((one) =>
+  `${one.source().data("label")} → ${one.target().data("label")}`)"""
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "lit"),
+    [
+        (SHARED, "Argentina", ["Bolivia → Argentina"]),
+        (SHARED, "Brazil", ["Bolivia → Brazil"]),
+        ("What is the currency of the country whose capital is Lima?", "nuevo sol", ["Peru → Lima", "Peru → nuevo sol"]),
+    ],
+)
+def test_a_picked_answer_is_marked_and_only_its_own_way_is_lit(
+    browse: Browse, address: str, question: str, answer: str, lit: list[str]
+) -> None:
+    seen = browse(address, reduced_motion="reduce")
+    ask(seen, question, "coggrag" if question == SHARED else "tog2")
+    page = seen.page
+    page.locator(".path button").first.click()
+    assert len(page.evaluate(LIT)) == 2
+    page.locator(".part", has_text=answer).click()
+    assert page.locator("mark").all_inner_texts() == [answer]
+    assert page.locator(".cited-now mark").inner_text() == answer
+    assert sorted(page.evaluate(LIT)) == lit
+    seen.shot(f"picked-{answer}")
+
+
+def test_each_answer_of_one_passage_is_marked_in_its_own_sentence(browse: Browse, tmp_path: Path) -> None:
+    text = "🌊 The Amazon is long. It flows through Peru. It ends in Brazil."
+    places = [(answer, text.index(answer)) for answer in ("Peru", "Brazil")]
+    answer = {
+        "text": "Peru; Brazil", "answers": ["Peru", "Brazil"], "status": "grounded", "reason": "", "trace": {},
+        "evidence": {"triples": [], "paths": [], "passages": [{"id": "p", "title": "Amazon", "section": "", "text": text}]},
+        "usage": {"total": {"calls": 1, "input_tokens": 1, "output_tokens": 1, "cost": 0}, "store_round_trips": 1, "seconds": 1},
+        "support": [
+            {"answer": one, "kind": "sentence", "within": "passages", "line": 0, "start": at, "end": at + len(one)}
+            for one, at in places
+        ],
+    }  # fmt: skip
+    events = [{"type": "finished", "answer": answer}]
+    file = tmp_path / "two.html"
+    file.write_text(page_of_run({"question": "?", "method": "rag", "model": "m", "events": events}), "utf-8")
+    page = browse(file.as_uri(), offline=True).page
+    for one, sentence in (("Brazil", "It ends in Brazil."), ("Peru", "It flows through Peru.")):
+        page.locator(".part", has_text=one).click()
+        assert page.locator("mark").all_inner_texts() == [one]
+        assert page.locator(".cited-now .sentence").inner_text() == sentence
 
 
 def test_a_run_of_the_history_is_replayed_event_by_event(browse: Browse, address: str) -> None:
