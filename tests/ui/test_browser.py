@@ -81,7 +81,11 @@ LIT = """() => document.querySelector(".canvas")._cyreg.cy.edges(".lit").map((on
     [
         (SHARED, "Argentina", ["Bolivia → Argentina"]),
         (SHARED, "Brazil", ["Bolivia → Brazil"]),
-        ("What is the currency of the country whose capital is Lima?", "nuevo sol", ["Peru → Lima", "Peru → nuevo sol"]),
+        (
+            "What is the currency of the country whose capital is Lima?",
+            "nuevo sol",
+            ["Peru → Lima", "Peru → nuevo sol"],
+        ),
     ],
 )
 def test_a_picked_answer_is_marked_and_only_its_own_way_is_lit(
@@ -258,6 +262,36 @@ def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -
         page.get_by_role("button", name="Raise it").click()
         page.locator(".answer").wait_for()
         assert page.locator(".ask-card").count() == 0
+
+
+def test_passages_light_up_while_a_run_reads_and_close_at_its_end(browse: Browse, world: Knowledge) -> None:
+    with serving(app_of(served(world, tog2={"max_calls": 2}))) as root:
+        seen = browse(f"{root}/?token={TOKEN}")
+        page = seen.page
+        page.get_by_label("Question", exact=True).fill(SHARED)
+        page.get_by_label("Method").select_option("tog2")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        page.get_by_label("New ceiling").fill("60")
+        passage = page.locator(".passages .fresh").first
+        assert passage.is_visible()
+        assert passage.evaluate("one => getComputedStyle(one).animationName") == "fresh"
+        assert page.get_by_role("heading", name="Steps").is_visible(), "a long list of them hides nothing"
+        seen.shot("reading")
+        page.get_by_role("button", name="Raise it").click()
+        page.locator(".answer").wait_for()
+        assert not passage.is_visible()
+        slider = page.get_by_label("Moment of the run")
+        move = "(one, to) => { one.value = to; one.dispatchEvent(new Event('input')); }"
+        last = int(slider.get_attribute("max"))
+        slider.evaluate(move, last - 1)
+        assert passage.is_visible(), "a replay reads them again"
+        slider.evaluate(move, last)
+        assert not passage.is_visible()
+        page.get_by_text("Passages read").click()
+        assert passage.is_visible()
+        slider.evaluate(move, last - 1)
+        slider.evaluate(move, last)
+        assert passage.is_visible(), "somebody opened them"
 
 
 def test_a_run_goes_on_otherwise_from_an_earlier_step_and_both_stand_side_by_side(browse: Browse, address: str) -> None:

@@ -157,8 +157,11 @@ export class RunView {
 
   read(passages) {
     if (!this.passages) {
-      this.passages = h("div", { class: "passages" });
-      fill(this.passageBox, h("details", { class: "read" }, h("summary", {}, h("h2", {}, "Passages read")), this.passages));
+      this.passages = h("div", { class: "passages", tabIndex: 0, role: "group", "aria-label": "Passages read" });
+      // Open while the run reads, unless somebody wants it otherwise.
+      const box = h("details", { class: "read", open: this.reading ?? true },
+        h("summary", { onclick: () => { this.reading = !box.open; } }, h("h2", {}, "Passages read")), this.passages);
+      fill(this.passageBox, box);
     }
     for (const one of passages) {
       const where = [one.title, one.section].filter(Boolean).join(" / ");
@@ -188,6 +191,7 @@ export class RunView {
     if (answer.trace?.lines?.length && !this.mapBox.firstChild && !this.clueBox.firstChild) {
       fill(this.mapBox, h("details", {}, h("summary", {}, h("h2", {}, plain(answer.trace.title, 80))), outline(answer.trace.lines)));
     }
+    if (this.passages) this.passages.parentElement.open = this.reading ?? false;
     this.status(answer.status, false);
     this.live.textContent = `Answer: ${plain(answer.text, 300)}`;
   }
