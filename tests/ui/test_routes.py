@@ -97,6 +97,8 @@ def test_events_come_one_by_one_with_their_numbers(client: TestClient) -> None:
     rest = client.get(f"/api/runs/{thread}/events?after={numbers[-2]}").text
     assert rest.count("id: ") == 1
     assert client.get("/api/runs/unheard-of/events").status_code == 204
+    for odd in ("²", "-1", "9" * 5_000):
+        assert client.get(f"/api/runs/{thread}/events", params={"after": odd}).text == told
 
 
 @pytest.mark.parametrize(
