@@ -18,9 +18,10 @@ from thinkgraph.ui.share import page_of_run
 SCRIPT = "<script>window.hurt=1</script>"
 IMAGE = "<img src=x onerror=window.hurt=1>"
 TERMINAL = "\x1b[31mred"
-TURNED = "\u202egnp.exe"
+TURNED = "\u202egnp.exe\u061c"
+HIDDEN = {"\x1b", "\r", "\u202e", "\u061c"}
 HUGE = "y" * 1_000_000
-QUESTION = f"What is the capital of Panama? {SCRIPT} {TURNED}"
+QUESTION = f"What is the capital of Panama? {SCRIPT} {TURNED} {TERMINAL}"
 ROWS = [
     ("Panama", "capital", "Panama City"),
     ("Panama", SCRIPT, IMAGE),
@@ -30,6 +31,7 @@ ROWS = [
     ("Panama", "quote", "</script><svg onload=window.hurt=1>"),
     ("Panama", "mark", "`${window.hurt=1}` {{7*7}}"),
 ]
+PASSAGE = f"{IMAGE} The capital of Panama is Panama City. {TURNED} {TERMINAL}\r\n{HUGE[:600_000]}"
 
 
 def hostile_kb(folder: Path) -> Path:
@@ -40,8 +42,8 @@ def hostile_kb(folder: Path) -> Path:
         {
             "id": "p1",
             "entities": ["Panama"],
-            "title": SCRIPT,
-            "text": f"{IMAGE} The capital of Panama is Panama City. {TURNED}",
+            "title": f"{SCRIPT} {TERMINAL}",
+            "text": PASSAGE,
         }
     ]
     (folder / "texts.jsonl").write_text("".join(json.dumps(row) + "\n" for row in texts), "utf-8")
@@ -69,6 +71,7 @@ def test_nothing_that_stands_in_a_graph_runs(hostile: Knowledge, browse: Browse,
     def unhurt(page: Any) -> None:
         assert page.evaluate("window.hurt") is None
         assert page.locator("main script:not([type]), main img, main svg[onload]").count() == 0
+        assert not HIDDEN & set(page.locator("body").inner_text())
 
     with serving(app_of(served(hostile))) as root:
         page = browse(f"{root}/?token={TOKEN}").page
@@ -76,15 +79,33 @@ def test_nothing_that_stands_in_a_graph_runs(hostile: Knowledge, browse: Browse,
         page.get_by_role("button", name="Ask", exact=True).click()
         page.locator(".answer").wait_for()
         page.get_by_text("The graph as a list").click()
+        page.get_by_text("Passages read").click()
+        page.locator(".passages h4", has_text=SCRIPT).first.wait_for()
         unhurt(page)
-        assert SCRIPT in page.locator("h1").inner_text()
-        assert "\u202e" not in page.locator("body").inner_text()
+        shown = page.locator("h1").inner_text()
+        assert SCRIPT in shown
+        assert shown.endswith("\ufffd[31mred")
+        assert page.locator(".passages").evaluate("one => one.scrollWidth <= one.clientWidth"), "long words are broken"
         page.get_by_role("link", name="Knowledge").click()
         page.get_by_label("Find entities").fill(f"Panama {SCRIPT}")
         page.keyboard.press("Enter")
         page.locator(".panel h2").wait_for()
         page.wait_for_timeout(500)
         unhurt(page)
+
+
+def test_a_question_of_a_megabyte_is_refused_in_a_line(hostile: Knowledge, browse: Browse) -> None:
+    with serving(app_of(served(hostile))) as root:
+        seen = browse(f"{root}/?token={TOKEN}")
+        page = seen.page
+        page.get_by_label("Question", exact=True).fill(f"{TERMINAL} {HUGE}")
+        page.get_by_role("button", name="Ask", exact=True).click()
+        problem = page.locator(".ask .problem")
+        problem.wait_for()
+        assert problem.inner_text() == "a request has at most 100,000 bytes"
+        (refused,) = seen.complaints
+        assert "status of 400" in refused
+        seen.complaints.clear()
 
 
 def test_a_shared_file_holds_it_as_text(browse: Browse, tmp_path: Path) -> None:
@@ -95,7 +116,7 @@ def test_a_shared_file_holds_it_as_text(browse: Browse, tmp_path: Path) -> None:
     }  # fmt: skip
     walked = {
         "type": "walked", "step": "x", "round": 1, "starts": [{"id": "a", "label": evil, "description": evil}], "triples": [triple], "more": 0,
-        "evidence": [evil], "passages": [{"id": evil, "title": evil, "section": "", "text": evil, "start": 0, "end": 5}], "boxes": [],
+        "evidence": [evil], "passages": [{"id": evil, "title": evil, "section": "", "text": f"{evil}\r\n{TERMINAL}\rend", "start": 0, "end": 5}], "boxes": [],
         "clues": None, "questions": None, "cost": 0.0, "at": 1.0,
     }  # fmt: skip
     told = {"type": "constructor", "at": 2.0}
@@ -106,4 +127,6 @@ def test_a_shared_file_holds_it_as_text(browse: Browse, tmp_path: Path) -> None:
     page.locator("h1").wait_for()
     assert page.evaluate("window.hurt") is None
     assert page.locator("h1").inner_text().startswith(SCRIPT)
-    assert page.locator(".passages .passage").count() == 1
+    page.get_by_text("Passages read").wait_for()
+    (passage,) = page.locator(".passages .passage p").all_inner_texts()
+    assert passage.endswith("gnp.exe\ufffd\n\ufffd[31mred\ufffdend"), "the end of a line is no mark"

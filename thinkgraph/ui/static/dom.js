@@ -1,7 +1,7 @@
 // Elements out of plain values. Texts become text nodes, never markup: labels and passages are other people's.
 
-// What steers a terminal or the direction of writing is shown as a mark instead.
-const HIDDEN = /[\u0000-\u0008\u000b-\u001f\u007f-\u009f\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
+// What steers a terminal or the direction of writing is shown as a mark instead; a line may end as on Windows.
+const HIDDEN = /\r(?!\n)|[\u0000-\u0008\u000b\u000c\u000e-\u001f\u007f-\u009f\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]/g;
 
 export function plain(text, longest = 4000) {
   const whole = String(text ?? "").replace(HIDDEN, "\ufffd");
