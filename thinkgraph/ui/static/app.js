@@ -37,7 +37,7 @@ async function show() {
   leave = null;
   document.body.classList.remove("side-open");
   document.querySelector("dialog")?.close();
-  const [, view, ...threads] = location.hash.split("/").map(decodeURIComponent);
+  const [, view, ...threads] = location.hash.split("/").map(decoded);
   for (const link of bar.querySelectorAll(".view")) {
     const here = link.getAttribute("href") === `#/${view ?? ""}`;
     if (here) link.setAttribute("aria-current", "page"); else link.removeAttribute("aria-current");
@@ -49,8 +49,16 @@ async function show() {
   else if (view === "knowledge") made = knowledgeView(main, about);
   else askView(main, about, (started) => { location.hash = `#/${started.length > 1 ? "side" : "run"}/${started.map(encodeURIComponent).join("/")}`; });
   // Somebody may have gone on while it was loaded.
-  if (location.hash === before) leave = made; else made?.();
+  if (location.hash === before) {
+    leave = made;
+    document.title = [main.querySelector("h1")?.textContent, "thinkgraph"].filter(Boolean).join(" - ");
+  } else made?.();
   if (view === "run" || view === "side") history(); else mark();
+}
+
+// What is no right encoding stays as it is: no run has such a name.
+function decoded(part) {
+  try { return decodeURIComponent(part); } catch { return part; }
 }
 
 async function history() {
@@ -68,7 +76,7 @@ function mark() {
 }
 
 // A run in a part of the page; gives what ends it, or null where there is none.
-async function mount(root, thread, { small = false, onEnd = null } = {}) {
+async function mount(root, thread, { of = "", onEnd = null } = {}) {
   const path = `api/runs/${encodeURIComponent(thread)}`;
   let run;
   try {
@@ -97,7 +105,7 @@ async function mount(root, thread, { small = false, onEnd = null } = {}) {
     change.hidden = working;
   };
   const again = () => show();
-  view = new RunView(root, run, { actions: [error, stop, resume, change, share], small, onReply: async (reply) => { if (await attempt("reply", { reply })) again(); } });
+  view = new RunView(root, run, { actions: [error, stop, resume, change, share], of, onReply: async (reply) => { if (await attempt("reply", { reply })) again(); } });
   buttons(run.working, run.events.at(-1)?.type);
   if (run.working) {
     end = follow(thread, run.events.length, (event, number) => { if (number === view.events.length) view.push(event); }, () => {

@@ -6,10 +6,11 @@ import { stepElement, stepOf } from "./steps.js";
 import { seconds, shortNumber } from "./words.js";
 
 export class RunView {
-  // run: { question, method, model, status, events }. tools: buttons of the head, and onReply for what the run asks.
-  constructor(root, run, { actions = [], onReply = null, small = false } = {}) {
+  // run: { question, method, model, status, events }. actions: buttons of the head; onReply: for what the run asks;
+  // of: which run it is, where several stand side by side.
+  constructor(root, run, { actions = [], onReply = null, of = "" } = {}) {
     this.run = run;
-    this.small = small;
+    this.of = of;
     this.onReply = onReply;
     this.events = [];
     this.shown = 0;
@@ -47,18 +48,18 @@ export class RunView {
     listed.addEventListener("toggle", () => listed.open && this.sentences());
     this.listed = listed;
     fill(root,
-      h("article", { class: this.small ? "run small" : "run" },
+      h("article", { class: this.of ? "run small" : "run" },
         h("header", { class: "run-head" },
-          h("div", { class: "run-title" }, h(this.small ? "h2" : "h1", { dir: "auto" }, plain(run.question, 500)),
+          h("div", { class: "run-title" }, h(this.of ? "h2" : "h1", { dir: "auto" }, plain(run.question, 500)),
             h("p", { class: "faint" }, this.chip, ` ${run.method} · `, said(run.model), run.knowledge ? [" · ", said(run.knowledge)] : null)),
           h("div", { class: "actions" }, actions)),
         h("div", { class: "stage" },
-          h("section", { class: "picture", "aria-label": "Graph" }, this.canvas, this.empty, this.tip,
+          h("section", { class: "picture", "aria-label": `Graph${this.of}` }, this.canvas, this.empty, this.tip,
             h("div", { class: "tools" },
               h("button", { type: "button", title: "See all of it", "aria-label": "See all of the graph", onclick: () => { this.graph.unlight(); this.graph.subject = null; this.graph.all = !this.graph.all; this.graph.arrange(0); this.graph.fit(); } }, icon("fit")), layered),
             h("ul", { class: "legend", "aria-label": "What the colours say" },
               ["start", "kept", "answer"].map((one) => h("li", { class: `is-${one}` }, LEGEND[one])), this.seen)),
-          h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": "What happened" },
+          h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": `What happened${this.of}` },
             this.asking, this.answerBox, this.clueBox, this.mapBox, this.passageBox,
             h("section", {}, h("h2", {}, "Steps"), this.steps), listed)),
         h("footer", { class: "timeline" }, this.play, this.slider, this.moment, this.numbers), this.live));
@@ -187,7 +188,7 @@ export class RunView {
     else this.empty.textContent = "The answer cites no triple.";
     this.sum.cost = answer.usage.total.cost || this.sum.cost;
     const show = { triples: (ids) => this.graph.light(ids), clear: () => this.graph.unlight() };
-    fill(this.answerBox, answerPanel(answer, show));
+    fill(this.answerBox, answerPanel(answer, show, this.of));
     if (answer.trace?.lines?.length && !this.mapBox.firstChild && !this.clueBox.firstChild) {
       fill(this.mapBox, h("details", {}, h("summary", {}, h("h2", {}, plain(answer.trace.title, 80))), outline(answer.trace.lines)));
     }
@@ -276,7 +277,7 @@ function askCard(question, onReply) {
   const send = (value) => onReply(value);
   const choices = question.options.map((one) => h("button", { type: "button", class: "choice", onclick: () => send(String(one.number)) },
     h("strong", {}, said(one.label)), h("span", { class: "faint" }, said(one.description || one.id))));
-  return h("section", { class: "ask-card", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title` }, said(question.text)), problem,
+  return h("div", { class: "ask-card", role: "group", "aria-labelledby": `${name}-title` }, h("h2", { id: `${name}-title` }, said(question.text)), problem,
     choices.length ? h("div", { class: "choices" }, choices, h("button", { type: "button", class: "choice", onclick: () => send("0") }, h("strong", {}, "Any of them"))) : null,
     ceiling ? h("form", { class: "reply", onsubmit: (event) => { event.preventDefault(); if (field.value.trim()) send(field.value.trim()); } },
       h("label", { for: `${name}-field` }, "New ceiling"), field, h("button", { type: "submit", class: "primary" }, "Raise it"),

@@ -24,6 +24,6 @@ export async function sideView(root, threads, mount) {
     fill(rows[at], name, h("td", {}, said(answer.text, "strong")), h("td", {}, statusChip(answer.status)), h("td", {}, many(paths.length + passages.length, "line")),
       h("td", {}, seconds(answer.usage.seconds)), h("td", {}, `${many(total.calls, "call")} · ${shortNumber(total.input_tokens + total.output_tokens)} tokens`, total.cost ? ` · $${total.cost.toFixed(4)}` : ""));
   };
-  const ends = await Promise.all(threads.map((thread, at) => mount(columns[at], thread, { small: true, onEnd: tell(at) })));
+  const ends = await Promise.all(threads.map((thread, at) => mount(columns[at], thread, { of: `, run ${at + 1} of ${threads.length}`, onEnd: tell(at) })));
   return () => ends.forEach((end) => end?.());
 }
