@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import logging
+import re
 import threading
 from collections.abc import AsyncIterator, Callable, Collection, Mapping
 from pathlib import Path
@@ -144,7 +145,7 @@ async def _body(request: Request) -> dict[str, Any]:
 async def _followed(desk: Callable[[], Desk], request: Request) -> Response:
     """A run's events from a number on as server-sent events, until it rests."""
     given = request.headers.get("last-event-id") or request.query_params.get("after", "")
-    after = int(given) + 1 if given.isdecimal() and len(given) < 10 else 0
+    after = int(given) + 1 if re.fullmatch(r"\d{1,9}", given) else 0
     found = await run_in_threadpool(desk)
     live = found.live(request.path_params["thread"])
     if live is None:
