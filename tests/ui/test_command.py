@@ -6,6 +6,7 @@ import re
 import signal
 import subprocess
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import httpx
@@ -13,13 +14,20 @@ import pytest
 from cli.conftest import PROGRAM, environment
 from ui.conftest import QUESTION
 
+from thinkgraph.ingest.build import build_kb
+
 ADDRESS = re.compile(r"(http://127\.0\.0\.1:\d+/)\?token=(\S+)")
 
 
 @pytest.fixture
-def process() -> Iterator[subprocess.Popen[str]]:
-    words = ["ui", "--no-browser", "--port", "0", "--model", "offline"]
-    with subprocess.Popen([*PROGRAM, *words], env=environment(), stderr=subprocess.PIPE, text=True) as started:
+def process(tmp_path: Path) -> Iterator[subprocess.Popen[str]]:
+    """The page over two knowledge bases with two models."""
+    (tmp_path / "rows.tsv").write_text("Panama\tcapital\tPanama City\n", "utf-8")
+    build_kb(tmp_path / "small", triples=[tmp_path / "rows.tsv"])
+    words = ["ui", "--no-browser", "--port", "0", "--model", "offline", "--model", "openai:test"]
+    words += ["--kb", "world", "--kb", str(tmp_path / "small")]
+    env = environment({"OPENAI_BASE_URL": "http://127.0.0.1:9/v1"})
+    with subprocess.Popen([*PROGRAM, *words], env=env, stderr=subprocess.PIPE, text=True) as started:
         yield started
         started.kill()
 
@@ -33,7 +41,9 @@ def test_it_prints_its_address_lets_in_who_has_it_and_ends_at_ctrl_c(process: An
         page = client.get("/", params={"token": token}, follow_redirects=True)
         assert (page.status_code, page.url.query) == (200, b"")
         assert "<title>thinkgraph</title>" in page.text
-        assert client.get("/api/about").json()["models"] == ["offline"]
+        about = client.get("/api/about").json()
+        assert about["models"] == ["offline", "openai:test"]
+        assert [one["name"] for one in about["knowledge"]] == ["world", "small"]
         for foreign in ({"origin": "http://evil.example"}, {"host": "evil.example"}):
             assert client.get("/api/about", headers=foreign).status_code == 403
         assert "thread" in client.post("/api/runs", json={"question": QUESTION}).json()

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.errors import UsageError
@@ -203,13 +203,13 @@ SEVERAL_MODELS = f"a model that may be chosen, the default first: provider:name 
 """Help of --model where others may choose among several."""
 
 
-def add_served_flags(parser: argparse.ArgumentParser, others: str, **model: Any) -> None:
+def add_served_flags(parser: argparse.ArgumentParser, others: str, *, repeated: Collection[str] = ()) -> None:
     """The flags of a command that serves methods: which ones, and what of their settings `others` cannot change.
 
     Args:
         parser: of the command.
         others: who is served.
-        model: as `changes` of `add_flags`, for --model.
+        repeated: flags of --model and --kb that may be given several times, for others to choose.
     """
     parser.add_argument(
         "--method",
@@ -223,8 +223,9 @@ def add_served_flags(parser: argparse.ArgumentParser, others: str, **model: Any)
         help=f"a setting that {others} cannot change (ceilings: only lower), of all methods that have it or of one "
         "(tog2.width=5); may be repeated",
     )
-    add_flags(parser, "model", **model)
-    add_flags(parser, "prices", "prompts", *KB)
+    for name in (*MODEL, *KB):
+        help_ = f"{_FLAGS[name]['help']}; may be repeated, for {others} to choose, the default first"
+        add_flags(parser, name, **({"action": "append", "help": help_} if name in repeated else {}))
 
 
 def served_settings(args: argparse.Namespace) -> dict[str, dict[str, Any]]:

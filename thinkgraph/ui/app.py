@@ -29,6 +29,7 @@ from thinkgraph.plot.svg import svg_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.addresses import redacted
+from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.runs import Desk, Served
 from thinkgraph.ui.security import LOCAL, Guard
 from thinkgraph.ui.share import page_of_run
@@ -168,26 +169,36 @@ def _json(value: Any) -> str:
 def _about(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, Any]:
     """What the page may be asked, and with what."""
     served = desk.served
-    graph, text = served.knowledge.graph.info(), served.knowledge.text
     return {
         "version": VERSION,
-        "knowledge": {
-            "name": bounded(redacted(served.knowledge.name), 200),
-            "entities": graph["entities"],
-            "triples": graph["triples"],
-            "relations": graph["relations"],
-            "passages": text.info()["passages"] if text else 0,
-            "looks": list(look_ups(served.knowledge)),
-        },
+        "knowledge": [{"kb": kb, **_counts(knowledge)} for kb, (_, knowledge) in served.bases.items()],
         "models": list(served.models),
         "methods": [_method(name, fixed) for name, fixed in served.fixed.items()],
     }
 
 
-def _indexed(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, Any]:
-    """What `thinkgraph kb info` says of the knowledge base."""
-    own = desk.served.options
-    lines = indexed(desk.served.knowledge, own["kb"], own["text"])
+def _counts(knowledge: Knowledge) -> dict[str, Any]:
+    graph, text = knowledge.graph.info(), knowledge.text
+    return {
+        "name": bounded(redacted(knowledge.name), 200),
+        "entities": graph["entities"],
+        "triples": graph["triples"],
+        "relations": graph["relations"],
+        "passages": text.info()["passages"] if text else 0,
+        "looks": list(look_ups(knowledge)),
+    }
+
+
+def _base(desk: Desk, request: Request) -> tuple[str, Knowledge]:
+    """The knowledge base that a request is about: the one it names (`of`), that of a run, or the default."""
+    name, thread = (request.query_params.get(key, "") for key in ("of", "run"))
+    return desk.served.base(desk.run(thread)["knowledge"] if thread else name)
+
+
+def _indexed(desk: Desk, request: Request, _given: dict[str, Any]) -> dict[str, Any]:
+    """What `thinkgraph kb info` says of a knowledge base."""
+    kb, knowledge = _base(desk, request)
+    lines = indexed(knowledge, kb, desk.served.options["text"])
     return {"lines": [bounded(redacted(line)) for line in lines]}
 
 
@@ -259,7 +270,7 @@ def _file(desk: Desk, request: Request, _given: dict[str, Any]) -> Response:
 
 def _look(desk: Desk, request: Request, given: dict[str, Any]) -> Any:
     """One of the look-ups that tools have, by the same arguments."""
-    knowledge, name = desk.served.knowledge, request.path_params["name"]
+    (_, knowledge), name = _base(desk, request), request.path_params["name"]
     if name not in look_ups(knowledge):
         raise UsageError(f"there is no look-up '{one_line(name)}' here; known: {', '.join(look_ups(knowledge))}")
     try:

@@ -14,9 +14,10 @@ from collections.abc import Callable
 from typing import Any
 
 from thinkgraph.cli.ask import announce, speaker
-from thinkgraph.cli.options import SEVERAL_MODELS, add_served_flags, open_knowledge, open_models, served_settings
+from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
 from thinkgraph.cli.runs import RunStore, run_options
 from thinkgraph.cli.show import leaving_at_once
+from thinkgraph.config import absolute
 from thinkgraph.errors import UsageError
 
 HOST = "127.0.0.1"
@@ -30,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     """Flags of `ui`."""
     parser.add_argument("--port", type=int, metavar="N", help=f"default the first that is free from {PORT} on")
     parser.add_argument("--no-browser", action="store_true", help="print the address and open nothing")
-    add_served_flags(parser, "the page", action="append", help=SEVERAL_MODELS)
+    add_served_flags(parser, "the page", repeated=("model", "kb"))
 
 
 def run(args: argparse.Namespace) -> int:
@@ -38,16 +39,25 @@ def run(args: argparse.Namespace) -> int:
     check_installed()
     import uvicorn
 
+    from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.ui.app import create_app
     from thinkgraph.ui.runs import Served
 
-    args.model, *others = args.model or [None]
+    args.model, *models = args.model or [None]
+    args.kb, *bases = args.kb or [None]
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     fixed = asking(served_settings(args))
+    if bases and args.text:
+        raise UsageError("the passages of --text are about one knowledge base: give --kb once")
     listening, say = _listen(args.port), speaker(quiet=False)
-    with contextlib.closing(listening), open_knowledge(args) as knowledge, RunStore():
-        served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed, others)
-        for model in (args.model, *others):
+    with contextlib.closing(listening), contextlib.ExitStack() as opened, RunStore():
+        knowledge = opened.enter_context(open_knowledge(args))
+        more = {
+            absolute("kb", kb): opened.enter_context(Knowledge.open(kb, trust_embedder=bool(args.trust_embedder)))
+            for kb in bases
+        }
+        served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed, models, more)
+        for model in (args.model, *models):
             open_models(argparse.Namespace(model=model, prices=args.prices), knowledge).check()
             announce({**served.options, "model": model}, say)
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)

@@ -45,11 +45,29 @@ class Served:
 
     more_models: Sequence[Model] = ()
     """That may be chosen beside the one of `options`."""
+    more_knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
+    """That may be asked beside `knowledge`, by its folder or address."""
 
     @functools.cached_property
     def models(self) -> dict[str, Model]:
         """The models that may be chosen, by what they are called; the first is the one configured."""
         return {model_words(one): one for one in (self.options["model"], *self.more_models, OFFLINE)}
+
+    @functools.cached_property
+    def bases(self) -> dict[str, tuple[str, Knowledge]]:
+        """The knowledge bases by folder or address, without passwords; each with its whole address. The default is the first."""
+        every = {self.options["kb"]: self.knowledge, **self.more_knowledge}
+        return {redacted(kb): (kb, knowledge) for kb, knowledge in every.items()}
+
+    def base(self, name: str) -> tuple[str, Knowledge]:
+        """The address and the knowledge base of a name, the default for an empty one.
+
+        Raises:
+            UsageError: it is not served.
+        """
+        if name and name not in self.bases:
+            raise UsageError(f"this page has no knowledge '{one_line(name)}'; known: {', '.join(self.bases)}")
+        return self.bases[name or next(iter(self.bases))]
 
 
 @dataclass
@@ -58,7 +76,7 @@ class Desk:
 
     served: Served
     _live: dict[str, LiveRun] = field(default_factory=dict)
-    _models: dict[str, Models] = field(default_factory=dict)
+    _models: dict[tuple[str, str], Models] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
     _pool: ThreadPoolExecutor = field(
         default_factory=lambda: ThreadPoolExecutor(MOST_RUNS, thread_name_prefix="thinkgraph-page")
@@ -74,7 +92,7 @@ class Desk:
         """What a question is to be asked with.
 
         Raises:
-            UsageError: a method or a model that is not served.
+            UsageError: a method, a model or knowledge that is not served.
             SettingsError: a setting that a page may not choose, or out of range.
         """
         method = str(asked.get("method") or next(iter(self.served.fixed)))
@@ -83,11 +101,13 @@ class Desk:
         name = str(asked.get("model") or next(iter(self.served.models)))
         if name not in self.served.models:
             raise UsageError(f"this page has no model '{one_line(name)}'; known: {', '.join(self.served.models)}")
+        kb, _ = self.served.base(str(asked.get("knowledge") or ""))
         given = asked.get("settings") or {}
         if not isinstance(given, Mapping):
             raise UsageError("settings are an object of names and values")
         settings = client_settings(method, self.served.fixed[method], given)
-        return {**self.served.options, "method": method, "model": self.served.models[name], "settings": settings}
+        own = {"method": method, "model": self.served.models[name], "kb": kb, "settings": settings}
+        return cast("RunOptions", {**self.served.options, **own})
 
     def question(self, asked: Mapping[str, Any], options: RunOptions) -> str:
         """The question of a request.
@@ -109,7 +129,7 @@ class Desk:
         question = self.question(asked, options)
         lines = estimate_lines(
             self._models_of(options),
-            self.served.knowledge,
+            self._knowledge(options),
             {options["method"]: options["settings"]},
             [question],
             prices_of(options["prices"]),
@@ -153,7 +173,7 @@ class Desk:
             ManifestMismatchError: it was started with other knowledge or another model than this page serves.
         """
         thread, own = row["thread"], self.served.options
-        if (row["options"]["kb"], row["options"]["text"]) != (redacted(own["kb"]), own["text"]):
+        if row["options"]["kb"] not in self.served.bases or row["options"]["text"] != own["text"]:
             raise ManifestMismatchError(
                 f"run {thread} was started with other knowledge than this page serves: thinkgraph resume {thread}"
             )
@@ -161,7 +181,7 @@ class Desk:
             raise ManifestMismatchError(
                 f"run {thread} was started with a model that this page does not have: thinkgraph resume {thread}"
             )
-        return {**own, **_own(row["options"])}
+        return {**own, **_own(row["options"]), "kb": self.served.base(row["options"]["kb"])[0]}
 
     def stop(self, thread: str) -> None:
         """Let a run rest after the call that is in flight.
@@ -196,7 +216,7 @@ class Desk:
             new = new_thread()
             runs.start(new, row["question"], options)
             try:
-                chosen, words = branch(self._graph(options, runs), runs, row, new, asked, self.served.knowledge)
+                chosen, words = branch(self._graph(options, runs), runs, row, new, asked, self._knowledge(options))
             except ThinkGraphError:
                 runs.remove(new)
                 raise
@@ -243,13 +263,17 @@ class Desk:
         live = self._live.get(row["thread"])
         return about_run(row, working=bool(live and not live.done))
 
+    def _knowledge(self, options: RunOptions) -> Knowledge:
+        return self.served.base(redacted(options["kb"]))[1]
+
     def _models_of(self, options: RunOptions) -> Models:
-        name = model_words(options["model"])
+        # The offline one uses the encoder of the knowledge.
+        name = (options["kb"], model_words(options["model"]))
         with self._lock:
             if name not in self._models:
                 self._models[name] = Models(
                     options["model"],
-                    offline=offline_model(self.served.knowledge),
+                    offline=offline_model(self._knowledge(options)),
                     prices=prices_of(options["prices"]),
                     profiles=profiles(),
                 )
@@ -264,25 +288,25 @@ class Desk:
         self._pool.submit(self._work, live, reply)
 
     def _work(self, live: LiveRun, reply: str | None) -> None:
-        recorder = Recorder(self.served.knowledge, live.events)
         try:
             with RunStore() as runs, runs.lock(live.thread):
                 try:
-                    self._go(live, runs, recorder, reply)
+                    self._go(live, runs, reply)
                 except Exception as error:
-                    live.add(recorder.stamped(failed(live.thread, error)))
+                    live.add(Recorder.stamped(failed(live.thread, error)))
                     raise
                 finally:
                     live.keep(runs)
         except Exception as error:  # noqa: BLE001 - it is an event now
             if not live.events or live.events[-1]["type"] != "paused":
-                live.add(recorder.stamped(failed(live.thread, error)))
+                live.add(Recorder.stamped(failed(live.thread, error)))
         finally:
             live.end()
 
-    def _go(self, live: LiveRun, runs: RunStore, recorder: Recorder, reply: str | None) -> None:
+    def _go(self, live: LiveRun, runs: RunStore, reply: str | None) -> None:
         row = runs.known(live.thread)
-        graph = self._graph(self._options_of(row), runs)
+        options = self._options_of(row)
+        graph, recorder = self._graph(options, runs), Recorder(self._knowledge(options), live.events)
         config: Any = {"configurable": {"thread_id": live.thread}, "callbacks": [Listener(live.hear)]}
         start, answer = continuation(graph, row, reply)
         if answer is None:
@@ -309,7 +333,7 @@ class Desk:
     def _graph(self, options: RunOptions, runs: RunStore) -> Graph:
         return build(
             options["method"],
-            knowledge=self.served.knowledge,
+            knowledge=self._knowledge(options),
             model=self._models_of(options),
             settings=options["settings"],
             prompts=options["prompts"],

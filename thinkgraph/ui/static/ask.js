@@ -4,7 +4,7 @@ import { settingTitle, shortNumber } from "./words.js";
 import { ask } from "./api.js";
 
 const CEILINGS = ["max_calls", "max_tokens", "max_cost", "max_seconds"];
-const remembered = { question: "", method: "", model: "" };
+const remembered = { question: "", method: "", model: "", knowledge: "" };
 
 export function askView(root, about, onStarted) {
   const error = h("p", { class: "problem", role: "alert", hidden: true });
@@ -13,6 +13,9 @@ export function askView(root, about, onStarted) {
   question.value = remembered.question;
   const method = choice("method", about.methods.map((one) => [one.name, one.title || one.name]), remembered.method);
   const model = choice("model", about.models.map((one) => [one, one]), remembered.model);
+  const base = choice("knowledge", about.knowledge.map((one) => [one.kb, one.name]), remembered.knowledge);
+  const counts = h("p", { class: "faint" });
+  const count = () => fill(counts, knowledgeWords(about.knowledge[base.selectedIndex]));
   const told = h("p", { class: "faint", id: "method-told" });
   method.setAttribute("aria-describedby", "method-told");
   const ceilings = h("div", { class: "fields" });
@@ -28,7 +31,7 @@ export function askView(root, about, onStarted) {
     cost.textContent = "";
   };
   const asked = () => ({
-    question: question.value, method: method.value, model: model.value,
+    question: question.value, method: method.value, model: model.value, knowledge: base.value,
     settings: Object.fromEntries(fields.map((one) => [one.name, one.read()]).filter(([, value]) => value !== undefined)),
   });
   // The same question by other methods or models goes with their own settings.
@@ -37,7 +40,7 @@ export function askView(root, about, onStarted) {
   const bodies = () => {
     const first = asked();
     const more = ticks().map((one) => JSON.parse(one));
-    return [first, ...more.map((one) => ({ question: first.question, method: first.method, model: first.model, ...one }))];
+    return [first, ...more.map((one) => ({ ...first, settings: {}, ...one }))];
   };
   const offer = () => {
     const ticked = new Set(ticks());
@@ -56,7 +59,7 @@ export function askView(root, about, onStarted) {
     event.preventDefault();
     fail("");
     start.disabled = true;
-    Object.assign(remembered, { question: question.value, method: method.value, model: model.value });
+    Object.assign(remembered, { question: question.value, method: method.value, model: model.value, knowledge: base.value });
     try {
       const threads = [];
       for (const body of bodies()) threads.push((await ask("api/runs", body)).thread);
@@ -65,11 +68,12 @@ export function askView(root, about, onStarted) {
     start.disabled = false;
   } },
     h("h1", {}, "Ask your knowledge"),
-    h("p", { class: "faint" }, knowledgeWords(about.knowledge)),
+    counts,
     h("label", { class: "unseen", for: "question" }, "Question"), question,
     h("div", { class: "row" },
       h("div", { class: "field" }, h("label", { for: "method" }, "Method"), method),
       h("div", { class: "field" }, h("label", { for: "model" }, "Model"), model),
+      about.knowledge.length > 1 ? h("div", { class: "field" }, h("label", { for: "knowledge" }, "Knowledge"), base) : null,
       h("div", { class: "row end" }, estimate, start)),
     told, cost, error,
     h("details", { class: "more" }, h("summary", {}, "Compare with"), others),
@@ -80,8 +84,10 @@ export function askView(root, about, onStarted) {
   });
   method.addEventListener("change", () => { redraw(); offer(); });
   model.addEventListener("change", offer);
+  base.addEventListener("change", count);
   redraw();
   offer();
+  count();
   fill(root, form);
   question.focus();
 }
@@ -92,7 +98,7 @@ export function knowledgeWords(knowledge) {
   return [said(knowledge.name, "strong"), shown.length ? ` · ${shown.join(", ")}` : ""];
 }
 
-function choice(id, options, chosen) {
+export function choice(id, options, chosen) {
   const made = h("select", { id }, options.map(([value, title]) => h("option", { value }, plain(title, 80))));
   if (options.some(([value]) => value === chosen)) made.value = chosen;
   return made;

@@ -2,10 +2,21 @@
 import { fill, h, many, plain, said } from "./dom.js";
 import { Graph } from "./graph.js";
 import { ask } from "./api.js";
-import { knowledgeWords } from "./ask.js";
+import { choice, knowledgeWords } from "./ask.js";
 
 export function knowledgeView(root, about) {
-  const reads = about.knowledge.looks.includes("passages_of");
+  let end = null;
+  const show = (counts) => { end?.(); end = baseView(root, about.knowledge, counts, show); };
+  show(about.knowledge[0]);
+  return () => end();
+}
+
+function baseView(root, bases, counts, show) {
+  const of = `?of=${encodeURIComponent(counts.kb)}`;
+  const look = (name, given) => ask(`api/look/${name}${of}`, given);
+  const base = choice("knowledge", bases.map((one) => [one.kb, one.name]), counts.kb);
+  base.addEventListener("change", () => show(bases[base.selectedIndex]));
+  const reads = counts.looks.includes("passages_of");
   const error = h("p", { class: "problem", role: "alert", hidden: true });
   const fail = (text) => { error.hidden = !text; error.textContent = plain(text); };
   const search = h("input", { type: "search", id: "search", placeholder: "A name, or a whole sentence", autocomplete: "off", dir: "auto" });
@@ -13,16 +24,16 @@ export function knowledgeView(root, about) {
   const canvas = h("div", { class: "canvas", role: "img", "aria-label": "Neighbours of the chosen entity; beside it they stand as a list" });
   const hint = h("p", { class: "hint" }, "Find an entity: its neighbours appear here. A click on one of them goes on from there.");
   const panel = h("div", { class: "panel", tabIndex: 0, role: "region", "aria-label": "The chosen entity" });
-  const counts = about.knowledge;
   const lines = h("pre", {});
   const indexed = h("details", { class: "more indexed", ontoggle: async () => {
     if (lines.textContent) return;
-    try { lines.textContent = (await ask("api/indexed")).lines.map((line) => plain(line)).join("\n"); } catch (problem) { fail(problem.message); }
+    try { lines.textContent = (await ask(`api/indexed${of}`)).lines.map((line) => plain(line)).join("\n"); } catch (problem) { fail(problem.message); }
   } }, h("summary", {}, "What is indexed"), lines);
   fill(root, h("article", { class: "run" },
     h("header", { class: "run-head" }, h("div", { class: "run-title" }, h("h1", {}, "Knowledge"),
       h("p", { class: "faint" }, knowledgeWords(counts), counts.relations > 0 ? `, ${many(counts.relations, "relation")}` : "")),
       h("form", { class: "row search", role: "search", onsubmit: (event) => { event.preventDefault(); find(); } },
+        bases.length > 1 ? [h("label", { class: "unseen", for: "knowledge" }, "Knowledge base"), base] : null,
         h("label", { class: "unseen", for: "search" }, "Find entities"), search, h("button", { type: "submit", class: "primary" }, "Find"))),
     indexed, error, results,
     h("div", { class: "stage" }, h("section", { class: "picture", "aria-label": "Neighbours" }, canvas, hint), panel)));
@@ -35,7 +46,7 @@ export function knowledgeView(root, about) {
     const text = search.value.trim();
     if (!text) return;
     try {
-      const { entities } = await ask("api/look/find_entities", { text, limit: 12 });
+      const { entities } = await look("find_entities", { text, limit: 12 });
       fill(results, entities.length ? entities.map((one) => h("li", {}, h("button", { type: "button", class: "choice", onclick: () => open(one.id, one.label) },
         h("strong", {}, said(one.label)), h("span", { class: "faint" }, said(plain(one.description || one.type || one.id, 120)))))) : h("li", { class: "faint" }, "Nothing of that name."));
       if (entities.length) await open(entities[0].id, entities[0].label);
@@ -45,7 +56,7 @@ export function knowledgeView(root, about) {
   async function open(id, label) {
     fail("");
     try {
-      const [relations, near] = await Promise.all([ask("api/look/relations_of", { entity: id }), ask("api/look/neighbours", { entity: id, limit: 60 })]);
+      const [relations, near] = await Promise.all([look("relations_of", { entity: id }), look("neighbours", { entity: id, limit: 60 })]);
       hint.hidden = true;
       graph.reset();
       graph.starts([{ id, label: near.entity.label }]);
@@ -71,7 +82,7 @@ export function knowledgeView(root, about) {
   }
 
   async function passages(about, id, label) {
-    const { passages: found } = await ask("api/look/passages_of", { entities: [id], query: label || search.value || id, limit: 4 });
+    const { passages: found } = await look("passages_of", { entities: [id], query: label || search.value || id, limit: 4 });
     if (found.length) about.append(h("h3", {}, "Passages"), ...found.map((one) => h("article", { class: "passage" }, h("h4", {}, said([one.title, one.section].filter(Boolean).join(" / "))), h("p", { dir: "auto" }, plain(one.text, 1200)))));
   }
 

@@ -40,14 +40,14 @@ export async function travelDialog(path, thread, at, onForked) {
   const first = moments[0].at;
   fill(choose, moments.map((one) => h("option", { value: one.id }, `${one.did.replaceAll("_", " ")}${one.round ? `, round ${one.round}` : ""} (${seconds(Math.max(0, one.at - first))})`)));
   choose.value = (moments.findLast((one) => one.at <= at && one.texts.question) ?? moments[0]).id;
-  const redraw = () => { read = editor(fields, moments.find((one) => one.id === choose.value), fail); };
+  const redraw = () => { read = editor(fields, moments.find((one) => one.id === choose.value), thread, fail); };
   choose.addEventListener("change", redraw);
   redraw();
   choose.focus();
 }
 
 // The fields of one checkpoint; gives a function that reads what was changed.
-function editor(root, moment, fail) {
+function editor(root, moment, thread, fail) {
   const ticks = (list) => list.map((one) => ({ id: one.id, box: h("input", { type: "checkbox", checked: true }), label: one.label }));
   const starts = ticks(moment.starts);
   const relations = ticks(moment.relations);
@@ -64,7 +64,7 @@ function editor(root, moment, fail) {
     fail("");
     if (!find.value.trim()) return;
     try {
-      const { entities } = await ask("api/look/find_entities", { text: find.value.trim(), limit: 5 });
+      const { entities } = await ask(`api/look/find_entities?run=${encodeURIComponent(thread)}`, { text: find.value.trim(), limit: 5 });
       for (const one of entities) {
         if (added.some((other) => other.id === one.id)) continue;
         const box = h("input", { type: "checkbox" });
