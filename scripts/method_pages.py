@@ -27,7 +27,7 @@ ROOT = Path(__file__).resolve().parents[1]
 DOCS = ROOT / "docs"
 NODES, PROMPTS = ROOT / "thinkgraph" / "nodes", ROOT / "thinkgraph" / "prompts"
 COST = ROOT / "benchmarks" / "results" / "cost.md"
-DRAWN = ("tog2", "fasttog", "fiske", "coggrag", "paths")
+DRAWN = ("tog2", "fasttog", "fiske", "coggrag", "paths", "search_agent")
 ROOMS = {"paths": ("paths", "tog2", "opening", "common", "closing")}
 """The rooms in which a method's steps are looked for, where they are not its own and those that all share."""
 OURS = {"begin", "backtrack", "answer", "majority", "grow", "outcomes"}
@@ -45,9 +45,10 @@ def steps(method: str, graph: Graph) -> dict[str, Path]:
 
 
 def asks(step: str, module: Path) -> bool:
-    """Whether the step asks a model: it has a prompt of its own, or asks the model's memory."""
+    """Whether the step asks a model: it has a prompt of its own, asks the model's memory, or leads a conversation."""
     own = [*(PROMPTS / module.parent.name).glob(f"{step}*.prompt")]
-    return bool(own) or re.search(r"memory import .*\b(sampled|recalled)\b", module.read_text("utf-8")) is not None
+    asked = r"memory import .*\b(sampled|recalled)\b|requests\.converse\("
+    return bool(own) or re.search(asked, module.read_text("utf-8")) is not None
 
 
 def steps_table(found: dict[str, Path]) -> Iterator[str]:
