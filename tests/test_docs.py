@@ -1,4 +1,6 @@
-"""What the documentation shows is run or read: Python and configuration; test_docs_commands.py has the commands. No link leads nowhere."""
+"""What the documentation shows is run or read: Python, configuration, a prompt; test_docs_commands.py has the commands, and sees to it that
+no block is forgotten. No link leads nowhere.
+"""
 
 from __future__ import annotations
 
@@ -17,37 +19,35 @@ from graphs.cases import PASSAGES, ROWS
 from langchain_core.documents import Document
 from langchain_core.embeddings import DeterministicFakeEmbedding
 from langchain_core.vectorstores import InMemoryVectorStore
+from langgraph_cli.config import validate_config
+from page_blocks import DOCS, ELSEWHERE, PAGES, ROOT, Block, block_of, blocks, name
 
 import thinkgraph as tg
+from thinkgraph.cli import main
 from thinkgraph.config import load_config
+from thinkgraph.eval.perfect.errors import parse_slips
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.ingest.build import build_kb
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.settings import resolve_settings
+from thinkgraph.tools.neo4j.connection import parse_address
 from thinkgraph.version import VERSION
 
-ROOT = Path(__file__).parents[1]
 sys.path.insert(0, str(ROOT / "scripts"))
 
-from site_hooks import outside  # noqa: E402 - the path comes first
+from site_hooks import outside
 
-DOCS = sorted((ROOT / "docs").rglob("*.md"))
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *DOCS]
-SERVER = {"tutorial.md", "neo4j.md"}
-"""Pages whose Python needs a Neo4j server: tests/tools/neo4j/test_tutorial.py runs it."""
 _LINK = re.compile(r"\]\((?!https?:)([^)#\s]+)")
 
 
-def fenced(page: Path, language: str) -> list[str]:
-    """The fenced blocks of a page in one language."""
-    return re.findall(rf"(?ms)^```{language}\n(.*?)^```$", page.read_text("utf-8"))
+def in_language(language: str) -> list[Block]:
+    """The blocks of all pages in one language, without those that another test has, or none."""
+    pages = [page for page in PAGES if name(page) != ELSEWHERE]
+    return [block for page in pages for block in blocks(page) if block.language == language and not block.marks]
 
 
-BLOCKS = [
-    pytest.param(page, code, id=f"{page.name}-{number}")
-    for page in (ROOT / "README.md", *DOCS)
-    if page.name not in SERVER
-    for number, code in enumerate(fenced(page, "python"), start=1)
-]
+PYTHON, TOML = in_language("python"), in_language("toml")
 
 
 def test_the_citation_is_of_this_release() -> None:
@@ -55,7 +55,8 @@ def test_the_citation_is_of_this_release() -> None:
 
 
 def test_there_is_something_to_run() -> None:
-    assert len(BLOCKS) >= 8
+    assert len(PYTHON) >= 8
+    assert TOML
 
 
 @pytest.fixture
@@ -83,10 +84,10 @@ def at_hand(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     }
 
 
-@pytest.mark.parametrize(("page", "code"), BLOCKS)
-def test_python_runs(page: Path, code: str, at_hand: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
-    names = dict(at_hand)
-    if page.name == "documents.md":
+@pytest.mark.parametrize("block", PYTHON, ids=lambda block: block.name)
+def test_python_runs(block: Block, at_hand: dict[str, Any], capsys: pytest.CaptureFixture[str]) -> None:
+    code, names = block.text, dict(at_hand)
+    if block.page.name == "documents.md":
         Path("my-kb").rename("other")
     exec(compile(code, "docs", "exec"), names)  # noqa: S102 - our own pages
     if "answer" in names:
@@ -100,18 +101,58 @@ def test_python_runs(page: Path, code: str, at_hand: dict[str, Any], capsys: pyt
             found.close()
 
 
-@pytest.mark.parametrize("page", [page for page in DOCS if fenced(page, "toml")], ids=lambda page: page.name)
-def test_configuration_is_read(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (text,) = fenced(page, "toml")
-    (tmp_path / "thinkgraph.toml").write_text(text, "utf-8")
+@pytest.mark.parametrize("block", TOML, ids=lambda block: block.name)
+def test_configuration_is_read(block: Block, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "thinkgraph.toml").write_text(block.text, "utf-8")
     monkeypatch.setenv("THINKGRAPH_CONFIG", str(tmp_path / "thinkgraph.toml"))
     config = load_config()
-    for table in tomllib.loads(text):
+    for table in tomllib.loads(block.text):
         assert config.get(table) is not None or config.settings("tog2")
     resolve_settings(find_method("tog2").settings, config.settings("tog2"))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_a_prompt_file_of_docs_methods_md_is_taken(tmp_path: Path) -> None:
+    (tmp_path / "tog2").mkdir()
+    (tmp_path / "tog2" / "reason.prompt").write_text(block_of("docs/methods.md", "---\n# Places"), "utf-8")
+    prompt = PromptLibrary(tmp_path).get("tog2.reason")
+    (example,) = prompt.examples(Shape(evidence=1), profile="small")
+    assert "(Osk) flows through: (Tarn Mill)" in example[0]
+    asked = prompt.render({"question": "Who?", "evidence": "[1] (a) b: (c)", "task": "Say who."}, Shape(evidence=1))
+    assert "Say who." in str(asked)
+
+
+def test_the_choosers_of_docs_measuring_md_err_as_it_says() -> None:
+    for line in block_of("docs/measuring.md", "--model perfect:").splitlines():
+        flag, model = line.partition(" #")[0].split()
+        found = parse_slips(model.removeprefix("perfect:"), model)
+        assert (flag, len(found)) == ("--model", model.count("=") or 1)
+
+
+def test_the_options_of_docs_howto_neo4j_md_are_known() -> None:
+    address = parse_address(block_of("docs/howto/neo4j.md", "neo4j://").strip())
+    assert address.mapping["name"] == ("Person.fullName", "Company.legalName")
+    assert address.mapping["hide"] == ("Audit", "LOGGED")
+
+
+def test_a_client_of_docs_howto_mcp_md_starts_a_server() -> None:
+    (server,) = json.loads(block_of("docs/howto/mcp.md", "{"))["mcpServers"].values()
+    assert Path(server["command"]).name == "tg"
+    assert main._parser("mcp").parse_args(server["args"]).kb == server["args"][-1]
+
+
+@pytest.mark.parametrize("entry", ["store", "checkpointer"])
+def test_the_server_of_docs_howto_server_md_is_configured(entry: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(ROOT)
+    own = json.loads((ROOT / "langgraph.json").read_text("utf-8"))
+    shown = json.loads("{" + block_of("docs/howto/server.md", f'"{entry}"') + "}")
+    assert own.get(entry, shown[entry]) == shown[entry]
+    accepted: Any = validate_config(own | shown)
+    assert accepted[entry] == shown[entry]
+    path, _, factory = shown[entry]["path"].partition(":")
+    assert f"def {factory}(" in (ROOT / path).read_text("utf-8")
+
+
+@pytest.mark.parametrize("page", PAGES, ids=name)
 def test_links_lead_somewhere(page: Path) -> None:
     dead = [link for link in _LINK.findall(page.read_text("utf-8")) if not (page.parent / link).exists()]
     assert dead == []

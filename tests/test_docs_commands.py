@@ -1,7 +1,5 @@
-"""Every command that a page shows runs here, in its page's order, over small things of the same names; or the page says why not.
-
-Why not stands before its block, `<!-- not run: REASON -->`, or of some lines only: `<!-- not run (WORDS; WORDS): REASON -->`.
-Whoever reads the page does not see it.
+"""Every command that a page shows runs here, in its page's order, over small things of the same names; or a mark says what else
+runs it, or why nothing does (page_blocks.py).
 """
 
 from __future__ import annotations
@@ -23,16 +21,16 @@ from chromadb.config import Settings
 from cli.conftest import Done, Run, cli, offline_server, process
 from graphs.cases import PASSAGES, ROWS
 from model_server import ModelServer
+from page_blocks import ELSEWHERE, PAGES, ROOT, Block, Mark, blocks, check_printed, name
 from rdf_samples import plain_rdf, suite_things, wikidata_rdf
 from sparql_server import SparqlServer
+from test_docs import PYTHON, TOML
 
 from thinkgraph.cli import main
 from thinkgraph.cli.runs import RunStore
 from thinkgraph.ingest.build import build_kb
 
 __all__ = ["cli", "offline_server", "process"]
-ROOT = Path(__file__).parents[1]
-PAGES = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "SECURITY.md", *sorted((ROOT / "docs").rglob("*.md"))]
 CHAIN = {"TopicEntityName": "Panama", "InferentialChain": ["capital"]}
 WEBQSP = {
     "QuestionId": "1",
@@ -52,14 +50,9 @@ HELLO = json.dumps(
     }
 ).encode()
 """What a client of the MCP server says first."""
-ELSEWHERE = {"tutorial.md": "tests/tools/neo4j/test_tutorial.py"}
-"""Pages whose commands another test runs."""
 OURS = {"./tg", "thinkgraph", "uvx"}
-_BLOCK = re.compile(r"(?ms)^```(\w*)\n(.*?)^```$|((?:^    [^\n]*\n|^\n(?=    ))+)|<!-- (not run.*?) -->")
-_LINE = re.compile(
-    r"(?:[A-Z_]+=\S+ )*(?:\./tg|thinkgraph|uvx|uv|pip|docker|git|mkdir|cp|sh|curl|npm|pre-commit|scripts/\S+) "
-)
-_WHY = re.compile(r"not run(?: \((.+?)\))?: (.+)", re.DOTALL)
+_PROGRAMS = "uvx|uv|pip|docker|git|mkdir|cd|cp|sed|sh|curl|npm|pre-commit|python|export|langgraph|llama-server"
+_LINE = re.compile(rf"""(?:[A-Z_]+=(?:"[^"]*"|\S+) )*(?:\./tg|thinkgraph|{_PROGRAMS}|scripts/\S+) """)
 _ASSIGNED = re.compile(r"[A-Z_]+=")
 _ENDPOINT = re.compile(r"sparql\+https?://[^?]*(.*)", re.DOTALL)
 _RUN = re.compile(r"\d{6}-[0-9a-f]{8}")
@@ -73,8 +66,8 @@ class Command:
     """Without what follows `#`."""
     code: int
     """The exit status that the line promises."""
-    not_run: str
-    """Why it is not run; empty where it is."""
+    mark: Mark | None
+    """Why it is not run, or which other test runs it; None where it runs here."""
 
     @property
     def words(self) -> list[str]:
@@ -85,45 +78,74 @@ class Command:
         return words
 
 
+def lines(block: Block) -> list[str]:
+    """The lines of a block of commands; none where its first line is no command."""
+    found = [line for line in block.text.replace("\\\n", " ").splitlines() if line.strip()]
+    return found if block.language in {"", "sh"} and _LINE.match(found[0]) else []
+
+
 def commands(page: Path) -> Iterator[Command]:
     """Every command on a page, in order."""
-    why: list[tuple[list[str], str]] = []
-    for language, fenced, indented, mark in _BLOCK.findall(page.read_text("utf-8")):
-        if mark:
-            found = _WHY.fullmatch(mark)
-            assert found, f"{page.name}: no reason in '{mark}'"
-            why.append(([part.strip() for part in (found[1] or "").split(";")], " ".join(found[2].split())))
-            continue
-        text = fenced if language == "sh" else indented
-        for shown in text.replace("\\\n", " ").splitlines():
-            if not _LINE.match(shown.strip()):
-                continue
-            line = re.sub(r"\s#\s.*", "", shown.strip())
+    for block in blocks(page):
+        for shown in lines(block):
+            line = re.sub(r"\s#\s.*", "", shown)
             told = re.search(r"# .*exit code (\d+)", shown)
-            reason = next((reason for parts, reason in why if any(part in line for part in parts)), "")
-            yield Command(line, int(told[1]) if told else 0, reason)
-        if text:
-            why.clear()
+            mark = next((mark for mark in block.marks if mark.about(line)), None)
+            yield Command(line, int(told[1]) if told else 0, mark)
 
 
 ALL = {page: list(commands(page)) for page in PAGES}
-RUN = {page: [one for one in found if not one.not_run] for page, found in ALL.items() if page.name not in ELSEWHERE}
+RUN = {page: [one for one in found if not one.mark] for page, found in ALL.items() if name(page) != ELSEWHERE}
+BLOCKS = [pytest.param(block, id=block.name) for page in PAGES for block in blocks(page)]
 
 
-def test_most_of_them_run_and_the_others_say_why() -> None:
-    assert sum(map(len, ALL.values())) >= 90
+def test_most_commands_run_here() -> None:
+    assert sum(map(len, ALL.values())) >= 100
     assert sum(map(len, RUN.values())) >= 40
-    assert all(len(one.not_run.split()) > 2 for found in ALL.values() for one in found if one.not_run)
-    for name, test in ELSEWHERE.items():
-        assert name in (ROOT / test).read_text("utf-8")
-    marks = sum(page.read_text("utf-8").count("<!-- not run") for page in PAGES)
-    texts = {(page, one.not_run) for page, found in ALL.items() for one in found if one.not_run}
-    assert marks == len(texts), "a mark that no command is under, or one reason twice on a page"
+
+
+def check_block(block: Block) -> None:
+    """Assert that a test has all of a block, or that a mark says why none has."""
+    shown = lines(block)
+    if shown:
+        assert [line for line in shown if not _LINE.match(line)] == [], "what is no command among commands"
+    elif not any(not mark.words for mark in block.marks):
+        assert block in PYTHON + TOML or name(block.page) == ELSEWHERE
+    for mark in block.marks:
+        assert any(map(mark.about, block.text.splitlines())), "a mark about a line that is not there"
+        if mark.test:
+            assert name(block.page) in (ROOT / mark.test).read_text("utf-8")
+        else:
+            assert len(mark.why.split()) > 2
+
+
+@pytest.mark.parametrize("block", BLOCKS)
+def test_a_block_is_run_or_read_by_a_test_or_says_why_not(block: Block) -> None:
+    check_block(block)
+
+
+@pytest.mark.parametrize(
+    ("language", "text", "marks"),
+    [
+        ("js", "1\n", ()),
+        ("", "anything\n", ()),
+        ("python", "1\n", ()),
+        ("sh", "ls\n", ()),
+        ("", "./tg ask a\nls -l\n", ()),
+        ("", "./tg ask a\n", (Mark(("ask b",), "it needs a server", ""),)),
+        ("", "./tg ask a\n", (Mark((), "too slow", ""),)),
+        ("", "./tg ask a\n", (Mark((), "", "tests/test_house.py"),)),
+        ("js", "1\n", (Mark(("1",), "it needs a server", ""),)),
+    ],
+)
+def test_a_forgotten_block_is_found(language: str, text: str, marks: tuple[Mark, ...]) -> None:
+    with pytest.raises(AssertionError):
+        check_block(Block(ROOT / "SECURITY.md", 1, language, text, marks))
 
 
 @pytest.mark.parametrize(
     "command",
-    [pytest.param(one, id=f"{page.name}-{number}") for page in PAGES for number, one in enumerate(ALL[page], start=1)],
+    [pytest.param(one, id=f"{name(page)}-{number}") for page in PAGES for number, one in enumerate(ALL[page], start=1)],
 )
 def test_a_command_is_one_that_there_is(command: Command) -> None:
     program, *words = command.words
@@ -147,8 +169,8 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (folder / "graph.tsv").write_text("".join("\t".join(row) + "\n" for row in ROWS), "utf-8")
     (folder / "values.csv").write_text("subject,relation,object\nPanama,population,4400000\n", "utf-8")
     passages = "".join(json.dumps(passage) + "\n" for passage in PASSAGES)
-    for name in ("docs.jsonl", "documents.jsonl"):
-        (folder / name).write_text(passages, "utf-8")
+    for file in ("docs.jsonl", "documents.jsonl"):
+        (folder / file).write_text(passages, "utf-8")
     (folder / "aliases.json").write_text(json.dumps({"Panama": ["Republic of Panama"]}), "utf-8")
     build_kb(folder / "my-kb", triples=[folder / "graph.tsv"], passages=[folder / "docs.jsonl"])
     (folder / "my-prompts" / "tog2").mkdir(parents=True)
@@ -157,10 +179,10 @@ def things(tmp_path_factory: pytest.TempPathFactory) -> Path:
     report = "# Panama\n\nPanama borders Colombia. The capital of Panama is Panama City.\n"
     (folder / "reports" / "2023" / "old.md").write_text(report, "utf-8")
     (folder / "notes.md").write_text("# Colombia\n\nThe capital of Colombia is Bogota.\n", "utf-8")
-    (folder / "questions.jsonl").write_text('{"id": "1", "question": "What is the capital of Suriname?"}\n', "utf-8")
     gold = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City"]}
     gold |= {"gold_path": [["Panama", "capital"]]}
-    (folder / "gold.jsonl").write_text(json.dumps(gold) + "\n", "utf-8")
+    for file in ("gold.jsonl", "questions.jsonl"):
+        (folder / file).write_text(json.dumps(gold) + "\n", "utf-8")
     turtle = '<http://e.org/p> <http://www.w3.org/2000/01/rdf-schema#label> "Panama"@en .\n'
     (folder / "graph.ttl").write_text(turtle, "utf-8")
     triple = b"<http://e.org/p> <http://e.org/capital> <http://e.org/c> .\n"
@@ -211,11 +233,13 @@ def filled(words: list[str]) -> list[str]:
         found = [last if _RUN.fullmatch(word) else word for word in found]
     if words[1:3] == ["bench", "roles"]:
         return [*found, "--cases", "1"]
+    if words[1:3] == ["export", "training"]:
+        return [*found, "--limit", "2"] if "--data" in words else found
     few = "1" if "--sensitivity" in words else "2"
     return [*found, "--limit", few] if words[1] == "bench" and "world" in words and "--limit" not in words else found
 
 
-@pytest.mark.parametrize("page", [page for page, found in RUN.items() if found], ids=lambda page: page.name)
+@pytest.mark.parametrize("page", [page for page, found in RUN.items() if found], ids=name)
 def test_the_commands_of_a_page_run(
     page: Path,
     things: Path,
@@ -248,3 +272,12 @@ def test_the_commands_of_a_page_run(
             found = cli(*words)
         assert found.code == command.code, (command.line, found)
         assert found.out or found.err or program not in OURS, command.line
+
+
+def test_the_first_answer_of_readme_md_is_what_is_printed(cli: Run) -> None:
+    asked, shown = blocks(ROOT / "README.md")[:2]
+    program, *words = shlex.split(lines(asked)[1])
+    done = cli(*words)
+    assert program == "./tg"
+    assert done.code == 0
+    check_printed(done.out, shown.text)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -11,7 +12,8 @@ import time
 from pathlib import Path
 
 import pytest
-from cli.conftest import PROGRAM, Run, environment
+from cli.conftest import PROGRAM, QUESTION, Run, environment
+from page_blocks import block_of
 from training.sample import rows, write_rows
 
 TINY = ("--from-scratch", "tiny")
@@ -48,6 +50,19 @@ def test_train_and_write(cli: Run, data: str, tmp_path: Path) -> None:
     assert other.code == 3
     assert "is a trained checkpoint already; add --replace" in other.line
     assert cli(*words, "--seed", "4", "--replace").code == 0
+
+
+def test_what_docs_howto_g2t_md_says_of_a_trained_one(
+    cli: Run, data: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    Path("communities.jsonl").symlink_to(data)
+    assert cli("g2t", "train", "--data", data, "--out", "my-g2t", *TINY, "--epochs", "1").code == 0
+    write, ask = block_of("docs/howto/g2t.md", "./tg g2t write").replace("…", QUESTION).splitlines()
+    written, asked = (cli(*shlex.split(line)[1:]) for line in (write, ask))
+    assert f" of {len(rows())} texts are true to their triples" in written.out
+    assert asked.code == 0, asked.err
+    assert "with fasttog" in asked.out
 
 
 def test_a_validation_file_and_half_lines(cli: Run, data: str, tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import subprocess
 import sys
 import time
@@ -15,6 +16,7 @@ from typing import Any
 import pytest
 from cli.conftest import MODEL, PROGRAM, QUESTION, Run, environment
 from model_server import ModelServer, ServedCall
+from page_blocks import block_of
 from postgres_server import running
 
 from thinkgraph.models.offline import OfflineChatModel
@@ -171,6 +173,21 @@ def test_a_queue_of_other_work_is_refused(
     assert "the queue at postgresql://owner@127.0.0.1:9/postgres failed: " in gone.line
     assert "secret" not in gone.err
     assert len(served.calls) == asked
+
+
+def test_the_command_of_docs_running_md_shares_its_questions(
+    cli: Run, tmp_path: Path, postgres: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line = block_of("docs/running.md", "./tg batch questions.jsonl --out answers.jsonl --queue").partition(" #")[0]
+    words = shlex.split(line.replace("postgresql://user@host/database", postgres))[1:]
+    for name in ("a", "b"):
+        (tmp_path / name).mkdir()
+        monkeypatch.chdir(tmp_path / name)
+        Path("questions.jsonl").write_text(json.dumps({"id": "1", "question": QUESTION}) + "\n", "utf-8")
+        assert cli(*words).code == 0
+    first, second = (Path(tmp_path, name, "answers.jsonl").read_text("utf-8") for name in ("a", "b"))
+    assert first == second
+    assert json.loads(first)["answer"]["answers"] == ["Panama City"]
 
 
 def test_without_the_driver_it_says_what_to_install(

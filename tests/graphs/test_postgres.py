@@ -19,6 +19,7 @@ from fakes import FakeModel
 from graphs.cases import CASES
 from graphs.worker import work
 from model_server import ModelServer
+from page_blocks import block_of
 from postgres_server import running
 
 KILLS = int(os.environ.get("THINKGRAPH_KILLS", "3"))
@@ -98,3 +99,12 @@ def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, pos
             assert answer[key] == expected[key]
         assert answer["usage"]["total"]["calls"] == calls
         assert journalled(postgres, thread) == calls
+
+
+def test_what_docs_howto_server_md_does_is_kept(postgres: str) -> None:
+    code = block_of("docs/howto/server.md", "from langgraph.checkpoint.postgres")
+    names: dict[str, Any] = {}
+    exec(code.replace("postgresql://user@host/database", postgres), names)  # noqa: S102 - our own page
+    answer = names["state"]["answer"]
+    assert answer["answers"] == ["Paramaribo"]
+    assert journalled(postgres, "t") == answer["usage"]["total"]["calls"]

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 import json
 import os
+import shlex
 import signal
 import subprocess
 import time
+from http.server import BaseHTTPRequestHandler
 from pathlib import Path
 
 import pytest
 from cli.conftest import PROGRAM, Run, environment
+from local_http import InThread
 from model_server import ModelServer, ServedCall
+from page_blocks import block_of
 from replies import Fault
 
 from thinkgraph.testing.embedder import HashEmbedder
@@ -221,3 +225,28 @@ def test_a_loader_gives_the_documents(cli: Run, docs: Path, monkeypatch) -> None
     assert "module:Class" in done.line
     done = cli("kb", "build", "none", "--loader", "varn_reports:Reports", "--triples", "t.tsv")
     assert done.code == 2
+
+
+class Report(BaseHTTPRequestHandler):
+    def log_message(self, *_: object) -> None:
+        """Say nothing."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.end_headers()
+        self.wfile.write(b"<html><title>Varn</title><p>Varn borders Osk and Merish.</p></html>")
+
+
+# langchain-community says so of itself.
+@pytest.mark.filterwarnings("ignore:`langchain-community` is being sunset:DeprecationWarning")
+def test_the_loader_of_the_page_reads_a_site(cli: Run, docs: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("bs4")
+    monkeypatch.setenv("USER_AGENT", "a test")
+    line = block_of("docs/howto/documents.md", "./tg kb build my-docs --loader")
+    with InThread(0, Report) as site:
+        address = f"http://127.0.0.1:{site.port}/a"
+        done = cli(*shlex.split(line.replace("https://example.org/a", address))[1:])
+    assert done.code == 0, done.err
+    assert "1 document in 1 passage" in done.out
+    (row,) = json.loads(cli("kb", "info", "my-docs", "--documents", "--json").out)
+    assert row["id"] == address

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import json
+import shlex
 import shutil
+import subprocess
 from collections.abc import Iterator
 from typing import Any
 from uuid import uuid4
@@ -13,6 +16,7 @@ from cli.conftest import ANSWER, QUESTION
 from integrations.langgraph.conftest import BM25, ROOT, Model, project, serving
 from integrations.langgraph.routes import MARK, NOT_OURS, NOT_THERE, ROUTES, SHOWN, ask, template
 from model_server import ModelServer
+from page_blocks import block_of
 
 BOB = "bob@example.org"
 TOKENS = {"THINKGRAPH_TOKENS": f"alice=s3cret {BOB}=other"}
@@ -204,3 +208,16 @@ def test_the_journal_is_nobodys(alice: httpx.Client, bob: httpx.Client, made: Id
         assert all(space[:2] == ["users", name] for space in spaces)
         found = user.post("/store/items/search", json={"namespace_prefix": ["thinkgraph", "journal"]}).json()
         assert found == {"items": []}
+
+
+def test_what_examples_auth_readme_md_asks(url: str) -> None:
+    shown = block_of("examples/auth/README.md", "curl").replace("localhost:2024", url).replace("one-secret", "s3cret")
+    refused, asked = (
+        subprocess.run(
+            [*shlex.split(line, comments=True), "-w", "\n%{http_code}"], capture_output=True, text=True, check=True
+        )
+        for line in shown.replace("\\\n", " ").splitlines()
+    )
+    assert refused.stdout.endswith("\n401")
+    body, _, code = asked.stdout.rpartition("\n")
+    assert (code, "answer" in json.loads(body)) == ("200", True)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
+from collections.abc import Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,25 +13,50 @@ import pytest
 from integrations.langgraph.conftest import HERE, Model, project, serving
 from model_server import ModelServer
 from node_packages import node, node_modules
+from page_blocks import block_of
 
 QUESTION = "What is the capital of Suriname?"
 
 
+@dataclass(frozen=True)
+class Site:
+    """A server, and a folder for scripts that ask it."""
+
+    folder: Path
+    url: str
+
+    def run(self, script: str, *words: str) -> str:
+        """What a script prints."""
+        (self.folder / "script.mjs").write_text(script, "utf-8")
+        command = [node(), str(self.folder / "script.mjs"), *words]
+        done = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
+        assert done.returncode == 0, done.stderr
+        return done.stdout
+
+
 @pytest.fixture(scope="module")
-def told(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Any]:
-    """The parts of both streams, and where they ended."""
-    program, modules = node(), node_modules()
+def site(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    node()
+    modules = node_modules()
     folder = project(tmp_path_factory.mktemp("chat"))
-    script = Path(shutil.copy(HERE / "chat.mjs", folder))
     (folder / "node_modules").symlink_to(modules)
     own = {"THINKGRAPH_KB": "world", "THINKGRAPH_MODEL": "offline"}
     with ModelServer(Model()) as models, serving(folder, models, own) as running:
-        done = subprocess.run(
-            [program, str(script), running.url, QUESTION, "1"], capture_output=True, text=True, timeout=120, check=False
-        )
-    assert done.returncode == 0, done.stderr
-    found: dict[str, Any] = json.loads(done.stdout)
+        yield Site(folder, running.url)
+
+
+@pytest.fixture(scope="module")
+def told(site: Site) -> dict[str, Any]:
+    """The parts of both streams, and where they ended."""
+    found: dict[str, Any] = json.loads(site.run((HERE / "chat.mjs").read_text("utf-8"), site.url, QUESTION, "1"))
     return found
+
+
+def test_the_script_of_docs_howto_server_md_shows_the_answer(site: Site) -> None:
+    script = block_of("docs/howto/server.md", "import { Client }").replace("http://127.0.0.1:2024", site.url)
+    printed = site.run(script)
+    assert printed.startswith("Paramaribo [")
+    assert "cited_text" in printed
 
 
 def parts(told: dict[str, Any], stream: str, event: str) -> list[Any]:
