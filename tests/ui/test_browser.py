@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ui.conftest import QUESTION, TOKEN, Browse, Seen, app_of, served, serving
+from ui.conftest import QUESTION, TOKEN, Browse, app_of, ask, served, serving
 
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.share import page_of_run
@@ -31,16 +31,6 @@ def one_store(home: Path, own_folders: None, monkeypatch: pytest.MonkeyPatch) ->
 def address(world: Knowledge, browser: Any) -> Iterator[str]:
     with serving(app_of(served(world))) as root:
         yield f"{root}/?token={TOKEN}"
-
-
-def ask(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
-    """Ask, and wait for the answer."""
-    page = seen.page
-    page.get_by_label("Question", exact=True).fill(question)
-    page.get_by_label("Method").select_option(method)
-    page.get_by_role("button", name="Ask", exact=True).click()
-    page.get_by_role("heading", name="Answer", exact=True).first.wait_for()
-    page.wait_for_timeout(700)
 
 
 def graph_list(page: Any) -> list[str]:

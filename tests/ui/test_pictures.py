@@ -1,0 +1,64 @@
+"""The pictures of docs/page.md and the README show today's page. `THINKGRAPH_UI_SHOTS=docs/img` takes them anew.
+
+A picture carries the words that the page itself wrote around the question and its graph. Where the page writes others the picture is stale.
+"""
+
+from __future__ import annotations
+
+import io
+from pathlib import Path
+
+import pytest
+from PIL import Image, PngImagePlugin
+from ui.conftest import QUESTION, SHOTS, TOKEN, Browse, app_of, ask, served, serving
+
+from thinkgraph.tools.knowledge import Knowledge
+
+FOLDER = Path(__file__).parents[2] / "docs" / "img"
+FIRST = "At what age can people vote in the country whose highest point is Mont Ngaoui?"
+BOTH = "Which countries border both Bolivia and Uruguay?"
+SIZE = (1400, 860)
+MOST_BYTES = 300_000
+NOTE = "Words"
+WORDS = """() => {
+  const places = "header a, .actions button, .actions summary, .legend li, .panel h2, .timeline dt";
+  return [...document.querySelectorAll(places)].map((one) => one.innerText.trim().replace(/[0-9]+/g, "N")).filter(Boolean);
+}"""
+
+
+def pictured(png: bytes, words: list[str]) -> bytes:
+    """A picture in few colours, with the words of its page."""
+    said = PngImagePlugin.PngInfo()
+    said.add_itxt(NOTE, "\n".join(words), zip=True)
+    out = io.BytesIO()
+    Image.open(io.BytesIO(png)).convert("RGB").quantize(256, dither=Image.Dither.NONE).save(
+        out, "png", optimize=True, pnginfo=said
+    )
+    return out.getvalue()
+
+
+@pytest.mark.parametrize(
+    ("name", "question", "method", "at"),
+    [
+        ("page", FIRST, "tog2", None),
+        ("communities", BOTH, "fasttog", None),
+        ("clues", QUESTION, "fiske", ".clues"),
+    ],
+)
+def test_a_picture_is_current(
+    browse: Browse, world: Knowledge, name: str, question: str, method: str, at: str | None
+) -> None:
+    with serving(app_of(served(world))) as root:
+        seen = browse(f"{root}/?token={TOKEN}", viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+        page = seen.page
+        ask(seen, question, method)
+        if at:
+            page.locator(at).first.evaluate("one => one.closest('section, div').scrollIntoView()")
+        page.wait_for_timeout(900)
+        words: list[str] = page.evaluate(WORDS)
+        if SHOTS:
+            (Path(SHOTS) / f"{name}.png").write_bytes(pictured(page.screenshot(), words))
+    with Image.open(FOLDER / f"{name}.png") as picture:
+        assert picture.size == SIZE
+        assert str(picture.info[NOTE]).splitlines() == words, "stale: THINKGRAPH_UI_SHOTS=docs/img takes it anew"
+    assert (FOLDER / f"{name}.png").stat().st_size < MOST_BYTES
