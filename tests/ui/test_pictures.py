@@ -25,6 +25,8 @@ WORDS = """() => {
   return [...document.querySelectorAll(places)].map((one) => one.innerText.trim().replace(/[0-9]+/g, "N")).filter(Boolean);
 }"""
 
+UNNAMED = """() => document.querySelector(".canvas")._cyreg.cy.edges(".cited").connectedNodes(".covered").map((one) => one.id())"""
+
 
 def pictured(png: bytes, words: list[str]) -> bytes:
     """A picture in few colours, with the words of its page."""
@@ -55,6 +57,8 @@ def test_a_picture_is_current(
         if at:
             page.locator(at).first.evaluate("one => one.closest('section, div').scrollIntoView()")
         page.wait_for_timeout(900)
+        if method == "tog2":
+            assert page.evaluate(UNNAMED) == [], "what is cited has its name"
         words: list[str] = page.evaluate(WORDS)
         if SHOTS:
             (Path(SHOTS) / f"{name}.png").write_bytes(pictured(page.screenshot(), words))
