@@ -289,7 +289,9 @@ def test_two_methods_answer_side_by_side(browse: Browse, world: Knowledge, scrip
         page.get_by_role("button", name="Ask", exact=True).click()
         page.locator(".figures .chip").nth(1).wait_for()
         rows = [row.locator("th, td").all_inner_texts()[:4] for row in page.locator(".figures tbody tr").all()]
+        costs = page.locator(".figures tbody td:last-child").all_inner_texts()
         seen.shot("scripted-compare")
-        assert rows == [[f"{one} · {MODEL}", "6267", "Grounded", "4"] for one in ("tog2", "fiske")]
+        assert rows == [[f"{one} · {MODEL}", "6267", "Grounded", "1 line"] for one in ("tog2", "fiske")]
+        assert all(cost.startswith("4 calls · ") for cost in costs), costs
         columns = page.locator(".column .answer")
         assert [one.locator(".parts .big").inner_text() for one in columns.all()] == ["6267", "6267"]
