@@ -33,6 +33,7 @@ from thinkgraph.tools.knowledge import Knowledge
         ("What is the capital of the country whose highest peak is Ras Dejen?", "thing", "capital"),
         ("What is the voting age in the country whose highest peak is Ras Dejen?", "thing", "age"),
         ("Name the countries that surround Paraguay.", "thing", "countries"),
+        ("Which country's capital is Paramaribo?", "thing", "country"),
         ("the films that share directors with [Jaws] were in which genres", "thing", "genres"),
         ("Nuuk is the seat of a territory; who is the head of state?", "person", "a person"),
         ("In which year was it founded?", "time", "a date"),
@@ -51,6 +52,7 @@ def test_the_words_tell_what_is_asked_for(question: str, kind: str, said: str) -
     [
         "Does the Rhine end in the Netherlands?",
         "Which of the two is lower?",
+        "Which of the country's rivers is the longest?",
         "Which bank prints the notes?",
         "What is spoken in Peru?",
         "What is the Blue Tower in Arden?",

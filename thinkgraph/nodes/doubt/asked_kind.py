@@ -43,6 +43,8 @@ _UNIT = re.compile(
     re.IGNORECASE,
 )
 _IS = re.compile(r"^ (?:is|are|was|were) (?P<article>(?:the|an?) )?(?:names? of (?:the )?)?", re.IGNORECASE)
+# "Which country's capital is Paramaribo?" asks for the country.
+_OWNER = re.compile(r"^ (?!of )((?:[^\W\d_A-Z]+ ){0,2}[^\W\d_A-Z]+?)(?:['\u2019]s|s['\u2019]) ")
 _SCHEMA = re.compile(r"\w\.\w")
 _IS_OFFICE = re.compile(
     r"^ (?:is|are|was|were) (?:(?:listed|named|known) as (?:the |an? )?|(?:the|an?) )", re.IGNORECASE
@@ -177,8 +179,9 @@ def asked_for(question: str) -> AskedKind | None:
         return None
     rest = question[asks.end() :]
     if asks["which"]:
-        copula = _IS.match(rest)
-        return _thing(rest[copula.end() :], told=bool(copula["article"])) if copula else _thing(rest)
+        owner, copula = _OWNER.match(rest), _IS.match(rest)
+        asked = owner[1] if owner else rest[copula.end() if copula else 0 :]
+        return _thing(asked, told=bool(copula and copula["article"]))
     if asks["who"]:
         # After a verb ("who wrote") it is the other end of the statement that has the label.
         is_office = _IS_OFFICE.match(rest)
