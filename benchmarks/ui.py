@@ -45,6 +45,7 @@ _SEEN = """
   const found = node.querySelector?.('h3')?.textContent?.match(/Kept (\\d+) of/); if (found) window.seen[found[1]] = Date.now(); } })
   .observe(document.querySelector('.steps'), { childList: true }); }
 """
+_PAINT = "performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? null"
 _FRAMES = """
 async ([dragging, seconds]) => { const cy = document.querySelector('.canvas')._cyreg.cy; let frames = 0, longest = 0, last = performance.now();
   const start = last;
@@ -141,8 +142,9 @@ def measured(address: str, desk: Desk, nodes: int) -> tuple[float, list[float], 
             page.goto(f"{address}?token={TOKEN}")
             page.locator("#question").wait_for()
             # The document is there before its first frame.
-            paint = page.wait_for_function("performance.getEntriesByName('first-contentful-paint')[0]?.startTime")
-            paints.append(paint.json_value())
+            while (paint := page.evaluate(_PAINT)) is None:
+                page.wait_for_timeout(20)
+            paints.append(paint)
             page.context.close()
         page = browser.new_page()
         page.goto(f"{address}?token={TOKEN}")
