@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 from PIL import Image, PngImagePlugin
-from ui.conftest import QUESTION, SHOTS, TOKEN, Browse, app_of, ask, served, serving
+from ui.conftest import QUESTION, SHOTS, TOKEN, Browse, Seen, app_of, ask, served, serving
 
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -21,7 +21,7 @@ SIZE = (1400, 860)
 MOST_BYTES = 300_000
 NOTE = "Words"
 WORDS = """() => {
-  const places = "header a, .actions button, .actions summary, .legend li, .panel h2, .timeline dt";
+  const places = "header a, .actions button, .actions summary, .legend li, .panel h2, .timeline dt, dialog label > :first-child, .figures thead th";
   return [...document.querySelectorAll(places)].map((one) => one.innerText.trim().replace(/[0-9]+/g, "N")).filter(Boolean);
 }"""
 
@@ -59,9 +59,33 @@ def test_a_picture_is_current(
         page.wait_for_timeout(900)
         if method == "tog2":
             assert page.evaluate(UNNAMED) == [], "what is cited has its name"
-        words: list[str] = page.evaluate(WORDS)
-        if SHOTS:
-            (Path(SHOTS) / f"{name}.png").write_bytes(pictured(page.screenshot(), words))
+        check(seen, name)
+
+
+def test_the_pictures_of_a_change_are_current(browse: Browse, world: Knowledge) -> None:
+    with serving(app_of(served(world))) as root:
+        seen = browse(f"{root}/?token={TOKEN}", viewport=dict(zip(("width", "height"), SIZE, strict=True)))
+        page = seen.page
+        ask(seen)
+        page.get_by_role("button", name="Change").click()
+        steps = page.get_by_label("After the step")
+        step = steps.locator("option").filter(has_text="relation prune").first
+        step.wait_for(state="attached")
+        steps.select_option(step.get_attribute("value"))
+        page.locator("dialog .tick", has_text="capital").locator("input").uncheck()
+        check(seen, "change")
+        page.get_by_role("button", name="Go on from here").click()
+        page.locator(".answer").nth(1).wait_for()
+        page.locator(".figures tbody").get_by_text("not from Suriname").first.wait_for()
+        page.wait_for_timeout(900)
+        check(seen, "side_by_side")
+
+
+def check(seen: Seen, name: str) -> None:
+    """The picture of this name is as the page is now; where pictures are wanted it is taken first."""
+    words: list[str] = seen.page.evaluate(WORDS)
+    if SHOTS:
+        (Path(SHOTS) / f"{name}.png").write_bytes(pictured(seen.page.screenshot(), words))
     with Image.open(FOLDER / f"{name}.png") as picture:
         assert picture.size == SIZE
         assert str(picture.info[NOTE]).splitlines() == words, "stale: THINKGRAPH_UI_SHOTS=docs/img takes it anew"
