@@ -25,7 +25,6 @@ from starlette.testclient import TestClient
 from thinkgraph.cli.runs import RunOptions
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.app import create_app
-from thinkgraph.ui.command import asking
 from thinkgraph.ui.runs import Served
 
 TOKEN = "the-token"  # noqa: S105 - of a page of this process
@@ -48,7 +47,7 @@ def served(knowledge: Knowledge, model: str = "offline", **settings: Mapping[str
         prompts=None,
         prices=None,
     )
-    return Served(knowledge, options, asking({name: dict(settings.get(name, {})) for name in METHODS}))
+    return Served(knowledge, options, {name: dict(settings.get(name, {})) for name in METHODS})
 
 
 def app_of(found: Served) -> Starlette:

@@ -67,7 +67,7 @@ def test_about_offers_what_clients_may_set_and_no_secret(client: TestClient, mon
     assert about["models"] == ["offline"]
     first = about["methods"][0]
     assert first["name"] == "tog2"
-    assert set(first["settings"]) <= set(CLIENT_SETTINGS)
+    assert set(first["settings"]) <= {*CLIENT_SETTINGS, "ask_user"}
     assert first["settings"]["width"]["description"]
 
 

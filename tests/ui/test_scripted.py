@@ -256,9 +256,12 @@ STARTS = """() => document.querySelector(".canvas")._cyreg.cy.nodes(".start").ma
 
 
 def test_which_of_two_namesakes_is_meant_is_asked(browse: Browse, world: Knowledge, script: Script) -> None:
-    with page_of(browse, world, script, tog2={"ask_user": "both"}) as (seen, server):
+    with page_of(browse, world, script) as (seen, server):
         page = seen.page
-        start(seen, "tog2", ISLAND)
+        page.locator("summary", has_text="Settings").click()
+        page.locator("#set-ask_user").select_option("both")
+        page.get_by_label("Question", exact=True).fill(ISLAND.question)
+        page.get_by_role("button", name="Ask", exact=True).click()
         card = page.locator(".ask-card")
         card.locator("h2").wait_for()
         assert card.locator("h2").inner_text() == "Which 'Kingston' is meant?"

@@ -173,7 +173,7 @@ def _about(desk: Desk, _request: Request, _given: dict[str, Any]) -> dict[str, A
         "version": VERSION,
         "knowledge": [{"kb": kb, **_counts(knowledge)} for kb, (_, knowledge) in served.bases.items()],
         "models": list(served.models),
-        "methods": [_method(name, fixed) for name, fixed in served.fixed.items()],
+        "methods": [_method(name, fixed, served.asks(name)) for name, fixed in served.fixed.items()],
     }
 
 
@@ -202,13 +202,13 @@ def _indexed(desk: Desk, request: Request, _given: dict[str, Any]) -> dict[str, 
     return {"lines": [bounded(redacted(line)) for line in lines]}
 
 
-def _method(name: str, fixed: Mapping[str, Any]) -> dict[str, Any]:
+def _method(name: str, fixed: Mapping[str, Any], asks: Mapping[str, Any]) -> dict[str, Any]:
     """A method with the settings that a page may choose, as their schema has them."""
     method = find_method(name)
     schema = method.settings.model_json_schema()["properties"]
-    values = resolve_settings(method.settings, fixed).model_dump()
-    open_ = [one for one in CLIENT_SETTINGS if one in schema and (one.startswith("max_") or one not in fixed)]
-    settings = {one: {**schema[one], "default": values[one]} for one in open_}
+    values = resolve_settings(method.settings, {**fixed, **asks}).model_dump()
+    free = [one for one in CLIENT_SETTINGS if one in schema and (one.startswith("max_") or one not in fixed)]
+    settings = {one: {**schema[one], "default": values[one]} for one in (*asks, *free)}
     return {"name": name, "title": method.title, "summary": method.summary, "settings": settings}
 
 

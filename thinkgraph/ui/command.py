@@ -11,7 +11,6 @@ import sys
 import threading
 import webbrowser
 from collections.abc import Callable
-from typing import Any
 
 from thinkgraph.cli.ask import announce, speaker
 from thinkgraph.cli.options import add_served_flags, open_knowledge, open_models, served_settings
@@ -46,7 +45,7 @@ def run(args: argparse.Namespace) -> int:
     args.model, *models = args.model or [None]
     args.kb, *bases = args.kb or [None]
     # Flags first: a wrong one must not cost the opening of a knowledge base.
-    fixed = asking(served_settings(args))
+    fixed = served_settings(args)
     if bases and args.text:
         raise UsageError("the passages of --text are about one knowledge base: give --kb once")
     listening, say = _listen(args.port), speaker(quiet=False)
@@ -85,11 +84,6 @@ def check_installed() -> None:
     except ImportError:
         raise UsageError('the page needs a web server: pip install "thinkgraph[ui]"') from None
     del starlette, uvicorn
-
-
-def asking(fixed: dict[str, dict[str, Any]]) -> dict[str, dict[str, Any]]:
-    """Settings by method, with the page's own: a person is there, who can be asked before a run stops at a ceiling."""
-    return {method: {"ask_user": "budget", **settings} for method, settings in fixed.items()}
 
 
 def _listen(wanted: int | None) -> socket.socket:

@@ -48,6 +48,10 @@ class Served:
     more_knowledge: Mapping[str, Knowledge] = field(default_factory=dict)
     """That may be asked beside `knowledge`, by its folder or address."""
 
+    def asks(self, method: str) -> dict[str, Any]:
+        """When a run asks, where nobody fixed it: a person is there, who can be asked before it stops at a ceiling."""
+        return {} if "ask_user" in self.fixed[method] else {"ask_user": "budget"}
+
     @functools.cached_property
     def models(self) -> dict[str, Model]:
         """The models that may be chosen, by what they are called; the first is the one configured."""
@@ -105,7 +109,8 @@ class Desk:
         given = asked.get("settings") or {}
         if not isinstance(given, Mapping):
             raise UsageError("settings are an object of names and values")
-        settings = client_settings(method, self.served.fixed[method], given)
+        asks = self.served.asks(method)
+        settings = client_settings(method, self.served.fixed[method], {**asks, **given}, also=asks)
         own = {"method": method, "model": self.served.models[name], "kb": kb, "settings": settings}
         return cast("RunOptions", {**self.served.options, **own})
 

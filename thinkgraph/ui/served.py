@@ -22,7 +22,6 @@ from thinkgraph.cli.runs import run_options
 from thinkgraph.config import load_config
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.ui.app import create_app
-from thinkgraph.ui.command import asking
 from thinkgraph.ui.runs import Served
 from thinkgraph.ui.security import LOCAL
 
@@ -46,7 +45,7 @@ def opened() -> Served:
     config = load_config()
     fixed = {name: config.settings(name) for name in dict.fromkeys((args.method, *NAMES))}
     others = names_in(os.environ.get(MODELS, ""))
-    return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), asking(fixed), others)
+    return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), fixed, others)
 
 
 def make_app() -> Starlette:

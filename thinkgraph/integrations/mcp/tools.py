@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import threading
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Collection, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Protocol, cast
 
@@ -143,8 +143,10 @@ class Tools:
             return self._graphs[method]
 
 
-def client_settings(method: str, fixed: Mapping[str, Any], given: Mapping[str, Any]) -> dict[str, Any]:
-    """A client's settings of a method, within those that its server was started with.
+def client_settings(
+    method: str, fixed: Mapping[str, Any], given: Mapping[str, Any], *, also: Collection[str] = ()
+) -> dict[str, Any]:
+    """A client's settings of a method, within those that its server was started with; `also` are more that it may choose.
 
     Raises:
         SettingsError: one that is the server's to choose, a raised ceiling, or a value out of range.
@@ -158,7 +160,7 @@ def client_settings(method: str, fixed: Mapping[str, Any], given: Mapping[str, A
                 raise SettingsError(f"setting '{name}' can only be lowered: this server allows {here}")
         elif name in fixed and wanted != here:
             raise SettingsError(f"setting '{name}' was fixed at {here!r} when this server was started")
-        elif name not in CLIENT_SETTINGS and wanted != here:
+        elif name not in {*CLIENT_SETTINGS, *also} and wanted != here:
             raise SettingsError(f"setting '{name}' is the server's to choose; a client's: {', '.join(CLIENT_SETTINGS)}")
     return {**fixed, **given}
 
