@@ -131,6 +131,22 @@ def test_templates(start: str, legs: list[Any], text: str) -> None:
     assert question_text(start, made) == text
 
 
+def test_the_head_of_a_noun_is_what_has_a_plural() -> None:
+    stock, gig = (
+        AskedHop("units in stock", "out", "", many=False, value=True),
+        AskedHop("held at", "out", "venue", many=False),
+    )
+    assert question_text("Rye", [stock]) == "What are the units in stock of Rye?"
+    assert (
+        question_text("Rye", [AskedHop("quantity per unit", "out", "", many=False)])
+        == "What is the quantity per unit of Rye?"
+    )
+    assert (
+        count_text("Peru", AskedHop("head of state", "out", "", many=True)) == "How many heads of state does Peru have?"
+    )
+    assert question_text("Gig 1", [gig]) == "Gig 1 is held at which venue?"
+
+
 def test_counts_in_words() -> None:
     assert count_text("Ann", AskedHop("directed", "out", "movie", many=True)) == "Ann directed how many movies?"
     assert (

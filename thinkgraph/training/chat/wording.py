@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 from thinkgraph.state.knowledge import Direction, Entity
 
-_PREPOSITIONS = frozenset("after as at by for from in into near of on to under with".split())  # noqa: SIM905
+_PREPOSITIONS = frozenset("after as at by for from in into near of on per to under with".split())  # noqa: SIM905
 _STATES = frozenset(
-    "adjacent affiliated based born buried connected educated employed influenced inspired known linked located made "  # noqa: SIM905
+    "adjacent affiliated based born buried connected educated employed held influenced inspired known linked located made "  # noqa: SIM905
     "married member native part published related similar situated written".split()
 )
 """First words of a relation that needs "is" before it: "located in"."""
@@ -80,7 +80,7 @@ def _asked(told: str, hop: AskedHop) -> str:
         return f"{_capital(who)} {verb} {told}?"
     noun = _noun(hop.relation)
     if hop.direction == "out":
-        return f"What {'are' if _is_plural(noun) and hop.many else 'is'} the {noun} of {told}?"
+        return f"What {'are' if _is_plural(noun) else 'is'} the {noun} of {told}?"
     return f"{'Whose' if who == 'who' else f'Which {kind}' + _GENITIVE} {noun} {_are(noun)} {told}?"
 
 
@@ -100,8 +100,16 @@ def _article(noun: str, hop: AskedHop) -> str:
     return ("an" if noun[0] in "aeiou" else "a") if hop.many else "the"
 
 
+def _parted(noun: str) -> tuple[str, str]:
+    """A noun up to its head, and what follows: "units", "in stock"."""
+    words = noun.split()
+    end = next((at for at, word in enumerate(words) if word in _PREPOSITIONS and at), len(words))
+    return " ".join(words[:end]), " ".join(words[end:])
+
+
 def _is_plural(noun: str) -> bool:
-    return noun.endswith("s") and not noun.endswith(("ss", "us", "is"))
+    head, _ = _parted(noun)
+    return head.endswith("s") and not head.endswith(("ss", "us", "is"))
 
 
 def _are(noun: str) -> str:
@@ -147,7 +155,9 @@ def _kind(kind: str) -> str:
 def _plural(noun: str) -> str:
     if noun == "person" or _is_plural(noun):
         return "people" if noun == "person" else noun
-    return f"{noun[:-1]}ies" if noun.endswith("y") and noun[-2:-1] not in "aeiou" else f"{noun}s"
+    head, rest = _parted(noun)
+    many = f"{head[:-1]}ies" if head.endswith("y") and head[-2:-1] not in "aeiou" else f"{head}s"
+    return f"{many} {rest}".strip()
 
 
 def _capital(text: str) -> str:
