@@ -274,7 +274,8 @@ def test_the_commands_of_a_page_run(
         assert found.out or found.err or program not in OURS, command.line
 
 
-def test_the_first_answer_of_readme_md_is_what_is_printed(cli: Run) -> None:
+def test_the_first_answer_of_readme_md_is_what_is_printed(cli: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
     asked, shown = blocks(ROOT / "README.md")[:2]
     program, *words = shlex.split(lines(asked)[1])
     done = cli(*words)
