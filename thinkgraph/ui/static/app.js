@@ -36,7 +36,7 @@ async function show() {
   leave?.();
   leave = null;
   document.body.classList.remove("side-open");
-  document.querySelector("dialog")?.close();
+  document.querySelector("dialog")?.remove();
   const [, view, ...threads] = location.hash.split("/").map(decoded);
   for (const link of bar.querySelectorAll(".view")) {
     const here = link.getAttribute("href") === `#/${view ?? ""}`;
