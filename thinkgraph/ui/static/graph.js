@@ -150,7 +150,7 @@ export class Graph {
         });
       }
     });
-    this.thin(this.cy.elements().length);
+    if (!this.folding) this.thin(this.cy.elements().length);
     if (triples.length) this.arrange();
   }
 
@@ -248,8 +248,9 @@ export class Graph {
     this.arrange(0);
   }
 
-  // A large graph is laid out once it has stopped growing: until then what is new stands beside what it is next to.
-  arrange(wait = this.cy.nodes().length > MANY ? 1200 : 90) {
+  // A large graph is laid out once it has stopped growing: until then what is new stands beside what it is next to. Of a folded one
+  // little is drawn.
+  arrange(wait = !this.folding && this.cy.nodes().length > MANY ? 1200 : 90) {
     clearTimeout(this.timer);
     this.timer = setTimeout(() => this.settle(), wait);
   }
