@@ -192,7 +192,7 @@ def _counts(knowledge: Knowledge) -> dict[str, Any]:
 def _base(desk: Desk, request: Request) -> tuple[str, Knowledge]:
     """The knowledge base that a request is about: the one it names (`of`), that of a run, or the default."""
     name, thread = (request.query_params.get(key, "") for key in ("of", "run"))
-    return desk.served.base(desk.run(thread)["knowledge"] if thread else name)
+    return desk.base_of(thread) if thread else desk.served.base(name)
 
 
 def _indexed(desk: Desk, request: Request, _given: dict[str, Any]) -> dict[str, Any]:

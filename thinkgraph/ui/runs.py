@@ -249,6 +249,16 @@ class Desk:
             live = self._live.get(thread)
             return {**self._about(row), "events": list(live.events)} if live else kept_run(runs, row)
 
+    def base_of(self, thread: str) -> tuple[str, Knowledge]:
+        """The address and the knowledge base that a run asks, without the run's events.
+
+        Raises:
+            RunError: there is no such run.
+            UsageError: its knowledge is not served.
+        """
+        with RunStore() as runs:
+            return self.served.base(runs.known(thread)["options"]["kb"])
+
     def live(self, thread: str) -> LiveRun | None:
         """The run, if this process works or has worked on it."""
         return self._live.get(thread)
