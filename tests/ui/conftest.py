@@ -132,14 +132,19 @@ class Seen:
             self.page.screenshot(path=str(Path(SHOTS) / f"{name}.png"))
 
 
-def ask(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
-    """Ask, and wait for the answer."""
+def start(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
+    """Ask, and wait for nothing."""
     page = seen.page
     page.get_by_label("Question", exact=True).fill(question)
     page.get_by_label("Method").select_option(method)
     page.get_by_role("button", name="Ask", exact=True).click()
-    page.get_by_role("heading", name="Answer", exact=True).first.wait_for()
-    page.wait_for_timeout(700)
+
+
+def ask(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
+    """Ask, and wait for the answer."""
+    start(seen, question, method)
+    seen.page.get_by_role("heading", name="Answer", exact=True).first.wait_for()
+    seen.page.wait_for_timeout(700)
 
 
 Browse = Callable[..., Any]

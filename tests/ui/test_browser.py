@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from ui.conftest import QUESTION, TOKEN, Browse, app_of, ask, served, serving
+from ui.conftest import QUESTION, TOKEN, Browse, app_of, ask, served, serving, start
 
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.ui.share import page_of_run
@@ -244,9 +244,7 @@ def test_a_ceiling_is_asked_about_and_raised(browse: Browse, world: Knowledge) -
     with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
         seen = browse(f"{root}/?token={TOKEN}")
         page = seen.page
-        page.get_by_label("Question", exact=True).fill(SHARED)
-        page.get_by_label("Method").select_option("coggrag")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        start(seen, SHARED, "coggrag")
         page.get_by_label("New ceiling").fill("60")
         widths = page.evaluate("[...document.querySelectorAll('.step')].map((one) => one.clientWidth)")
         assert len(widths) > 1
@@ -261,9 +259,7 @@ def test_passages_light_up_while_a_run_reads_and_close_at_its_end(browse: Browse
     with serving(app_of(served(world, tog2={"max_calls": 2}))) as root:
         seen = browse(f"{root}/?token={TOKEN}")
         page = seen.page
-        page.get_by_label("Question", exact=True).fill(SHARED)
-        page.get_by_label("Method").select_option("tog2")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        start(seen, SHARED, "tog2")
         page.get_by_label("New ceiling").fill("60")
         passage = page.locator(".passages .fresh").first
         assert passage.is_visible()
@@ -485,9 +481,7 @@ def test_axe_finds_nothing_serious_on_a_phone_where_a_run_asks(browse: Browse, w
     with serving(app_of(served(world, coggrag={"max_calls": 1}))) as root:
         seen = browse(f"{root}/?token={TOKEN}", viewport={"width": 390, "height": 844}, reduced_motion="reduce")
         page = seen.page
-        page.get_by_label("Question", exact=True).fill(SHARED)
-        page.get_by_label("Method").select_option("coggrag")
-        page.get_by_role("button", name="Ask", exact=True).click()
+        start(seen, SHARED, "coggrag")
         page.get_by_label("New ceiling").wait_for()
         assert serious(page) == []
         page.get_by_role("button", name="Runs").click()

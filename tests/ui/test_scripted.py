@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from model_server import ModelServer, ServedCall, answers_of
 from replies import Answer
-from ui.conftest import TOKEN, Browse, Seen, app_of, served, serving
+from ui.conftest import TOKEN, Browse, Seen, app_of, served, serving, start
 
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
@@ -76,14 +76,6 @@ def page_of(browse: Browse, world: Knowledge, script: Script, **settings: Any) -
         yield browse(f"{root}/?token={TOKEN}", reduced_motion="reduce"), server
 
 
-def start(seen: Seen, method: str, question: Question = HIGH) -> None:
-    """Ask, and wait for nothing."""
-    page = seen.page
-    page.get_by_label("Question", exact=True).fill(question.question)
-    page.get_by_label("Method").select_option(method)
-    page.get_by_role("button", name="Ask", exact=True).click()
-
-
 def answer_of(seen: Seen) -> str:
     """The answer's parts and its status, as the page words them, when it is there."""
     seen.page.locator(".answer").wait_for()
@@ -100,7 +92,7 @@ def test_the_mind_map_shows_what_was_answered_verified_and_thought_over(
     browse: Browse, world: Knowledge, script: Script
 ) -> None:
     with page_of(browse, world, script, coggrag={"skip_settled": False, "rethinks": 2}) as (seen, server):
-        start(seen, "coggrag")
+        start(seen, HIGH.question, "coggrag")
         assert answer_of(seen) == "6267: Grounded"
         seen.shot("scripted-coggrag")
         root = seen.page.locator(".map").first.locator("> li")
@@ -122,7 +114,7 @@ def test_open_questions_of_the_mind_map_are_told_from_answered_ones(
 ) -> None:
     script.hold()
     with page_of(browse, world, script) as (seen, _):
-        start(seen, "coggrag")
+        start(seen, HIGH.question, "coggrag")
         states = seen.page.locator(".map .state")
         states.filter(has_text="open").wait_for()
         assert states.all_inner_texts() == ["open"]
@@ -137,7 +129,7 @@ def test_open_questions_of_the_mind_map_are_told_from_answered_ones(
 
 def test_the_clue_table_fills_until_the_answer(browse: Browse, world: Knowledge, script: Script) -> None:
     with page_of(browse, world, script) as (seen, _):
-        start(seen, "fiske")
+        start(seen, HIGH.question, "fiske")
         assert answer_of(seen) == "6267: Grounded"
         seen.shot("scripted-fiske")
         rows = seen.page.locator(".clues tbody tr")
@@ -163,7 +155,7 @@ BOXES = """() => {
 
 def test_communities_are_boxes_along_the_chain_to_the_answer(browse: Browse, world: Knowledge, script: Script) -> None:
     with page_of(browse, world, script) as (seen, _):
-        start(seen, "fasttog")
+        start(seen, HIGH.question, "fasttog")
         assert answer_of(seen) == "6267: Grounded"
         seen.shot("scripted-fasttog")
         chain = seen.page.evaluate(BOXES)
@@ -185,7 +177,7 @@ def test_relations_are_scored_and_kept_or_pruned_with_the_reason(
     browse: Browse, world: Knowledge, script: Script
 ) -> None:
     with page_of(browse, world, script) as (seen, _):
-        start(seen, "tog2")
+        start(seen, HIGH.question, "tog2")
         assert answer_of(seen) == "6267: Grounded"
         seen.shot("scripted-tog2")
         rounds = seen.page.locator(".step", has_text="options: relations")
@@ -219,7 +211,7 @@ def test_a_run_is_watched_stopped_and_goes_on(browse: Browse, world: Knowledge, 
     script.hold()
     with page_of(browse, world, script) as (seen, server):
         page = seen.page
-        start(seen, "tog2")
+        start(seen, HIGH.question, "tog2")
         page.get_by_role("heading", name="Found 2 candidates").wait_for()
         before = shown(seen)
         assert before[1:] == (0, 0, 0)

@@ -199,10 +199,6 @@ def settings_by_method(
     return settings
 
 
-SEVERAL_MODELS = f"a model that may be chosen, the default first: provider:name (openai:… honours OPENAI_BASE_URL); may be repeated; {_CONFIGURED}"
-"""Help of --model where others may choose among several."""
-
-
 def add_served_flags(parser: argparse.ArgumentParser, others: str, *, repeated: Collection[str] = ()) -> None:
     """The flags of a command that serves methods: which ones, and what of their settings `others` cannot change.
 
