@@ -310,6 +310,46 @@ def test_of_a_chain_of_communities_those_up_to_the_cited_one_are_on_the_way() ->
     assert "describes more things" in chained("lari", *SHORT, more, rounds=[0, 1, 2])
 
 
+UNION = [
+    ("Arden", "ruled_from", "Osk"),
+    ("Arden", "member_of", "League"),
+    ("Borduria", "member_of", "League"),
+    ("Arden", "anthem", "Rise"),
+    ("Borduria", "anthem", "March"),
+    ("Borduria", "largest_cities", "Dorn"),
+    ("Borduria", "largest_cities", "Velm"),
+    ("Dorn", "anthem", "Bells"),
+    ("Velm", "anthem", "Waves"),
+]
+
+
+@pytest.mark.parametrize("kind", ["community", "chunk and community"])
+@pytest.mark.parametrize(
+    ("question", "answer", "other"),
+    [
+        ("What is the anthem of the country whose seat is Osk?", "Rise", False),
+        ("What is the anthem of the country whose seat is Osk?", "March", True),
+        ("Which anthem has another one of what Arden is in?", "March", False),
+        ("Which anthem has what shares the league with Arden?", "March", False),
+        ("What is the anthem of a place in Borduria?", "Bells", False),
+        ("What is the anthem of Dorn in Borduria?", "Bells", False),
+        ("What is the anthem of Dorn in Borduria?", "Waves", True),
+        ("What is the anthem of the largest city beside Dorn in Borduria?", "Waves", False),
+        # Nothing is named: nobody knows the way.
+        ("What is the anthem there?", "March", False),
+    ],
+)
+def test_a_way_into_a_list_and_out_again_leads_to_something_else(
+    question: str, answer: str, kind: str, *, other: bool
+) -> None:
+    known = triples_of(*UNION)
+    items = [EvidenceItem(id="c", kind="community", score=1.0, round=0, triples=list(known), totals=[])]
+    if kind != "community":
+        items.append(EvidenceItem(id="p", kind="chunk", score=1.0, round=0, passage="p", sentences=[]))
+    found = str(walked(misfit(question, [answer], items, Texts(known, {}), shown=items), graph_of(*UNION)))
+    assert ("from something else than what the question names" in found) == (other and kind == "community")
+
+
 def test_a_longer_name_does_not_name_the_shorter_one_in_it() -> None:
     rows = [("Osk City", "contained by", "Osk")]
     assert faults("What state does Osk City belong to?", "Osk", *rows) == ""

@@ -76,19 +76,22 @@ def misfit(
         if fault:
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
-    return _skipped(question, answers, walk, shown, texts) or (
+    return _off_the_way(question, answers, walk, shown, texts) or (
         yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts)
     )
 
 
-def _skipped(question: str, answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem], texts: Texts) -> str:
-    """As `misfit`: whether the question describes more things than the way to the answers passes."""
-    count = described(question) if answers else 0
-    if not count:
+def _off_the_way(question: str, answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem], texts: Texts) -> str:
+    """As `misfit`: whether the way to an answer turns aside, or passes fewer things than the question describes."""
+    if not answers:
         return ""
     way = Walk(question, [one for one in shown if one["round"] <= walk.round], texts) if walk.communities else walk
+    if aside := next((answer for answer in answers if way.is_aside(fold(answer))), ""):
+        return (
+            f"the lines cited lead to {one_line(aside)} from something else than what the question names or describes"
+        )
     passed = way.passed(answers)
-    if passed is None or passed >= count:
+    if passed is None or passed >= described(question):
         return ""
     return "the question describes more things than the lines cited pass on the way to its answer"
 

@@ -6,6 +6,7 @@ import itertools
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
+from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
@@ -18,6 +19,8 @@ from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
+_ASKS_BESIDE = re.compile(r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?)\b", re.IGNORECASE)
+"""A word by which a question asks for what stands beside the thing that it names."""
 
 
 @dataclass
@@ -135,6 +138,34 @@ class Walk:
             return None
         ended = set(map(fold, answers))
         return sum(fold(label) not in ended for key, label in self.things.items() if key not in named)
+
+    def is_aside(self, answer: str) -> bool:
+        """Whether each way from what the question names to an answer goes into a list by one of its things and out by another ("member of"
+        of two countries), and the question neither says that relation nor asks for what is beside. False where a text tells a part of the way.
+        """
+        ids = self.about[answer].ids
+        if self.compares or _ASKS_BESIDE.search(self._question) or any(one["kind"] == "chunk" for one in self._items):
+            return False
+        named = {key for key, label in self.things.items() if self.named(label)}
+        return ids.isdisjoint(self._reached(named, straight=True)) and not ids.isdisjoint(self._reached(named))
+
+    def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
+        """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""
+        lists: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
+        for one in self.triples:
+            for (here, _, _), (end, _, is_object) in itertools.permutations(ends_of(one), 2):
+                lists[here, one["relation_label"], is_object].add(end)
+        reached: set[str] = set()
+        edge = set(start)
+        while edge:
+            reached |= edge
+            found: set[str] = set()
+            for (here, relation, _), ends in lists.items():
+                if here in edge & self.things.keys():
+                    nearer = {end for end in ends if self._far[end] < max(self._far[here], 1)}
+                    found |= nearer if straight and nearer and not self.says(relation) else ends
+            edge = found - reached
+        return reached
 
     def _names_whole(self, label: str) -> bool:
         """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
