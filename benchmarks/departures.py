@@ -103,7 +103,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         *EVERY,
         "own_knowledge abstain",
         "hops node_cap wide_cap graph_cap slow_graph_cap",
-        "candidates",
+        "candidates coarse",
         "namesakes",
         "top_headers",
         "ask_lone",

@@ -36,6 +36,7 @@ class FastTogSettings(DoubtSettings):
         "decay": 0.5,
         "node_cap": 20,
         "graph_cap": 100,
+        "coarse": "modularity",
         "candidates": 8,
         "namesakes": 1,
         "prose_candidates": True,
@@ -77,8 +78,10 @@ class FastTogSettings(DoubtSettings):
     slow_graph_cap: int | None = Field(
         100, ge=1, description="The same for girvan_newman, whose time grows with edges squared times nodes."
     )
-    coarse: Literal["modularity", "random", "off"] = Field(
-        "modularity", description="Coarse prune: by modularity, at random (the control), or none."
+    coarse: Literal["fair", "modularity", "random", "off"] = Field(
+        "fair",
+        description="Coarse prune: by modularity; the same in turns for each node that the search stands at, so that a hub crowds out "
+        "no other (fair); at random (the control); or none.",
     )
     candidates: int = Field(200, ge=1, le=400, description="k: communities that the coarse prune keeps.")
     option_tokens: int = Field(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ from thinkgraph.models.ops import Blocking, Flow
 from thinkgraph.nodes.fasttog.community_search import SearchOrigin, SearchResult, local_search
 from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.testing.memory import MemoryGraphStore
-from thinkgraph.tools.communities.local_search import Cell, coarse_prune, draw, membership
+from thinkgraph.tools.communities.local_search import Cell, CoarsePrune, coarse_prune, draw, membership
 from thinkgraph.tools.protocols import GraphStore
 from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 
@@ -248,6 +249,22 @@ def test_coarse_prune() -> None:
     assert drawn != coarse_prune(cells, "random", keep=10, seed=1)
     assert drawn != coarse_prune(cells, "random", keep=10, seed=0, salt="another search")
     assert coarse_prune([], "modularity", keep=3, seed=0) == []
+
+
+def test_a_fair_coarse_prune_keeps_the_best_beside_each_node_of_the_centre() -> None:
+    hub, small = [("hub", "near", f"h{i}") for i in range(30)], [("small", "near", f"s{i}") for i in range(3)]
+    (found,) = search(MemoryGraphStore([*hub, *small]), ["hub", "small"], community_size=1, coarse="off")
+    ranked = [dataclasses.replace(cell, modularity=cell.modularity + ("h" in cell.nodes[0])) for cell in found.cells]
+
+    def kept(how: CoarsePrune, keep: int) -> list[str]:
+        cells = coarse_prune(ranked, how, keep=keep, seed=0, centre=["hub", "small"])
+        assert [cell.modularity for cell in cells] == sorted((cell.modularity for cell in cells), reverse=True)
+        return [cell.nodes[0][0] for cell in cells]
+
+    assert kept("modularity", 8) == ["h"] * 8
+    assert kept("fair", 8) == ["h"] * 5 + ["s"] * 3
+    assert kept("fair", 3) == ["h"] * 2 + ["s"]
+    assert kept("fair", 100) == ["h"] * 30 + ["s"] * 3
 
 
 @pytest.fixture(scope="module")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
@@ -23,7 +22,7 @@ from thinkgraph.state.fasttog import (
 )
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.detectors import detect
-from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership
+from thinkgraph.tools.communities.local_search import Cell, Local, LocalGraph, coarse_prune, membership, taking_turns
 
 NOTHING_NEAR = "no new community lies next to it"
 MAX_EDGES = 20_000
@@ -105,7 +104,14 @@ def _searched(
     cells = detect(settings.detector, graph.links, most=settings.community_size, seed=settings.seed)
     old = set(history)
     every = [cell for cell in graph.candidates(cells, known=origin.known) if cell.id not in old]
-    kept = coarse_prune(every, settings.coarse, keep=settings.candidates, seed=settings.seed, salt=origin.salt)
+    kept = coarse_prune(
+        every,
+        settings.coarse,
+        keep=settings.candidates,
+        seed=settings.seed,
+        salt=origin.salt,
+        centre=origin.centre,
+    )
     ids = {cell.id for cell in kept}
     return SearchResult(kept, [cell for cell in every if cell.id not in ids], len(graph.nodes), graph.triples)
 
@@ -181,12 +187,9 @@ def _candidate(cell: Cell, prose: str) -> CandidateCommunity:
 
 
 def _together(found: Sequence[SearchResult]) -> list[Cell]:
-    """The candidates of all subjects, each once: the best of each, then the second best, so that no subject crowds out others."""
-    cells: dict[str, Cell] = {}
-    for cell in itertools.chain.from_iterable(itertools.zip_longest(*(one.cells for one in found))):
-        if cell:
-            cells.setdefault(cell.id, cell)
-    return list(cells.values())[:MAX_OPTIONS]
+    """The candidates of all subjects, each once: the best of each, then the second best."""
+    cells = {cell.id: cell for one in reversed(found) for cell in one.cells}
+    return [cells[key] for key in taking_turns([cell.id for cell in one.cells] for one in found)][:MAX_OPTIONS]
 
 
 def _start(found: Sequence[SearchResult], state: FastTogState) -> Community | None:

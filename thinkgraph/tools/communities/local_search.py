@@ -7,15 +7,16 @@ become candidates; the coarse prune keeps some of them. Everything is a function
 from __future__ import annotations
 
 import hashlib
+import itertools
 import random
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
-from thinkgraph.state.knowledge import Triple
+from thinkgraph.state.knowledge import Triple, both_ends
 from thinkgraph.tools.communities.detectors import Cells, Links, modularity
 
-CoarsePrune = Literal["modularity", "random", "off"]
+CoarsePrune = Literal["fair", "modularity", "random", "off"]
 
 
 def membership(nodes: Iterable[str]) -> str:
@@ -88,6 +89,10 @@ class Cell:
         """See `membership`."""
         return membership(self.nodes)
 
+    def joins(self, node: str) -> bool:
+        """Whether a node beside it is joined to it."""
+        return any(node in both_ends(triple) for triple in self.joining)
+
 
 class LocalGraph:
     """The subgraph that the kept nodes induce."""
@@ -146,19 +151,39 @@ class LocalGraph:
         return Cell(kept, tuple(inside.values()), tuple(joining.values()), value)
 
 
-def coarse_prune(cells: Sequence[Cell], how: CoarsePrune, *, keep: int, seed: int, salt: str = "") -> list[Cell]:
+def coarse_prune(
+    cells: Sequence[Cell],
+    how: CoarsePrune,
+    *,
+    keep: int,
+    seed: int,
+    salt: str = "",
+    centre: Sequence[str] = (),
+) -> list[Cell]:
     """The `keep` cells of the highest modularity, best first (equation 5), or as many at random (the control).
 
     Args:
         cells: the candidates.
-        how: `off` keeps all, best first.
+        how: `fair` lets the nodes of the centre take turns, each with the best cell that it joins; `off` keeps all, best first.
         keep: k.
         seed: of the random control.
         salt: tells searches with one seed apart.
+        centre: nodes of the community that the cells lie next to.
     """
     ranked = sorted(cells, key=lambda cell: (-cell.modularity, cell.id))
+    if how == "off" or len(ranked) <= keep:
+        return ranked
     if how == "modularity":
         return ranked[:keep]
-    if how == "random" and len(ranked) > keep:
+    if how == "random":
         return random.Random(f"{seed}\0{salt}").sample(ranked, keep)  # noqa: S311 - reproducible, not secret
-    return ranked
+    kept = set(
+        itertools.islice(taking_turns([cell.id for cell in ranked if cell.joins(node)] for node in centre), keep)
+    )
+    return [cell for cell in ranked if cell.id in kept]
+
+
+def taking_turns(rows: Iterable[Sequence[str]]) -> dict[str, None]:
+    """What rows hold, each once: the first of each row, then the second ones, so that no row crowds out others."""
+    turns = itertools.chain.from_iterable(itertools.zip_longest(*rows))
+    return dict.fromkeys(one for one in turns if one is not None)
