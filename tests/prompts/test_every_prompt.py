@@ -118,6 +118,7 @@ def test_every_example_is_what_the_call_asks_for(role: str) -> None:
                 **{
                     **asked.__dict__,
                     **{name: counts.get(name, 0) for name in ("options", "evidence", "clues", "questions")},
+                    "nearest": (1,) * counts.get("options", 0),
                 }
             )
             check_nothing_is_lost(prompt, reply, own)
@@ -135,8 +136,8 @@ def check_nothing_is_lost(prompt: Prompt, reply: str, shape: Shape) -> None:
     for key, meant in said.items():
         got = value[key] if isinstance(value, dict) else value
         told = [list(pair) for pair in got.items()] if isinstance(got, dict) else got
-        if (prompt.kind.name, key) == ("score", "numbers"):
-            told = [option for option, _ in got]
+        if key == "numbers" and prompt.kind.name != "pick":
+            told = [one[prompt.kind.name == "pairs"] for one in got]
         assert json.loads(json.dumps(told)) == meant, f"{key} of an example of {prompt.role}"
     if prompt.kind.name == "judge":
         assert said["sufficient"] or shape.likely or not said["answers"], "a likely answer that is not asked for"

@@ -47,3 +47,13 @@ def test_the_best_options_alone_are_read_as_scores() -> None:
     assert json.loads(prompt.examples(shape)[0][1]) == {"numbers": [3, 2]}
     assert prompt.kind.parse('{"numbers": [5, 2]}', shape) == [(5, 10.0), (2, 9.0)]
     assert prompt.kind.parse('{"scores": [[5, 4]]}', shape) == [(5, 4.0)]
+
+
+def test_the_best_options_alone_are_read_as_pairs_with_the_clue_nearest_to_each() -> None:
+    prompt, shape = PromptLibrary().get("fiske.r_mapping"), Shape(options=3, clues=2, ranked=True, nearest=(2, 1, 2))
+    schema = prompt.kind.schema(shape)
+    assert schema is not None
+    assert schema["properties"]["numbers"]["items"] == {"type": "integer", "minimum": 1, "maximum": 3}
+    assert json.loads(prompt.examples(shape)[0][1]) == {"numbers": [1, 3]}
+    assert prompt.kind.parse('{"numbers": [3, 2, 9]}', shape) == [(2, 3), (1, 2)]
+    assert prompt.kind.parse('{"pairs": [[1, 3]]}', shape) == [(1, 3)]

@@ -8,10 +8,12 @@ from typing import Any
 import pytest
 
 from thinkgraph.models.calls import CallResult, ModelCall
+from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.kinds import KINDS, KindName, Shape
+from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import numbered
 from thinkgraph.runtime.driver import Driver
-from thinkgraph.runtime.shortlist import renumbered, shortlist
+from thinkgraph.runtime.shortlist import renumbered, shortlist, with_nearest_clues
 from thinkgraph.testing.embedder import HashEmbedder
 
 OPTIONS = ["(Osk) -[length]-> x1", "(Osk) <-[mouth]- x3", "(Osk) -[source]-> x1", "(Osk) -[bridge]-> x9"]
@@ -70,3 +72,22 @@ def test_a_community_is_as_near_as_its_nearest_list() -> None:
     options = [f"(Varn) {filler}", f"(Merrow) {filler}; -[source]-> (Osk)", f"(Seddle) {filler}"]
     call = replace(a_call(), inputs={"question": "Osk source", "options": numbered(options)})
     assert narrowed(call, 1)[1] == [2]
+
+
+@pytest.mark.parametrize(
+    ("role", "profile", "nearest"),
+    [
+        ("fiske.r_mapping", "small", (2, 1, 1, 2)),
+        ("fiske.r_mapping", "standard", ()),
+        ("fiske.e_mapping", "small", ()),
+        ("tog2.relation_prune", "small", ()),
+    ],
+)
+def test_an_option_matches_the_clue_nearest_to_it_where_the_reply_only_names_options(
+    role: str, profile: Profile, nearest: tuple[int, ...]
+) -> None:
+    prompt, options = PromptLibrary().get(role), ["(Osk) -[length]-> x1", *OPTIONS[1:3], "(Osk) -[length km]-> x1"]
+    inputs = {"question": "?", "clues": numbered(["source of a mouth", "length"]), "options": numbered(options)}
+    call = replace(a_call(prompt.kind.name), inputs=inputs)
+    told = Driver({}, Deps()).drive(with_nearest_clues(call, prompt, profile))  # type: ignore[arg-type]
+    assert told == replace(call, shape=replace(call.shape, nearest=nearest))

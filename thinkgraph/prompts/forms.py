@@ -53,7 +53,9 @@ class Shape:
     named: bool = False
     """Score and pairs: an entry is an object whose numbers have names, which small models do not mix up, in place of a list."""
     ranked: bool = False
-    """Score: only the numbers of the best options, the best first."""
+    """Score and pairs: only the numbers of the best options, the best first."""
+    nearest: tuple[int, ...] = ()
+    """Pairs, `ranked`: for each option the number of the clue that it is held to match, if it is named."""
     unseen: tuple[int, ...] = ()
     """Numbers of options (judge without `scores`: of evidence lines) that the prompt does not show, below the highest one that it shows."""
 
@@ -101,6 +103,8 @@ _MOST_NAMES = 40
 _MOST_ANSWERS = 100
 """Judge: one evidence line may list that many ends, and all may be answers; every further line allows for ten more."""
 _MOST_PAIRS = 400
+MOST_MATCHING = 3
+"""Pairs, `ranked`: most options."""
 _MOST_KEYS = 100
 _MOST_TRIPLES = 200
 
@@ -210,6 +214,10 @@ def score_form(shape: Shape) -> ReplyForm:
 
 def pairs_form(shape: Shape) -> ReplyForm:
     """Pairs of a clue's number and an option's number."""
+    if shape.ranked:
+        words = "The numbers of the options that match a clue, the best first. An empty list means that none does."
+        numbers = list_of(number(shape.options), min(MOST_MATCHING, shape.choices))
+        return ReplyForm({"numbers": numbers}, '{"numbers": [2, 5]}', words, 40 + 8 * MOST_MATCHING)
     most = min(shape.clues * shape.choices, _MOST_PAIRS)
     words = "Each pair is a clue's number and an option's number. An empty list means that nothing matches."
     if shape.named:

@@ -187,6 +187,8 @@ def _a_pair(entry: Any) -> tuple[int | None, int | None]:
 
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
+    if shape.ranked and "pairs" not in text:
+        return [(shape.nearest[option - 1], option) for option in _parse_pick(text, shape)[: forms.MOST_MATCHING]]
     raw = _listed(text, "pairs")
     if shape.clues > 1 and len(raw) == 2 and not any(isinstance(one, list | dict) for one in raw):  # noqa: PLR2004
         # One pair alone. Where there is one clue it could also be two options.

@@ -171,8 +171,11 @@ def in_form(reply: str, schema: Mapping[str, Any] | None) -> str:
     if schema is None:
         return reply
     said = json.loads(reply)
-    if "numbers" in schema["properties"] and "scores" in said:
-        said["numbers"] = [option for option, _ in sorted(said["scores"], key=lambda pair: -pair[1])]
+    if "numbers" in schema["properties"]:
+        said["numbers"] = said.get("numbers") or [
+            *(option for option, _ in sorted(said.get("scores", ()), key=lambda pair: -pair[1])),
+            *dict.fromkeys(option for _, option in said.get("pairs", ())),
+        ]
     told = {key: said.get(key, _EMPTY.get(what.get("type", ""))) for key, what in schema["properties"].items()}
     for key, what in schema["properties"].items():
         if names := what.get("items", {}).get("properties"):

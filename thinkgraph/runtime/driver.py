@@ -33,7 +33,7 @@ from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import settings_of
 from thinkgraph.runtime.requests import CallsMade, Converse, Emit, Fetch, Interrupt, LeaveOut
-from thinkgraph.runtime.shortlist import renumbered, shortlist
+from thinkgraph.runtime.shortlist import renumbered, shortlist, with_nearest_clues
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
@@ -197,8 +197,9 @@ class Driver:
         """Make a call with as many options as its prompt shows; what the reply copied from the prompt's examples is left out."""
         scope = self._in_node
         prompt = scope.prompts.get(call.role)
-        most = prompt.most_options(prompt_profile(prompt, scope.models, scope.settings))
-        shown, numbers = yield from shortlist(call, most)
+        profile = prompt_profile(prompt, scope.models, scope.settings)
+        shown, numbers = yield from shortlist(call, prompt.most_options(profile))
+        shown = yield from with_nearest_clues(shown, prompt, profile)
         result = yield from self._with_room(functools.partial(call_model, shown, scope))
         result = replace(result, value=without_example_names(result.value, prompt.file.examples, call.inputs))
         return renumbered(call, result, numbers)

@@ -1,4 +1,6 @@
-"""Showing a model only the options nearest to the question, where its prompt's header sets a limit (`options: 30`)."""
+"""What the encoder does for a small model, where its prompt's header says so: it shows only the options nearest to the question
+(`options: 30`), and tells which clue an option matches (`form: {ranked: true}`).
+"""
 
 from __future__ import annotations
 
@@ -8,6 +10,9 @@ from typing import Any, TypeVar
 
 from thinkgraph.models.calls import CallResult, ModelCall
 from thinkgraph.models.ops import Flow
+from thinkgraph.prompts.files import Profile
+from thinkgraph.prompts.kinds import PAIRS
+from thinkgraph.prompts.library import Prompt
 from thinkgraph.prompts.lines import Item, ShownList, numbered
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime import requests
@@ -47,6 +52,17 @@ def by_nearness(question: str, items: Sequence[Item]) -> Flow[list[Item]]:
     near = dict(zip(texts, row, strict=True))
     worth = [near[own[0]] + max(near[text] for text in own) for own in said]
     return [items[place] for place in sorted(range(len(items)), key=lambda place: -worth[place])]
+
+
+def with_nearest_clues(call: ModelCall[T], prompt: Prompt, profile: Profile) -> Flow[ModelCall[T]]:
+    """The call of a mapping whose reply only names options, with the clue nearest to each of them (cosine of the encoder)."""
+    if call.kind.name != PAIRS.name or not prompt.shaped(call.shape, profile).ranked:
+        return call
+    clues = parse_items(call.inputs["clues"])
+    options = [_said(item)[0] for item in parse_items(call.inputs["options"])]
+    rows = yield from requests.cosines(options, [clue.text for clue in clues])
+    nearest = tuple(max(zip(row, clues, strict=True), key=lambda pair: pair[0])[1].number for row in rows)
+    return replace(call, shape=replace(call.shape, nearest=nearest))
 
 
 def renumbered(call: ModelCall[T], result: CallResult[T], numbers: Sequence[int]) -> CallResult[T]:

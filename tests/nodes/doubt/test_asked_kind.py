@@ -335,6 +335,7 @@ UNION = [
         ("What is the anthem of Dorn in Borduria?", "Bells", False),
         ("What is the anthem of Dorn in Borduria?", "Waves", True),
         ("What is the anthem of the largest city beside Dorn in Borduria?", "Waves", False),
+        ("What is the anthem of the neighbour of the country whose seat is Osk?", "March", False),
         # Nothing is named: nobody knows the way.
         ("What is the anthem there?", "March", False),
     ],

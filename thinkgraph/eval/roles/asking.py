@@ -26,7 +26,7 @@ from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
-from thinkgraph.runtime.shortlist import shortlist
+from thinkgraph.runtime.shortlist import shortlist, with_nearest_clues
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
@@ -128,14 +128,14 @@ def calls_of(case: Case, prompt: Prompt, models: Models, settings: RunSettings, 
     """The calls of a case, with as many options as a run shows this model. What the prompt asks for beside them stays empty."""
     inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
     whole = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
-    most = prompt.most_options(prompt_profile(prompt, models, settings))
-    request, shown = driver.drive(shortlist(whole, most))
+    profile = prompt_profile(prompt, models, settings)
+    request, shown = driver.drive(shortlist(whole, prompt.most_options(profile)))
     calls = [RoleCall(case, 0, shown, request)]
     if case.order:
         order = [number for number in case.order if not shown or number in shown]
         other = {**inputs, "options": reordered(inputs["options"], order)}
         calls.append(RoleCall(case, 1, order, replace(request, inputs=other)))
-    return calls
+    return [one._replace(request=driver.drive(with_nearest_clues(one.request, prompt, profile))) for one in calls]
 
 
 def _is_reply(record: Mapping[str, Any]) -> bool:

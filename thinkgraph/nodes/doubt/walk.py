@@ -8,6 +8,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
+from functools import cached_property
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
 from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
@@ -19,7 +20,11 @@ from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
-_ASKS_BESIDE = re.compile(r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?)\b", re.IGNORECASE)
+_ASKS_BESIDE = re.compile(
+    r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?|alongside|together|fellow"
+    r"|(?:sibling|brother|sister|cousin|neighbou?r|colleague|peer|rival|co-?star|\w+mate)s?)\b",
+    re.IGNORECASE,
+)
 """A word by which a question asks for what stands beside the thing that it names."""
 
 
@@ -144,10 +149,14 @@ class Walk:
         of two countries), and the question neither says that relation nor asks for what is beside. False where a text tells a part of the way.
         """
         ids = self.about[answer].ids
+        return bool(ids) and ids <= self._aside
+
+    @cached_property
+    def _aside(self) -> set[str]:
         if self.compares or _ASKS_BESIDE.search(self._question) or any(one["kind"] == "chunk" for one in self._items):
-            return False
+            return set()
         named = {key for key, label in self.things.items() if self.named(label)}
-        return ids.isdisjoint(self._reached(named, straight=True)) and not ids.isdisjoint(self._reached(named))
+        return self._reached(named) - self._reached(named, straight=True)
 
     def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
         """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""

@@ -21,6 +21,7 @@ from thinkgraph.models.calls import prompt_profile, rendered
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import Models
 from thinkgraph.models.wire.forms import to_messages
+from thinkgraph.prompts.forms import MOST_MATCHING
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary, in_form
 from thinkgraph.prompts.lines import Item, safe_block
@@ -103,8 +104,10 @@ def _as_asked(
     if (kind := prompt.kind.name) == "text":
         return reply
     made = json.loads(reply)
-    if shape.ranked:
+    if shape.ranked and kind == "score":
         made = {"numbers": driver.drive(_best(call, value, shape.most))}
+    elif shape.ranked:
+        made["numbers"] = made["numbers"][:MOST_MATCHING]
     elif kind == "pick":
         made["numbers"] = made["numbers"][: shape.most]
     elif kind == "subquestions":
