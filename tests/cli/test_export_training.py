@@ -68,7 +68,7 @@ def test_every_reply_is_read_by_its_prompts_own_reader(made: Path) -> None:
         kind = library.get(role).kind
         who = [message["role"] for message in messages]
         assert who == ["system", *["user", "assistant"] * (len(who) // 2)]
-        assert kind_asked(messages[0]["content"]) in {kind.name, "pick"}  # the best of scored and of mapped options are picked
+        assert kind_asked(messages[0]["content"]) in {kind.name, "pick"}  # the best options are picked
         reply, shape = messages[-1]["content"], shape_of(messages)
         own = {"ranked": '"numbers"' in messages[0]["content"], "nearest": (1,) * shape.options}
         value = kind.parse(reply, Shape(**{**vars(shape), **own}))
