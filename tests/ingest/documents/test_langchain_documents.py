@@ -138,7 +138,9 @@ def test_a_loader_that_is_none_is_one_line(loader, sources, kind, says):
 
 
 def test_without_langchain_community_its_extra_is_named(monkeypatch):
-    monkeypatch.setitem(__import__("sys").modules, "langchain_community", None)
+    # Whatever was imported before is found by its whole name.
+    for name in ("langchain_community", "langchain_community.document_loaders"):
+        monkeypatch.setitem(__import__("sys").modules, name, None)
     with pytest.raises(UsageError, match=r"pip install 'thinkgraph\[community\]'"):
         load("langchain_community.document_loaders:TextLoader", ["a.txt"])
 
