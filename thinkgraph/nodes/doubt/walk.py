@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -160,21 +160,26 @@ class Walk:
 
     def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
         """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""
-        lists: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
-        for one in self.triples:
-            for (here, _, _), (end, _, is_object) in itertools.permutations(ends_of(one), 2):
-                lists[here, one["relation_label"], is_object].add(end)
         reached: set[str] = set()
         edge = set(start)
         while edge:
             reached |= edge
             found: set[str] = set()
-            for (here, relation, _), ends in lists.items():
+            for (here, relation, _), ends in self._lists.items():
                 if here in edge & self.things.keys():
                     nearer = {end for end in ends if self._far[end] < max(self._far[here], 1)}
                     found |= nearer if straight and nearer and not self.says(relation) else ends
             edge = found - reached
         return reached
+
+    @cached_property
+    def _lists(self) -> Mapping[tuple[str, str, bool], set[str]]:
+        """What each relation leads to from each thing, outwards and backwards."""
+        lists: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
+        for one in self.triples:
+            for (here, _, _), (end, _, is_object) in itertools.permutations(ends_of(one), 2):
+                lists[here, one["relation_label"], is_object].add(end)
+        return lists
 
     def _names_whole(self, label: str) -> bool:
         """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
