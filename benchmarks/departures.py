@@ -138,6 +138,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "whole_lists least",
         "open_tuples",
         "placeholders anchored_keys",
+        "own_names",
         "unanswered",
         "follow_answers",
         "passages",

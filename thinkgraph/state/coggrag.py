@@ -33,6 +33,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "skip_settled": False,
         "joint_keys": False,
         "anchored_keys": False,
+        "own_names": False,
         "unanswered": True,
         "offer_memory": False,
         "consistency": True,
@@ -99,6 +100,10 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     anchored_keys: bool = Field(
         True, description="A key between two unknowns, near to everything, waits until an answer is put in for one."
     )
+    own_names: bool = Field(
+        True,
+        description="A question that waits for no other's answer and has no key that names an entity is looked up by the names in it.",
+    )
     unanswered: bool = Field(False, description="Show deeper questions without an answer too, as 'I don't know'.")
     follow_answers: bool = Field(True, description="Retrieve again around the entities that answers name.")
     follow: int = Field(128, ge=1, le=1_000, description="Most answers followed at a time.")
@@ -154,7 +159,7 @@ class SubQuestion(TypedDict):
 
 
 KeyLevel = Literal["joint", "local", "global"]
-"""Keys from each question, from several, or from both in one extraction."""
+"""Keys from each question, from several, or from both in one extraction. Questions that are keys themselves are local."""
 
 
 class MapKey(TypedDict):
@@ -225,7 +230,7 @@ class CogGragState(BacktrackState):
     splits: Annotated[dict[str, list[SubQuestion]], merge_records]
     """By question, its sub-questions before limits."""
     keys: Annotated[dict[str, list[MapKey]], merge_records]
-    """By level."""
+    """By level; `words`: questions that are keys themselves."""
     linked: Annotated[dict[str, list[str]], merge_records]
     """Entity ids by name (in its normal form)."""
     solved: Annotated[dict[str, Solution], merge_records]

@@ -13,7 +13,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.extract_keys import as_keys, is_open, settled, words_of
-from thinkgraph.nodes.coggrag.tree import listed, put_in, references
+from thinkgraph.nodes.coggrag.tree import children, listed, put_in, references
 from thinkgraph.nodes.coggrag.triple_lists import Pruning, expand, left_out, prune
 from thinkgraph.nodes.common.link_entities import BY_NAME
 from thinkgraph.nodes.common.reports import linked, pruned, retrieved
@@ -55,11 +55,14 @@ def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
     """T: the triples around the entities of the keys, or of the last answers, that are near some key."""
     first = rounds_since(state) == 0
     search = Search()
+    words = own_words(state, settings) if first else []
     if first:
-        search = search_by_keys(state, settings)
+        search = search_by_keys(state, words, settings)
     elif settings.follow_answers and not state["stopped"]:
         search = search_by_answers(state, settings)
     update: Update = {"round": state["round"] + 1, "unfollowed": search.left, "linked": {}}
+    if words:
+        update["keys"] = {"words": words}
     if search.names:
         update["linked"] = yield from _link(search, settings)
     ids = list(dict.fromkeys([*search.entities, *(one for group in update["linked"].values() for one in group)]))
@@ -101,15 +104,26 @@ def _once(texts: Iterable[str]) -> list[str]:
     return list(found.values())
 
 
-def search_by_keys(state: CogGragState, settings: CogGragSettings) -> Search:
-    """All keys of the mind map."""
+def own_words(state: CogGragState, settings: CogGragSettings) -> list[MapKey]:
+    """Questions that are keys themselves, so that the names in them are looked up.
+
+    All, where a ceiling stopped the run before any keys were extracted, and on the way back, as the keys may have been the fault. Else,
+    with `own_names`, those that stand at the end of the mind map, wait for no other's answer and have no key that names an entity.
+    """
+    nodes = state["mind_map"]
+    ids, questions = listed(nodes)
+    keys = as_keys(words_of(questions), ids, "local")
+    if state["backtracked"] or not state["keys"]:
+        return keys
+    named = {at for level in state["keys"].values() for key in level if ends_of(key) for at in key["of"]}
+    lost = {at for at in ids if at not in named and not children(nodes, at) and not references(nodes, at)}
+    return [key for key in keys if settings.own_names and lost.issuperset(key["of"])]
+
+
+def search_by_keys(state: CogGragState, words: Sequence[MapKey], settings: CogGragSettings) -> Search:
+    """All keys of the mind map, and the questions that are keys themselves."""
     ids, questions = listed(state["mind_map"])
-    # A ceiling may have stopped the run before any keys were extracted.
-    extracted = state["keys"] or {"local": as_keys(words_of(questions), ids, "local")}
-    if state["backtracked"]:
-        # The keys may have been the fault: the names in the questions are looked up too.
-        extracted = {**extracted, "words": as_keys(words_of(questions), ids, "local")}
-    keys = settled(extracted, state["mind_map"])
+    keys = settled({**state["keys"], "words": words}, state["mind_map"])
     search = Search(names=_once(name for key in keys for name in ends_of(key)))
     comparable = [key for key in keys if prunes(key, settings)]
     # A key between two unknowns is near to every triple of its relation. It waits until an answer is put in.
@@ -140,6 +154,8 @@ def search_by_answers(state: CogGragState, settings: CogGragSettings) -> Search:
         if len(taken) < len(solution["answers"]):
             search.left[at] = len(solution["answers"]) - len(taken)
             search.notes.append(f"{search.left[at]} answers were not followed (follow)")
+        # Where no key says what to look for, the question that needs the answer does.
+        unsaid = [key for key in asking if not any(key in one["of"] for one in using)]
         for answer in taken:
             ids = solution["entities"].get(answer)
             if ids is None:
@@ -150,9 +166,9 @@ def search_by_answers(state: CogGragState, settings: CogGragSettings) -> Search:
                 for key in using
                 if prunes(key, settings)
             ]
-        if taken and not using:
-            # No key says what to look for: the questions that need the answer do.
-            search.sentences += [put_in(nodes, key, solved) for key in asking]
+            search.sentences += [
+                put_in(nodes, key, {**solved, at: {**solution, "answers": [answer]}}) for key in unsaid
+            ]
     search.names = _once(search.names)
     search.entities = list(dict.fromkeys(search.entities))
     search.sentences = _once(search.sentences)
