@@ -94,10 +94,62 @@ def test_what_was_given_up_is_told_as_progress_and_forgotten() -> None:
 def test_names_that_no_key_has_are_looked_up_on_the_way_back() -> None:
     unreadable = {"keys": [{"key": ["?2", "near", "?3"], "of": [2]}]}
     replies = script(extract_keys_local=unreadable, extract_keys_global=unreadable)
-    assert doubting(TWO_HOPS, replies, backtracks=0)[0]["status"] == "unknown"
-    answer, model = doubting(TWO_HOPS, replies)
+    assert doubting(TWO_HOPS, replies, backtracks=0, own_names=False)[0]["status"] == "unknown"
+    answer, model = doubting(TWO_HOPS, replies, own_names=False)
     assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
     assert len(prompts(model, "decompose")) == 2
+    # A question without a key that names something is looked up by its own names at once.
+    assert doubting(TWO_HOPS, replies, backtracks=0)[0]["answers"] == ["Panama City"]
+
+
+def silent_at_first(**times: int) -> dict[str, Any]:
+    """Replies of a model that gives some questions no answer so many times, by their names here."""
+    right = script()["coggrag.reason"]
+    left = {globals()[name]: often for name, often in times.items()}
+
+    def reason(prompt: ParsedPrompt) -> Any:
+        question = prompt.text("question")
+        left[question] = left.get(question, 0) - 1
+        return right(prompt) if left[question] < 0 else SILENT
+
+    return {"reason": reason, "rethink": reason}
+
+
+def test_the_same_mind_map_is_gone_over_before_another_one() -> None:
+    answer, model = doubting(TWO_HOPS, script(**silent_at_first(SECOND=2, TWO_HOPS=1)), backtracks=1)
+    assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
+    assert [len(prompts(model, role)) for role in ("decompose", "extract_keys_local")] == [1, 1]
+    # What the silent question refers to is asked again, too.
+    assert steps(model, FIRST) == ["reason", "reason"]
+    assert steps(model, SECOND) == ["reason", "rethink", "reason"]
+
+
+def test_what_nothing_speaks_against_stands_and_a_second_failure_needs_another_mind_map() -> None:
+    splits = {TWO_HOPS: [(FIRST, ()), (ASTRAY[0], ())]}
+    replies = script(splits, **silent_at_first(TWO_HOPS=9))
+    _, model = doubting(TWO_HOPS, replies, backtracks=1)
+    assert (steps(model, FIRST), steps(model, ASTRAY[0])) == (["reason"], ["reason", "rethink"] * 2)
+    assert len(prompts(model, "decompose")) == 1
+    _, model = doubting(TWO_HOPS, replies, backtracks=2)
+    assert [item.text for item in prompts(model, "decompose")[1].lines("sub-questions that led nowhere")] == [
+        ASTRAY[0],
+        FIRST,
+        ASTRAY[0],
+    ]
+
+
+def test_a_root_alone_in_doubt_is_asked_alone() -> None:
+    _, model = doubting(TWO_HOPS, script(**silent_at_first(TWO_HOPS=9)), backtracks=1)
+    assert (steps(model, FIRST), steps(model, SECOND)) == (["reason"], ["reason"])
+    assert steps(model, TWO_HOPS) == ["reason", "rethink"] * 2
+
+
+def test_a_question_that_was_not_broken_down_gets_another_mind_map_first() -> None:
+    replies = script({}, **silent_at_first(TWO_HOPS=9))
+    _, model = doubting(TWO_HOPS, replies, backtracks=1)
+    assert (steps(model, TWO_HOPS), len(prompts(model, "decompose"))) == (["reason", "reason", "rethink"], 2)
+    _, model = doubting(TWO_HOPS, replies, backtracks=1, decompose=False)
+    assert steps(model, TWO_HOPS) == ["reason", "rethink"] * 2
 
 
 # --- a question in doubt --------------------------------------------------------------------------------------------

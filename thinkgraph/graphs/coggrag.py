@@ -3,8 +3,8 @@
 begin ── mind_map ──┬─ decompose × open questions ── mind_map (a level down while a question is open)
                     └─ extract_keys (local, global) ── retrieve ──┐
     ┌─────────────────────────────────────────────────────────────┘
-    └─ question × ready: reason ── verify ◄─► rethink (k times) ── conclude ──┬─ retrieve (the next questions)
-                                                                              ├─ mind_map (another one, at most `backtracks` times)
+    └─ question × ready: reason ── verify ◄─► rethink (k times) ── conclude ──┬─ retrieve (the next questions; going back, those without an answer)
+                                                                              ├─ mind_map (another one, going back)
                                                                               └─ answer (the root has one)
 
 Not drawn: a spent ceiling leads from mind_map to retrieve. An answer that needs no verifying, or is verified, ends its question.
@@ -114,7 +114,7 @@ def _after_answer(state: QuestionState) -> str:
     """Verify an answer, unless it is plain or the last re-think's, there is none to verify, or a ceiling is reached.
 
     In doubt that of the last re-think is verified too, and a question that got no answer is thought over again, unless an
-    answer below it is missing.
+    answer below it is missing or another mind map can still break it down.
     """
     settings, solution = settings_in(state, CogGragSettings), state["solved"][state["id"]]
     attempts = solution["attempts"]
@@ -122,7 +122,10 @@ def _after_answer(state: QuestionState) -> str:
         return END
     last, doubts = len(attempts) > settings.rethinks, settings.backtracks > 0
     if doubts and not attempts[-1]["answers"]:
-        return END if last or state["lacks"] else "rethink"
+        # A question that was not broken down gets another mind map first.
+        whole = state["id"] == ROOT and state["leaf"] and settings.decompose
+        ends = last or state["lacks"] or (whole and state["backtracked"] < settings.backtracks)
+        return END if ends else "rethink"
     if last and not doubts:
         return END
     return "verify" if attempts[-1]["answers"] or not settings.skip_settled else END

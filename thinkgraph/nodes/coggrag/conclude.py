@@ -6,7 +6,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
-from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, reachable, references
+from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, draw, in_order, reachable, references
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.nodes.doubt.judged import going_back, may_backtrack
@@ -52,10 +52,30 @@ def conclude(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
         draft = _draft({**state, "evidence": evidence}, settings)
         if draft["status"] != "unknown" or not may_backtrack(state, settings):
             return {**update, "draft": draft}
-        update |= _uprooted(state)
+        update |= _gone_over(state) or _uprooted(state)
     # The answer brings the whole map itself.
     yield from traced(state["round"], "mind map", draw(state["mind_map"], solved, {})["lines"])
     return update
+
+
+def _gone_over(state: CogGragState) -> Update:
+    """The same mind map, so that its questions without an answer are asked once more, with what they refer to and all that rests on them.
+
+    Empty where that was done before, and where no sub-question has an answer: then the mind map is at fault.
+    """
+    nodes, solved = state["mind_map"], state["solved"]
+    failed = {at for at in nodes if at not in solved or not solved[at]["answers"] or solved[at]["verified"] is False}
+    asked = {nodes[at]["question"] for at in failed if at != ROOT or failed == {ROOT}}
+    if nodes.keys() <= {*failed, ROOT} or asked <= set(state["tried"]):
+        return {}
+    again = {*failed, *(at for key in failed for at in nodes[key]["refers"].values())}
+
+    def below(key: str) -> list[str]:
+        return [*children(nodes, key), *references(nodes, key)]
+
+    rests = {at: reachable([at], below) for at in solved}
+    stands = {at: solved[at] for at in solved if again.isdisjoint(rests[at])}
+    return {"solved": Overwrite(stands), "tried": [*state["tried"], *sorted(asked)], **going_back(state)}
 
 
 def _uprooted(state: CogGragState) -> Update:
