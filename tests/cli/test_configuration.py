@@ -141,14 +141,14 @@ def test_what_is_refused_of_the_environment(
 
 
 def test_models_by_role(write: Any, cli: Run, kb: str, served: ModelServer) -> None:
-    write(f'kb = "{kb}"\n[model]\ndefault = "openai:one"\ntog2.reason = "openai:two"\n[settings]\nranker = "bm25"\n')
+    write(f'kb = "{kb}"\n[model]\ndefault = "openai:one"\ntog2.steer = "openai:two"\n[settings]\nranker = "bm25"\n')
     since = len(served.calls)
     done = cli("ask", QUESTION, "--thread", "t")
     assert done.code == 0
-    assert "model openai:one (tog2.reason: openai:two)" in done.err
+    assert "model openai:one (tog2.steer: openai:two)" in done.err
     asked = {call.role: call.parameters["model"] for call in served.calls[since:]}
-    assert asked == {role: "two" if role == "tog2.reason" else "one" for role in asked}
-    assert asked["tog2.reason"] == "two"
+    assert asked == {role: "two" if role == "tog2.steer" else "one" for role in asked}
+    assert asked["tog2.steer"] == "two"
     assert "openai:one" in cli("runs", "--json").out
     assert cli("resume", "t").code == 0
     refused = cli("bench", "--data", "world", "--limit", "1")

@@ -59,13 +59,13 @@ def test_a_changed_prompt_is_named_with_the_line_that_differs(
     file, _, _ = recorded
     folder = tmp_path / "prompts" / "tog2"
     folder.mkdir(parents=True)
-    known = Path(__file__).parents[2] / "thinkgraph" / "prompts" / "tog2" / "reason.prompt"
+    known = Path(__file__).parents[2] / "thinkgraph" / "prompts" / "tog2" / "steer.prompt"
     text = known.read_text("utf-8")
     line = next(line for line in text.splitlines() if line.startswith("Decide"))
-    (folder / "reason.prompt").write_text(text.replace(line, f"Dear model. {line}"), "utf-8")
+    (folder / "steer.prompt").write_text(text.replace(line, f"Dear model. {line}"), "utf-8")
     done = cli("ask", "--replay", str(file), "--prompts", str(folder.parent), "--quiet")
     assert done.code == 4
-    assert "holds no reply to this prompt of tog2.reason" in done.line
+    assert "holds no reply to this prompt of tog2.steer" in done.line
     assert f"from {line[:20]!r}"[:-1] in done.line
     assert "to 'Dear model. " in done.line
 

@@ -180,11 +180,11 @@ def test_ctrl_c_and_sigterm_leave_at_once_and_the_run_goes_on(
 
 def test_sigkill_loses_no_reply(cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch) -> None:
     since = len(served.calls)
-    with ModelServer(lambda call: Hang() if call.role == "tog2.reason" else _answered(served, call)) as stuck:
+    with ModelServer(lambda call: Hang() if call.role == "tog2.steer" else _answered(served, call)) as stuck:
         env = environment({"OPENAI_BASE_URL": stuck.base_url})
         with subprocess.Popen([*PROGRAM, *_words(kb, "--thread", "t")], env=env, stderr=subprocess.DEVNULL) as run:
             end = time.monotonic() + 30
-            while not any(call.role == "tog2.reason" for call in stuck.calls):
+            while not any(call.role == "tog2.steer" for call in stuck.calls):
                 assert time.monotonic() < end
                 time.sleep(0.02)
             run.kill()

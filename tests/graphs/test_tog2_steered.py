@@ -82,6 +82,31 @@ def test_what_a_judgement_scored_serves_the_next_round_alone() -> None:
     assert "tog2.relation_prune" in after, "the way back offers other relations, and is asked of its own"
 
 
+def test_a_search_whose_relations_to_come_score_nothing_goes_back_at_once() -> None:
+    def offered(backtracks: int) -> list[set[str]]:
+        replies = {"tog2.steer": NEVER | {"scores": []}, "tog2.relation_prune": only("borders")}
+        model = ask(replies, backtracks=backtracks)
+        # The topic's own relations are all there is to go back to at first, so relation prune is asked about them.
+        assert model.roles[:4] == ["tog2.steer", "tog2.relation_prune"] * 2
+        prunes = [prompt for prompt in model.asked if prompt.role == "tog2.relation_prune"]
+        return [{item.text for item in prompt.lines("options")} for prompt in prunes[:2]]
+
+    (first, onwards), (same, back) = offered(0), offered(1)
+    assert first == same
+    left_aside = {option for option in first if "borders" not in option}
+    assert left_aside
+    assert back == onwards | left_aside
+
+
+def test_a_lone_relation_is_scored_where_the_search_may_go_back() -> None:
+    rows = [("Ann", "wrote", "Book a"), ("Ann", "born in", "Rome"), ("Book a", "set in", "Town a")]
+    question = Question("t", "Where is what Ann wrote set?", ("Town a",), gold_path=(("Ann", "wrote"), ("*", "set in")))
+    for often, role in ((0, "tog2.reason"), (1, "tog2.steer")):
+        answer, calls = perfect("tog2", rows, question, backtracks=often)
+        assert answer["answers"] == ["Town a"]
+        assert sorted(calls) == sorted(["tog2.relation_prune", "tog2.steer", role])
+
+
 def test_a_lone_relation_is_walked_unasked() -> None:
     rows = [("Ann", "wrote", "Book a"), ("Book a", "year", "1999")]
     question = Question("y", "When was what Ann wrote?", ("1999",), gold_path=(("Ann", "wrote"), ("*", "year")))

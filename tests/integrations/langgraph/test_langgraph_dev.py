@@ -201,7 +201,7 @@ def test_a_failed_call_is_repeated_and_no_other(dev: Dev) -> None:
     thread, since = dev.thread(), len(dev.models.calls)
 
     def garbled(call: ServedCall) -> Answer | None:
-        return "no JSON" if call.role == "tog2.reason" else None
+        return "no JSON" if call.role == "tog2.steer" else None
 
     def refused(call: ServedCall) -> Answer | None:
         # The repair of the garbled reply: that one was committed, its node was not finished.
@@ -227,7 +227,7 @@ def test_a_cancelled_run_goes_on(dev: Dev) -> None:
     hanging: list[ServedCall] = []
 
     def hang(call: ServedCall) -> Answer | None:
-        if call.role != "tog2.reason":
+        if call.role != "tog2.steer":
             return None
         hanging.append(call)
         return Hang()

@@ -112,7 +112,7 @@ def stopped_and_gone_on(folder: Path, how: signal.Signals) -> None:
     hanging: list[ServedCall] = []
 
     def hang(call: ServedCall) -> Answer | None:
-        if call.role != "tog2.reason":
+        if call.role != "tog2.steer":
             return None
         hanging.append(call)
         return Hang()
@@ -151,14 +151,13 @@ def test_a_killed_server_goes_on(tmp_path: Path) -> None:
     }
 
 
-@pytest.mark.parametrize("method", ["tog2", "fasttog"])
-def test_a_reply_that_a_killed_step_had_is_not_paid_again(tmp_path: Path, method: str) -> None:
+@pytest.mark.parametrize(("method", "reason"), [("tog2", "tog2.steer"), ("fasttog", "fasttog.reason")])
+def test_a_reply_that_a_killed_step_had_is_not_paid_again(tmp_path: Path, method: str, reason: str) -> None:
     """The step has one reply, cannot read it, and waits for a second one when the server is killed: no checkpoint has the first."""
     folder = project(tmp_path, CHECKPOINTER)
     model = Model()
     with ModelServer(model) as models:
         said: list[Answer] = ["No idea.", Hang()]
-        reason = f"{method}.reason"
         model.instead += [lambda call, one=one: one if call.role == reason else None for one in said]
         with serving(folder, models) as running, get_sync_client(url=running.url) as client:
             thread = client.threads.create()["thread_id"]

@@ -78,7 +78,12 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     if draft is not None:
         return {"draft": draft}
     scored = {offers[number - 1].key: value for number, value in steering(judgement)}
-    return {**carried, "doubted": doubted, "scored": scored}
+    update: Update = {**carried, "doubted": doubted, "scored": scored}
+    nothing_to_walk = offers and not scored and not judgement["sufficient"]
+    if nothing_to_walk and state["round"] and can_return(state, settings):
+        # Relation prune is shown these relations on the way back, with those that were left aside.
+        update["topics"] = []
+    return update
 
 
 def _asking(
@@ -120,6 +125,6 @@ def _asking(
 
 
 def _offers(state: BeamState, settings: BeamSettings) -> Flow[list[Offer]]:
-    """The relations to be scored beside the judgement; none where there is nothing to choose."""
+    """The relations to be scored beside the judgement; a lone one where the search may go back in its place, else none."""
     offers = yield from offered(state["topics"], walked_before(state), state["backtracked"], settings)
-    return offers if len(offers) > 1 else []
+    return offers if len(offers) > 1 or can_return(state, settings) else []
