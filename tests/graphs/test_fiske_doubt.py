@@ -88,8 +88,10 @@ def test_a_relation_that_one_branch_walked_is_open_to_another() -> None:
     wanted = ("partner", "sells to"), ("partner", "buys from"), ("seat", "capital")
 
     def partner(prompt: ParsedPrompt) -> Any:
-        """One way at a time."""
-        return {"pairs": mapping(*wanted)(prompt)["pairs"][:1]}
+        """One way from Kenya at a time."""
+        pairs = mapping(*wanted)(prompt)["pairs"]
+        kenya = {item.number for item in prompt.lines("options") if "(Kenya) -" in item.text}
+        return {"pairs": [pair for pair in pairs if pair[1] in kenya][:1] or pairs}
 
     def bought(prompt: ParsedPrompt) -> Any:
         return everything(prompt) if "buys from" in prompt.text("evidence") else NEVER

@@ -70,10 +70,12 @@ def offered(branch: Branch, state: FiskeState, settings: FiskeSettings) -> list[
 
 
 def group_of(branch: Branch, state: FiskeState, settings: FiskeSettings) -> str:
-    """Branches that are offered the same clues share their mapping calls; with `share_all` all do, with `per_branch` none."""
+    """Branches that are offered the same clues share their mapping calls; with `per_branch` none do, with `share_all` and on the way back
+    all.
+    """
     if settings.per_branch:
         return branch["id"]
-    return "all" if settings.share_all else ",".join(map(str, offered(branch, state, settings)))
+    return "all" if settings.share_all or state["backtracked"] else ",".join(map(str, offered(branch, state, settings)))
 
 
 def chunked(
