@@ -6,7 +6,7 @@ from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.retrieve import bounded
-from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, children, draw, in_order, reachable, references
+from thinkgraph.nodes.coggrag.tree import ROOT, answer_order, draw, in_order, needs, reachable, references
 from thinkgraph.nodes.common.judging import UNDECIDED, supported, unknown, unsupported
 from thinkgraph.nodes.common.reports import traced
 from thinkgraph.nodes.doubt.judged import going_back, may_backtrack
@@ -69,11 +69,7 @@ def _gone_over(state: CogGragState) -> Update:
     if nodes.keys() <= {*failed, ROOT} or asked <= set(state["tried"]):
         return {}
     again = {*failed, *(at for key in failed for at in nodes[key]["refers"].values())}
-
-    def below(key: str) -> list[str]:
-        return [*children(nodes, key), *references(nodes, key)]
-
-    rests = {at: reachable([at], below) for at in solved}
+    rests = {at: reachable([at], lambda key: needs(nodes, key)) for at in solved}
     stands = {at: solved[at] for at in solved if again.isdisjoint(rests[at])}
     return {"solved": Overwrite(stands), "tried": [*state["tried"], *sorted(asked)], **going_back(state)}
 

@@ -69,6 +69,11 @@ def references(nodes: Nodes, key: str) -> list[str]:
     return in_order({target for at in (key, *ancestors(nodes, key)) for target in nodes[at]["refers"].values()})
 
 
+def needs(nodes: Nodes, key: str) -> set[str]:
+    """Ids of the questions whose answers one waits for: its sub-questions and its `references`."""
+    return {*children(nodes, key), *references(nodes, key)}
+
+
 # --- order ----------------------------------------------------------------------------------------------------------
 
 
@@ -95,10 +100,10 @@ def answer_order(nodes: Nodes) -> AnswerOrder:
     references win. Waits for deeper questions can form a circle over several families. The deepest question that has all
     answers it needs then goes first.
     """
-    needs = {key: {*children(nodes, key), *references(nodes, key)} for key in nodes}
+    waits = {key: needs(nodes, key) for key in nodes}
     later: dict[str, set[str]] = {key: set() for key in nodes}
     for key in nodes:
-        for needed in reachable(needs[key], needs.__getitem__):
+        for needed in reachable(waits[key], waits.__getitem__):
             later[needed].add(key)
     deeper = {
         key: {other for other in nodes if nodes[other]["level"] > nodes[key]["level"] and other not in later[key]}
@@ -108,13 +113,13 @@ def answer_order(nodes: Nodes) -> AnswerOrder:
     sees: dict[str, list[str]] = {}
     done: set[str] = set()
     while len(done) < len(nodes):
-        possible = [key for key in in_order(nodes) if key not in done and needs[key] <= done]
+        possible = [key for key in in_order(nodes) if key not in done and waits[key] <= done]
         wave = [key for key in possible if deeper[key] <= done]
         if not wave:
             lowest = max(nodes[key]["level"] for key in possible)
             wave = [key for key in possible if nodes[key]["level"] == lowest]
         for key in wave:
-            sees[key] = in_order(needs[key] | (deeper[key] & done))
+            sees[key] = in_order(waits[key] | (deeper[key] & done))
         waves.append(wave)
         done.update(wave)
     return AnswerOrder(waves, sees)
