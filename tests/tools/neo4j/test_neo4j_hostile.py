@@ -142,6 +142,17 @@ def test_nodes_without_properties_or_labels(neo4j_server: Database) -> None:
         assert store.lookup(["tool", "Thing"]) == [[], []]
 
 
+def rarely_called_otherwise(database: Database) -> None:
+    database.run("UNWIND range(0, 999) AS at CREATE (n:Thing {name: 'thing ' + at})")
+    # Neither among the first nodes nor in the middle, wherever the server puts them.
+    database.run("MATCH (n:Thing) WITH n SKIP 250 LIMIT 1 SET n.also_known_as = ['the odd one']")
+
+
+def test_a_further_name_that_one_node_of_a_thousand_has(neo4j_server: Database) -> None:
+    with neo4j_server.holding("rare alias", rarely_called_otherwise), Neo4jGraphStore.open(neo4j_server.spec) as store:
+        assert [(match["name"], match["method"]) for match in store.lookup(["The odd one"])[0]] == [("the odd one", "alias")]
+
+
 @pytest.fixture
 def nothing(neo4j_server: Database) -> Iterator[Database]:
     with neo4j_server.holding("nothing at all", lambda _: None):

@@ -218,6 +218,11 @@ def is_generic(label: str) -> bool:
     return label.startswith("__") or " ".join(plain_words(label)) in GENERIC
 
 
+def is_alias(key: str) -> bool:
+    """Whether a property is called as further names are."""
+    return "".join(plain_words(key)) in _ALIASES
+
+
 def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     """The roles of a label's properties; `vectors` are those that a vector index covers."""
     found = facts.properties.values()
@@ -233,7 +238,7 @@ def guess(facts: LabelFacts, vectors: frozenset[str] = frozenset()) -> Roles:
     return Roles(
         label=facts.label,
         names=names,
-        aliases=tuple(sorted(listed | {key for word, key in joined.items() if word in _ALIASES})),
+        aliases=tuple(sorted(listed | {key for key in joined.values() if is_alias(key)})),
         description=description if description != passage else "",
         texts=() if passage else long,
         type_key=joined.get("type", "") if is_generic(facts.label) else "",

@@ -14,6 +14,8 @@ from thinkgraph.tools.sqlite.file import chunks
 
 _SAMPLE = 100
 """Nodes of a label that are looked at: so many of the first, and as many from the middle."""
+_WITH_ALIASES, _LOOKED_THROUGH = 20, 10_000
+"""Nodes with further names that are looked at besides, of so many of a label's first: few things have one."""
 _SAMPLED_LABELS = 300
 _LABELS_AT_ONCE = 20
 _COUNTS_AT_ONCE = 50
@@ -95,15 +97,16 @@ def look(connection: Connection) -> Catalogue:
     if nodes > sum(labels.values()):
         sampled[""] = nodes - sum(labels.values())
     named = _relation_names(connection) if roles.RELATION_LABEL in labels else {}
+    keys = column("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey ORDER BY propertyKey")
     return Catalogue(
         labels=labels,
         types=types,
-        keys=frozenset(column("CALL db.propertyKeys() YIELD propertyKey RETURN propertyKey")),
+        keys=frozenset(keys),
         nodes=int(nodes),
         relationships=int(relationships),
         indexes=indexes,
         indexes_known=known,
-        samples=_samples(connection, sampled),
+        samples=_samples(connection, sampled, [key for key in keys if roles.is_alias(key)]),
         relation_labels=named,
     )
 
@@ -142,13 +145,13 @@ def _indexes(connection: Connection) -> tuple[tuple[Index, ...], bool]:
         return (), False
 
 
-def _samples(connection: Connection, counts: Mapping[str, int]) -> dict[str, LabelFacts]:
+def _samples(connection: Connection, counts: Mapping[str, int], aliases: Sequence[str]) -> dict[str, LabelFacts]:
     found: dict[str, dict[str, PropertyFacts]] = {label: {} for label in counts}
     for part in chunks(list(counts), _LABELS_AT_ONCE):
         parameters: dict[str, Any] = {"cut": 100}
         for at, label in enumerate(part):
             parameters |= {f"label{at}": label, f"skip{at}": min(counts[label] // 2, _SKIPPED)}
-        query = " UNION ALL ".join(_sample_query(label, at) for at, label in enumerate(part))
+        query = " UNION ALL ".join(_sample_query(label, at, aliases) for at, label in enumerate(part))
         for label, key, *facts in connection.rows(query, parameters):
             found[label][key] = PropertyFacts(key, *facts)
     return {
@@ -157,12 +160,15 @@ def _samples(connection: Connection, counts: Mapping[str, int]) -> dict[str, Lab
     }
 
 
-def _sample_query(label: str, at: int) -> str:
+def _sample_query(label: str, at: int, aliases: Sequence[str]) -> str:
     """Cypher for the columns of `PropertyFacts`, behind the label."""
     match = f"MATCH (n:{cypher.quoted(label)})" if label else "MATCH (n) WHERE size(labels(n)) = 0"
+    has_alias = " OR ".join(f"n.{cypher.quoted(key)} IS NOT NULL" for key in aliases)
+    also = f"UNION {match} WITH n LIMIT {_LOOKED_THROUGH} WHERE {has_alias} RETURN n LIMIT {_WITH_ALIASES} "
     length = "coalesce(percentileDisc(CASE WHEN v = s THEN size(s) END, {}), 0)"
     return (
-        f"CALL {{ {match} RETURN n LIMIT {_SAMPLE} UNION {match} RETURN n SKIP toInteger($skip{at}) LIMIT {_SAMPLE} }} "
+        f"CALL {{ {match} RETURN n LIMIT {_SAMPLE} UNION {match} RETURN n SKIP toInteger($skip{at}) LIMIT {_SAMPLE} "
+        f"{also if aliases else ''}}} "
         "UNWIND keys(n) AS k WITH k, n[k] AS v WITH k, v, toStringOrNull(v) AS s "
         f"RETURN $label{at} AS label, k, count(*) AS present, "
         "count(DISTINCT CASE WHEN s IS NOT NULL THEN left(s, $cut) END) AS distinct, "
