@@ -100,6 +100,8 @@ def _listen(wanted: int | None) -> socket.socket:
         made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
             made.bind((HOST, port))
+            # Whoever reads the address before the server runs waits for it.
+            made.listen()
         except OSError as error:
             made.close()
             if wanted is not None:
