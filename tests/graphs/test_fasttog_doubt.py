@@ -142,6 +142,30 @@ def test_what_was_judged_is_not_judged_again() -> None:
     assert model.roles == ["fasttog.extract_subjects", *["fasttog.header_choice"] * 3]
 
 
+def test_chains_that_did_not_grow_are_left_without_another_judgement_until_the_last() -> None:
+    replies = {
+        "fasttog.extract_subjects": names("Start"),
+        "fasttog.header_choice": in_turn(holding("Left"), holding("Right")),
+        "fasttog.community_prune": holding(),
+    }
+    answer, model = ask(WHERE, replies, graph_of(*FORK), width=1, ask_lone=True, backtracks=1)
+    once = ["fasttog.header_choice", "fasttog.reason", "fasttog.community_prune"]
+    assert model.roles == ["fasttog.extract_subjects", *once, *once, "fasttog.reason"]
+    assert answer["status"] == "unknown"
+
+
+def test_a_likely_answer_is_asked_for_where_going_back_finds_no_header() -> None:
+    replies = {
+        "fasttog.extract_subjects": names("Start"),
+        "fasttog.header_choice": in_turn(holding("Left"), holding()),
+        "fasttog.community_prune": holding(),
+        "fasttog.reason": lambda _: {"sufficient": False, "answers": ["Left"], "evidence": [1]},
+    }
+    answer, model = ask(WHERE, replies, graph_of(*FORK), width=1, ask_lone=True, backtracks=1)
+    assert (answer["answers"], answer["status"]) == (["Left"], "partial")
+    assert model.roles[-2:] == ["fasttog.header_choice", "fasttog.reason"]
+
+
 def mayor(prompt: ParsedPrompt) -> Any:
     """The number at first, the mayor once that is doubted."""
     wanted = "Ann" if "5000" in prompt.text("doubted answer") else "5000"

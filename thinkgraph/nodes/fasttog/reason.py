@@ -74,7 +74,7 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
     nothing = _nothing(state, settings)
     every = [community for _, community in _communities(state["start"], state["chains"])]
     new = [community for community in every if _is_new(community, state["evidence"])]
-    if not new and _is_judged(state, likely=likely):
+    if not new and _is_judged(state, last=likely and final):
         return _without_answer(nothing, settings) if final else {}
     ahead = state["candidates"] if settings.steered and not ends else {}
     triples = yield from fetch_triples(every, itertools.chain.from_iterable(ahead.values()))
@@ -182,13 +182,14 @@ def _is_new(community: Community, items: Mapping[str, EvidenceItem]) -> bool:
     return item is None or not {*community["joining"], *community["triples"]}.issubset(held)
 
 
-def _is_judged(state: FastTogState, *, likely: bool) -> bool:
-    """Whether nothing new could come of judging the same evidence again."""
+def _is_judged(state: FastTogState, *, last: bool) -> bool:
+    """Whether nothing new could come of judging the same evidence again. The last judgement asks for a likely answer too."""
     if not state["round"] and not state["backtracked"]:
         return False
-    # The last round before going back asked for a likely answer, as this one would.
-    asked = state["backtracked"] > 0 and not rounds_since(state)
-    return asked or not (likely and state["evidence"])
+    # The last round before going back asked for one if its chains grew.
+    grew = any(item["round"] == state["round"] for item in state["evidence"].values())
+    asked = state["backtracked"] > 0 and not rounds_since(state) and grew
+    return asked or not (last and state["evidence"])
 
 
 def _nothing(state: FastTogState, settings: FastTogSettings) -> Draft:
