@@ -44,6 +44,20 @@ def test_the_nearest_name_wins() -> None:
     assert who(models(spec), "rank.texts") == "default"
 
 
+@pytest.mark.parametrize(
+    ("joint", "step"),
+    [
+        ("tog2.steer", "tog2.reason"),
+        ("fasttog.steer", "fasttog.reason"),
+        ("coggrag.extract_keys_joint", "coggrag.extract_keys_local"),
+    ],
+)
+def test_a_joint_call_goes_to_the_model_of_its_step(joint: str, step: str) -> None:
+    spec = {name: named(name) for name in ("default", joint.partition(".")[0], step)}
+    assert who(models(spec), joint) == step
+    assert who(models({**spec, joint: named(joint)}), joint) == joint
+
+
 def test_one_client_serves_one_model() -> None:
     shared = named("shared")
     every = models({"default": shared, "tog2.reason": shared, "explore": named("shared")})

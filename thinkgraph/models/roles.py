@@ -20,6 +20,12 @@ ModelSpec = str | ChatModel | Mapping[str, str | ChatModel]
 """One model for all roles, or models by role ("tog2.reason"), method ("tog2"), stage ("explore", "reason") and "default"."""
 
 OFFLINE = "offline"
+_STEPS = {
+    "tog2.steer": "tog2.reason",
+    "fasttog.steer": "fasttog.reason",
+    "coggrag.extract_keys_joint": "coggrag.extract_keys_local",
+}
+"""Of roles whose one call does the work of two: the role whose model answers where they have none of their own."""
 
 
 class Models:
@@ -84,7 +90,7 @@ class Models:
 
     def of(self, prompt: Prompt) -> ChatClient:
         """The client that answers a prompt: by role, then by method, then by stage, then the default."""
-        keys = (prompt.role, prompt.role.partition(".")[0], prompt.stage)
+        keys = (prompt.role, _STEPS.get(prompt.role, ""), prompt.role.partition(".")[0], prompt.stage)
         return next((self._clients[key] for key in keys if key in self._clients), self._clients["default"])
 
     def check(self) -> None:
