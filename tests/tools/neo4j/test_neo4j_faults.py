@@ -101,7 +101,7 @@ def filled(neo4j_server: Database) -> Iterator[Database]:
     ("fault", "said"),
     [
         (killed, "cannot be reached"),
-        (paused, "said nothing for 3 seconds; try again when it answers"),
+        (paused, "said nothing for 5 seconds; try again when it answers"),
         (of_another_release, "cannot be reached"),
         (read_only, "cannot be reached"),
     ],
@@ -131,7 +131,7 @@ def test_a_server_that_fails_in_the_middle_of_a_run(
             paid = len(models.calls)
             models.calls.clear()
             breaks = True
-            done = cli_run("ask", QUESTION, *words, f"{filled.spec}?timeout=2", "--thread", "t")
+            done = cli_run("ask", QUESTION, *words, f"{filled.spec}?timeout=4", "--thread", "t")
             assert done.code == 3, done.out + done.err
             assert said in done.line
             assert "resume t" in done.line
