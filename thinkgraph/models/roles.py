@@ -89,7 +89,7 @@ class Models:
         return client
 
     def of(self, prompt: Prompt) -> ChatClient:
-        """The client that answers a prompt: by role, then by method, then by stage, then the default."""
+        """The client that answers a prompt: by role (of a joint call also by that of its step), by method, by stage, or the default."""
         keys = (prompt.role, _STEPS.get(prompt.role, ""), prompt.role.partition(".")[0], prompt.stage)
         return next((self._clients[key] for key in keys if key in self._clients), self._clients["default"])
 
