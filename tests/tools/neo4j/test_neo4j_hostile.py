@@ -150,7 +150,9 @@ def rarely_called_otherwise(database: Database) -> None:
 
 def test_a_further_name_that_one_node_of_a_thousand_has(neo4j_server: Database) -> None:
     with neo4j_server.holding("rare alias", rarely_called_otherwise), Neo4jGraphStore.open(neo4j_server.spec) as store:
-        assert [(match["name"], match["method"]) for match in store.lookup(["The odd one"])[0]] == [("the odd one", "alias")]
+        assert [(match["name"], match["method"]) for match in store.lookup(["The odd one"])[0]] == [
+            ("the odd one", "alias")
+        ]
 
 
 @pytest.fixture
