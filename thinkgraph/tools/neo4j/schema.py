@@ -151,7 +151,11 @@ def _samples(connection: Connection, counts: Mapping[str, int], aliases: Sequenc
         parameters: dict[str, Any] = {"cut": 100}
         for at, label in enumerate(part):
             parameters |= {f"label{at}": label, f"skip{at}": min(counts[label] // 2, _SKIPPED)}
-        query = " UNION ALL ".join(_sample_query(label, at, aliases) for at, label in enumerate(part))
+        query = " UNION ALL ".join(
+            # Of a small label every node is looked at anyway.
+            _sample_query(label, at, aliases if counts[label] > 2 * _SAMPLE else ())
+            for at, label in enumerate(part)
+        )
         for label, key, *facts in connection.rows(query, parameters):
             found[label][key] = PropertyFacts(key, *facts)
     return {
