@@ -24,6 +24,7 @@ from thinkgraph.state.settings import DoubtSettings
 
 QUESTION = "How many people live in the country where the Volga ends?"
 FAULT = "the question asks for a number, and {} is a name"
+AGAIN = f"{FAULT}; it was given again all the same"
 NAMED = "the question asks for a number, and Volga is what it asks about"
 
 
@@ -113,23 +114,25 @@ def test_a_doubted_answer_is_asked_for_again_with_the_reason() -> None:
     assert result.doubted == [FAULT.format("Russia")], "later rounds are told too"
 
 
-def test_an_answer_doubted_twice_has_a_fault() -> None:
-    result, told = run("Russia", "Russia")
-    assert [key for key, _ in told] == ["", "again"]
-    assert (result.fault, result.doubted) == (FAULT.format("Russia"), [FAULT.format("Russia")])
+def test_an_answer_given_again_is_told_so_and_has_a_fault() -> None:
+    result, told = run("Russia", "Russia", "Russia")
+    doubt, again = FAULT.format("Russia"), AGAIN.format("Russia")
+    assert told == [("", ""), ("again", f"[1] {doubt}"), ("at last", f"[1] {again}")]
+    assert (result.fault, result.doubted) == (doubt, [again])
 
 
 def test_an_answer_doubted_three_times_is_not_asked_for_again() -> None:
     result, told = run("Russia", "Volga", "Russia")
     assert [key for key, _ in told] == ["", "again", "at last"]
-    assert (result.fault, result.doubted) == (FAULT.format("Russia"), [FAULT.format("Russia"), NAMED])
+    assert (result.fault, result.doubted) == (FAULT.format("Russia"), [NAMED, AGAIN.format("Russia")])
 
 
 def test_a_doubt_of_before_is_told_at_once_and_an_equal_prompt_is_not_sent_twice() -> None:
-    before = [FAULT.format("Russia")]
-    result, told = run("Russia", doubted=before)
-    assert [said for _, said in told] == [f"[1] {before[0]}"]
-    assert (result.fault, result.doubted) == (before[0], before)
+    before, again = FAULT.format("Russia"), AGAIN.format("Russia")
+    result, told = run("Russia", "Russia", doubted=[before])
+    assert [said for _, said in told] == [f"[1] {before}", f"[1] {again}"]
+    assert (result.fault, result.doubted) == (before, [again])
+    assert run("Russia", doubted=[again])[1] == [("", f"[1] {again}")]
 
 
 ENDS = "Who governs at the mouth of the Volga?"

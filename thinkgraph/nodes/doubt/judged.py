@@ -83,7 +83,7 @@ def judged(
     asks: Asks, draft_of: Drafts, context: PromptContext, state: BacktrackState, settings: DoubtSettings
 ) -> Flow[Judged]:
     """A judgement of evidence. Where the answer that it leads to does not fit the question, or stands elsewhere than the model says, it is
-    told why and asked again.
+    told why and asked again; so it is where it repeats a doubted answer, once.
 
     Where the question names no relation that leads to the answer, the model judges the lines cited for it a second time, alone. If
     it does not find the answer there, a third judgement of all the evidence settles it.
@@ -119,10 +119,14 @@ def judged(
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})
                 second = yield from asks(alone, key=f"{key} alone", doubted=numbered(doubted))
                 against = "" if _agree(draft, draft_of(second, alone)) else against
+        again = f"{fault}; it was given again all the same"
+        if fault in doubted or again in doubted:
+            # An equal prompt would get an equal reply.
+            against = again
         if not against or against in doubted:
-            # An equal prompt would get an equal reply. An answer that is given again after its lines were judged stands.
+            # An answer that is given again after its lines were judged stands.
             break
-        doubted = [*doubted, against]
+        doubted = [*(told for told in doubted if told != fault), against]
     return Judged(judgement, fault, doubted)
 
 
