@@ -26,10 +26,10 @@ from thinkgraph.nodes.coggrag.extract_keys import extract_keys
 from thinkgraph.nodes.coggrag.mind_map import mind_map
 from thinkgraph.nodes.coggrag.prompt_context import inquiries
 from thinkgraph.nodes.coggrag.reason import reason
-from thinkgraph.nodes.coggrag.rethink import rethink
+from thinkgraph.nodes.coggrag.rethink import needs_rethink, rethink
 from thinkgraph.nodes.coggrag.retrieve import retrieve
 from thinkgraph.nodes.coggrag.tree import ROOT, listed, spelt_out, waiting
-from thinkgraph.nodes.coggrag.verify import verify
+from thinkgraph.nodes.coggrag.verify import needs_verdict, verify
 from thinkgraph.nodes.common.ranking import ROLE as RANK_ROLE
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
@@ -110,30 +110,11 @@ def _after_conclude(state: CogGragState) -> str:
     return "retrieve" if state["mind_map"] else "mind_map"
 
 
-def _after_answer(state: QuestionState) -> str:
-    """Verify an answer, unless it is plain or the last re-think's, there is none to verify, or a ceiling is reached.
-
-    In doubt that of the last re-think is verified too, and a question that got no answer is thought over again, unless an
-    answer below it is missing or another mind map can still break it down.
-    """
-    settings, solution = settings_in(state, CogGragSettings), state["solved"][state["id"]]
-    attempts = solution["attempts"]
-    if not settings.verify or state["stopped"] or not attempts or solution["plain"]:
-        return END
-    last, doubts = len(attempts) > settings.rethinks, settings.backtracks > 0
-    if doubts and not attempts[-1]["answers"]:
-        # A question that was not broken down gets another mind map first.
-        whole = state["id"] == ROOT and state["leaf"] and settings.decompose
-        ends = last or state["lacks"] or (whole and state["backtracked"] < settings.backtracks)
-        return END if ends else "rethink"
-    if last and not doubts:
-        return END
-    return "verify" if attempts[-1]["answers"] or not settings.skip_settled else END
-
-
-def _after_verify(state: QuestionState) -> str:
-    settings, attempts = settings_in(state, CogGragSettings), state["solved"][state["id"]]["attempts"]
-    return END if attempts[-1]["right"] or state["stopped"] or len(attempts) > settings.rethinks else "rethink"
+def _next_step(state: QuestionState) -> str:
+    settings = settings_in(state, CogGragSettings)
+    if needs_verdict(state, settings):
+        return "verify"
+    return "rethink" if needs_rethink(state, settings) else END
 
 
 def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
@@ -145,9 +126,9 @@ def question(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
     graph.add_node("verify", run.node("verify", verify))
     graph.add_node("rethink", run.node("rethink", rethink))
     graph.add_edge(START, "reason")
-    graph.add_conditional_edges("reason", _after_answer, ["verify", "rethink", END])
-    graph.add_conditional_edges("verify", _after_verify, ["rethink", END])
-    graph.add_conditional_edges("rethink", _after_answer, ["verify", "rethink", END])
+    graph.add_conditional_edges("reason", _next_step, ["verify", "rethink", END])
+    graph.add_conditional_edges("verify", _next_step, ["rethink", END])
+    graph.add_conditional_edges("rethink", _next_step, ["verify", "rethink", END])
     return graph
 
 

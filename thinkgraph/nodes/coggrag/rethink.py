@@ -6,6 +6,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import same_context
 from thinkgraph.nodes.coggrag.reason import cut_short, think
+from thinkgraph.nodes.coggrag.tree import ROOT
 from thinkgraph.state.coggrag import CogGragSettings, QuestionState
 
 
@@ -21,3 +22,17 @@ def rethink(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
         return (yield from cut_short(state, spent, attempts))
     # The next verification and re-think are other places in the graph.
     return {"solved": {key: solution}, "part": f"{key}/{len(attempts)}"}
+
+
+def needs_rethink(state: QuestionState, settings: CogGragSettings) -> bool:
+    """Whether the question is to be answered again: its answer was judged wrong, or, in doubt, it has none.
+
+    Not while an answer below it is missing, and one that was not broken down gets another mind map first.
+    """
+    attempts = state["solved"][state["id"]]["attempts"]
+    if not settings.verify or state["stopped"] or not attempts or len(attempts) > settings.rethinks:
+        return False
+    if attempts[-1]["right"] is not None:
+        return not attempts[-1]["right"]
+    whole = state["id"] == ROOT and state["leaf"] and settings.decompose and state["backtracked"] < settings.backtracks
+    return settings.backtracks > 0 and not (attempts[-1]["answers"] or state["lacks"] or whole)

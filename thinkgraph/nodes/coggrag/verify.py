@@ -38,3 +38,20 @@ def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
         judged = Attempt(answers=last["answers"], right=verdict["right"], judge="verifier")
     verified = judged["right"] if solution["answers"] else None
     return {"solved": {state["id"]: {**solution, "attempts": [*before, judged], "verified": verified}}}
+
+
+def needs_verdict(state: QuestionState, settings: CogGragSettings) -> bool:
+    """Whether the last answer is to be verified. In doubt that of the last re-think is too, and "I don't know" never is."""
+    solution = state["solved"][state["id"]]
+    attempts = solution["attempts"]
+    if (
+        not settings.verify
+        or state["stopped"]
+        or not attempts
+        or solution["plain"]
+        or attempts[-1]["right"] is not None
+    ):
+        return False
+    if settings.backtracks > 0:
+        return bool(attempts[-1]["answers"])
+    return len(attempts) <= settings.rethinks and bool(attempts[-1]["answers"] or not settings.skip_settled)
