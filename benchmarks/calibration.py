@@ -15,21 +15,20 @@ import argparse
 import hashlib
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import ExitStack, nullcontext
+from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from regression import SETS
+from regression import SETS, bench
 from scipy.optimize import minimize
 
 from thinkgraph.config import parse_settings
-from thinkgraph.eval.bench import BenchPlan, kept_results, plan_record, run_bench
+from thinkgraph.eval.bench import BenchPlan
 from thinkgraph.eval.bench_setup import known_golds, perfect_chooser, settings_by_method
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.perfect.errors import parse_slips
 from thinkgraph.eval.questions import Question
-from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult
 from thinkgraph.nodes.closing.confidence import BASE, WEIGHTS, confidence
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
@@ -92,13 +91,13 @@ def ask(args: argparse.Namespace) -> Iterator[tuple[str, str, list[BenchResult]]
             known = known_golds(questions, opened[base])
             asked = [question for question in questions if question.id in known]
             for errors in args.errors.split(";"):
-                yield name, errors, bench(name, asked, opened[base], args, errors, {})
+                yield name, errors, bench_set(name, asked, opened[base], args, errors, {})
                 if errors == ONE_WAY:
-                    results = bench(name, asked, opened[base], args, errors, {"backtracks": 0})
+                    results = bench_set(name, asked, opened[base], args, errors, {"backtracks": 0})
                     yield name, f"{errors}, one way", results
 
 
-def bench(
+def bench_set(
     name: str,
     questions: Sequence[Question],
     knowledge: Knowledge,
@@ -115,12 +114,9 @@ def bench(
     plan = BenchPlan(
         questions, knowledge, given, perfect_chooser(model, questions, knowledge)(parse_slips(errors, model), args.seed)
     )
-    record = plan_record(plan, model=model, seed=args.seed, gold_entities=False, data=name)
-    way = "-one-way" if settings else ""
-    file = args.keep / f"{name.replace(' ', '-')}-{errors}{way}.jsonl" if args.keep else None
-    with RecordFile(file, record) if file else nullcontext() as out:
-        results = run_bench(plan, keep=out.keep if out else None, done=kept_results(out) if out else [])
-    sys.stderr.write(f"{name}, {model}{way}: {len(results)} runs\n")
+    way = "one way" if settings else ""
+    results = bench(name, plan, args.keep, model=model, seed=args.seed, part=way)
+    sys.stderr.write(f"{name}, {model} {way}: {len(results)} runs\n")
     return results
 
 
@@ -238,8 +234,6 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the answers there")
     parser.add_argument("--results", type=Path, nargs="+", metavar="FILE", help="read kept answers; ask nothing")
     args = parser.parse_args()
-    if args.keep:
-        args.keep.mkdir(parents=True, exist_ok=True)
     given: dict[tuple[str, str], list[BenchResult]] = {}
     if args.results:
         for file in args.results:

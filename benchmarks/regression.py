@@ -40,7 +40,7 @@ from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.record import RecordFile
-from thinkgraph.eval.reports.results import ReportRow, table
+from thinkgraph.eval.reports.results import BenchResult, ReportRow, table
 from thinkgraph.ingest.documents.store import DocumentStore
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.kb_files import DOCUMENTS
@@ -148,6 +148,27 @@ def line(name: str, model: str, row: ReportRow) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def bench(
+    name: str, plan: BenchPlan, keep: Path | None, *, model: str, seed: int = 0, part: str = ""
+) -> list[BenchResult]:
+    """The results of a plan over the set `name`, kept in a file of its own where a folder is given.
+
+    Args:
+        name: of the set.
+        plan: what to run.
+        keep: the folder.
+        model: the plan's, for the file's name.
+        seed: of the model's errors.
+        part: tells plans of the same set, model and seed apart.
+    """
+    record = plan_record(plan, model=model, seed=seed, gold_entities=False, data=name)
+    stem = "-".join(filter(None, [name, part, model, str(seed) if seed else ""])).translate(str.maketrans(" :", "--"))
+    if keep:
+        keep.mkdir(parents=True, exist_ok=True)
+    with RecordFile(keep / f"{stem}.jsonl", record) if keep else nullcontext() as out:
+        return run_bench(plan, keep=out.keep if out else None, done=kept_results(out) if out else [])
+
+
 def measure(
     name: str,
     questions: Sequence[Question],
@@ -160,12 +181,7 @@ def measure(
     made = []
     for model in models:
         plan = BenchPlan(questions, knowledge, methods, bench_model(model, questions, knowledge))
-        record = plan_record(plan, model=model, seed=0, gold_entities=False, data=name)
-        file = keep / f"{name.replace(' ', '-')}-{model.replace(':', '-')}.jsonl" if keep else None
-        with RecordFile(file, record) if file else nullcontext() as out:
-            done = kept_results(out) if out else []
-            rows = table(run_bench(plan, keep=out.keep if out else None, done=done))
-        for row in rows:
+        for row in table(bench(name, plan, keep, model=model)):
             if row["type"] == "all":
                 made.append(line(name, model, row))
                 print(made[-1], flush=True)
@@ -186,8 +202,6 @@ def main() -> int:
     args = parser.parse_args()
     bases = {"world": "world", **dict(pair.split("=", 1) for pair in args.kb)}
     names = args.methods.split(",")
-    if args.keep:
-        args.keep.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     left_out = []
     print("\n".join(HEAD), flush=True)
