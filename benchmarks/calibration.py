@@ -20,18 +20,17 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
-from regression import SETS, bench
+from regression import SETS, answerable, bench, open_bases
 from scipy.optimize import minimize
 
 from thinkgraph.config import parse_settings
 from thinkgraph.eval.bench import BenchPlan
-from thinkgraph.eval.bench_setup import known_golds, perfect_chooser, settings_by_method
+from thinkgraph.eval.bench_setup import perfect_chooser, settings_by_method
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.perfect.errors import parse_slips
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.reports.results import BenchResult
 from thinkgraph.nodes.closing.confidence import BASE, WEIGHTS, confidence
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
 DOUBTING = "tog2,paths,fasttog,fiske,coggrag"
@@ -79,17 +78,13 @@ def cases_of(name: str, errors: str, results: Sequence[BenchResult]) -> list[Cas
 
 def ask(args: argparse.Namespace) -> Iterator[tuple[str, str, list[BenchResult]]]:
     """Every set with all errors: its name, the errors, the results."""
-    bases = {"world": "world", **dict(pair.split("=", 1) for pair in args.kb)}
-    embedder = BundledEmbedder(cache_size=100_000)
     with ExitStack() as stack:
-        opened = {name: stack.enter_context(Knowledge.open(kb, embedder=embedder)) for name, kb in bases.items()}
+        opened = open_bases(args.kb, stack)
         for name, (base, read) in SETS.items():
             if base not in opened:
                 continue
             share = args.limit // sum(other == base for other, _ in SETS.values())
-            questions = read(args.data, opened[base], share)
-            known = known_golds(questions, opened[base])
-            asked = [question for question in questions if question.id in known]
+            asked = answerable(read(args.data, opened[base], share), opened[base])
             for errors in args.errors.split(";"):
                 yield name, errors, bench_set(name, asked, opened[base], args, errors, {})
                 if errors == ONE_WAY:

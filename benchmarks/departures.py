@@ -24,16 +24,16 @@ from typing import Any, NamedTuple, TypedDict
 
 import real_model
 from regression import SETS as READERS
+from regression import answerable, open_bases
 
 from thinkgraph.eval.bench import BenchPlan, plan_record, run_bench
-from thinkgraph.eval.bench_setup import known_golds, perfect_chooser
+from thinkgraph.eval.bench_setup import perfect_chooser
 from thinkgraph.eval.perfect.errors import parse_slips
 from thinkgraph.eval.questions import Question
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.recorded import Recording
 from thinkgraph.models.roles import Models
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
 RESULTS = Path(__file__).parent / "results" / "departures.jsonl"
@@ -208,17 +208,13 @@ def wanted(method: str, only: Sequence[str]) -> Iterator[str]:
 def questions_of(name: str, data: Path, knowledge: Knowledge) -> list[Question]:
     """The questions of a set whose gold paths lie in the knowledge base."""
     every = READERS[name][1](data, knowledge, SETS[name])
-    asked = [question for question in every if name != "world" or question.type in TYPES]
-    known = known_golds(asked, knowledge)
-    return [question for question in asked if question.id in known]
+    return answerable([question for question in every if name != "world" or question.type in TYPES], knowledge)
 
 
 def ask_choosers(args: argparse.Namespace, store: Store) -> None:
     """Every set with the perfect chooser, without errors and with them."""
-    bases = {"world": "world", **dict(pair.split("=", 1) for pair in args.kb)}
     with ExitStack() as stack:
-        embedder = BundledEmbedder(cache_size=200_000)
-        opened = {name: stack.enter_context(Knowledge.open(kb, embedder=embedder)) for name, kb in bases.items()}
+        opened = open_bases(args.kb, stack)
         for name in SETS:
             if (knowledge := opened.get(READERS[name][0])) is None:
                 sys.stderr.write(f"{name} is left out: --kb {READERS[name][0]}=FOLDER names its knowledge base\n")

@@ -14,24 +14,28 @@ import argparse
 import statistics
 import sys
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from regression import ROOT, SETS, bench
+from regression import ROOT, SETS, answerable, bench, open_bases
 from scipy.stats import t as student
 
 from thinkgraph.config import parse_settings
 from thinkgraph.eval.bench import BenchPlan
-from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method, spread
+from thinkgraph.eval.bench_setup import perfect_chooser, settings_by_method, spread
+from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.perfect.errors import Slip, parse_slips
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.reports.results import BenchResult
 from thinkgraph.graphs.registry import find_method
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge
 
+Chooser = Callable[[Sequence[Slip], int], PerfectChooser]
+"""Makes a chooser, given its errors and their seed."""
+Set = tuple[str, list[Question], Knowledge, Chooser]
 ASKED = ("metaqa 2-hop", "metaqa 3-hop", "factbook", "world")
 TYPES = {"2hop", "3hop"}
 
@@ -43,6 +47,7 @@ class Asked:
     name: str
     questions: Sequence[Question]
     knowledge: Knowledge
+    chooser: Chooser
     method: str
     args: argparse.Namespace
 
@@ -50,7 +55,7 @@ class Asked:
         """The results in the order of the questions, with a chooser that errs so."""
         model = f"perfect:{errors}" if errors else "perfect"
         settings = {**parse_settings(self.args.set), **({"backtracks": 0} if one_way else {})}
-        chooser = bench_model(model, self.questions, self.knowledge, seed=seed)
+        chooser = self.chooser(parse_slips(errors, model), seed)
         plan = BenchPlan(self.questions, self.knowledge, settings_by_method([self.method], settings), chooser)
         return bench(
             self.name, plan, self.args.keep, model=model, seed=seed, part=f"{self.method}{one_way * ' one way'}"
@@ -90,21 +95,18 @@ def _within(means: Sequence[float]) -> str:
     return f" ± {half:.2f}"
 
 
-def read(args: argparse.Namespace, stack: ExitStack) -> Iterator[tuple[str, list[Question], Knowledge]]:
-    """The sets at hand: name, questions, knowledge."""
-    embedder = BundledEmbedder(cache_size=500_000)
-    bases = {"world": "world", **dict(pair.split("=", 1) for pair in args.kb)}
-    opened = {name: stack.enter_context(Knowledge.open(kb, embedder=embedder)) for name, kb in bases.items()}
+def read(args: argparse.Namespace, stack: ExitStack) -> Iterator[Set]:
+    """The sets at hand: what `Asked` begins with."""
+    opened = open_bases(args.kb, stack)
     for name in ASKED:
         base, questions_of = SETS[name]
-        if base in opened:
-            every = questions_of(args.data, opened[base], sys.maxsize)
-            questions = spread([one for one in every if one.type in TYPES], args.limit)
-            known = known_golds(questions, opened[base])
-            yield name, [one for one in questions if one.id in known], opened[base]
+        if knowledge := opened.get(base):
+            every = [one for one in questions_of(args.data, knowledge, sys.maxsize) if one.type in TYPES]
+            questions = answerable(spread(every, args.limit), knowledge)
+            yield name, questions, knowledge, perfect_chooser("perfect", questions, knowledge)
 
 
-def tables(sets: Sequence[tuple[str, list[Question], Knowledge]], args: argparse.Namespace) -> Iterator[str]:
+def tables(sets: Sequence[Set], args: argparse.Namespace) -> Iterator[str]:
     """The lines of both tables."""
     names = " | ".join(name for name, *_ in sets)
     methods = args.methods.split(",")

@@ -148,6 +148,19 @@ def line(name: str, model: str, row: ReportRow) -> str:
     return f"| {' | '.join(map(str, cells))} |"
 
 
+def open_bases(pairs: Sequence[str], stack: ExitStack) -> dict[str, Knowledge]:
+    """`world` and the knowledge bases that "SET=FOLDER" name, by set, open as long as the stack is, with one encoder."""
+    embedder = BundledEmbedder(cache_size=500_000)
+    bases = {"world": "world", **dict(pair.split("=", 1) for pair in pairs)}
+    return {name: stack.enter_context(Knowledge.open(kb, embedder=embedder)) for name, kb in bases.items()}
+
+
+def answerable(questions: Sequence[Question], knowledge: Knowledge) -> list[Question]:
+    """The questions whose gold evidence lies in the knowledge base."""
+    known = known_golds(questions, knowledge)
+    return [question for question in questions if question.id in known]
+
+
 def bench(
     name: str, plan: BenchPlan, keep: Path | None, *, model: str, seed: int = 0, part: str = ""
 ) -> list[BenchResult]:
@@ -200,22 +213,18 @@ def main() -> int:
     parser.add_argument("--keep", type=Path, metavar="DIR", help="keep the answers there")
     parser.add_argument("--results", type=Path, default=ROOT / "benchmarks" / "results" / "regression.md")
     args = parser.parse_args()
-    bases = {"world": "world", **dict(pair.split("=", 1) for pair in args.kb)}
     names = args.methods.split(",")
     lines: list[str] = []
     left_out = []
     print("\n".join(HEAD), flush=True)
     with ExitStack() as stack:
-        embedder = BundledEmbedder(cache_size=100_000)
-        opened = {name: stack.enter_context(Knowledge.open(kb, embedder=embedder)) for name, kb in bases.items()}
+        opened = open_bases(args.kb, stack)
         for name, (base, read) in SETS.items():
             if base not in opened:
                 left_out.append(name)
                 continue
             knowledge = opened[base]
-            questions = read(args.data, knowledge, args.limit)
-            known = known_golds(questions, knowledge)
-            asked = [question for question in questions if question.id in known]
+            asked = answerable(read(args.data, knowledge, args.limit), knowledge)
             methods = settings_by_method(names, parse_settings(args.set))
             lines += measure(name, asked, knowledge, args.models.split(","), methods, args.keep)
     args.results.parent.mkdir(parents=True, exist_ok=True)
