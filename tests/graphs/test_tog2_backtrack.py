@@ -188,10 +188,8 @@ def test_a_doubted_answer_lets_the_walk_go_on_and_ends_as_unknown_with_the_reaso
     assert (answer["answers"], answer["status"], answer["reason"]) == ([], "unknown", FAULT)
     assert answer["rounds"] > 2
     told = [prompt.text("doubted answer") for prompt in model.asked if prompt.role == "tog2.reason"]
-    again = f"[1] {FAULT}; it was given again all the same"
-    assert told == ["", f"[1] {FAULT}", again, *[again] * (len(told) - 3)], (
-        "the first answer only was not doubted before"
-    )
+    assert told[:2] == ["", f"[1] {FAULT}"], "the first answer only was not doubted before"
+    assert {*told[2:]} == {f"[1] {FAULT}; it was given again all the same"}
     once, _ = build({"tog2.reason": bridge}, volga(), settings={"depth": 2, "backtracks": 0})
     answer = once.invoke({"question": PEOPLE})["answer"]
     assert (answer["answers"], answer["status"], answer["rounds"]) == (["Russia"], "partial", 1)
