@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
 from thinkgraph.prompts.lines import Item, parse_item
 from thinkgraph.tools.linking.lexical import PAIRED
@@ -83,6 +84,14 @@ def fold(text: str) -> str:
     plain = unicodedata.normalize("NFKD", text)
     plain = "".join(character for character in plain if not unicodedata.combining(character))
     return " ".join(_WORD.findall(unicodedata.normalize("NFKC", plain).casefold()))
+
+
+def names_in(text: str) -> Iterator[str]:
+    """The words with a capital that stand side by side, folded: what is written like names. The first word of a sentence may be none."""
+    words = re.sub(r"['\u2019]s\b", "", text).split()
+    for capital, group in itertools.groupby(words, lambda word: word.lstrip("\"'([\u201c\u201e\u00ab")[:1].isupper()):
+        if capital and (name := fold(" ".join(group))):
+            yield name
 
 
 def numbers(text: str) -> set[str]:

@@ -18,8 +18,9 @@ from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts
 from thinkgraph.nodes.doubt.asked_kind import asked_for, asking_part, described
 from thinkgraph.nodes.doubt.misfit import is_named, misfit
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Entity, Triple
+from thinkgraph.state.knowledge import Entity, Passage, Triple
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
@@ -289,6 +290,23 @@ def test_an_answer_nearer_than_the_question_describes_is_none() -> None:
     assert not over(OVER.replace("Elbrus", "West Elbrus"), "lari", *SHORT), (
         "a path from elsewhere may be a part of the way"
     )
+
+
+@pytest.mark.parametrize(
+    ("answer", "sentence", "passed"),
+    [
+        ("lari", "It pays with the lari.", 1),
+        ("lari", "The lari is the currency of Georgia.", 1),
+        ("ruble", "Georgia, whose ruler was Russia, paid with the ruble.", 2),
+        ("ruble", "Nobody knows the currency.", None),
+    ],
+)
+def test_a_sentence_passes_the_things_that_it_names(answer: str, sentence: str, passed: int | None) -> None:
+    known = triples_of(SHORT[0])
+    passage = Passage(id="p", title="Georgia", section="", text=sentence, entities=["Georgia"])
+    chunk = EvidenceItem(id="c", kind="chunk", score=1.0, round=0, passage="p", start=0, end=len(sentence))
+    items = [path_item("p", Path(start="Elbrus", triples=[]), list(known), total=1), chunk]
+    assert Walk(OVER, items, Texts(known, {"p": passage})).passed([answer]) == passed
 
 
 def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> str:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
-import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
 from thinkgraph.nodes.common.evidence_lines import Texts, triple_ids
@@ -12,7 +10,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import both_ends
-from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.grounding import fold, names_in
 
 _MOST_NAMED = 20
 
@@ -33,7 +31,7 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
     told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
     told += [text for one in passages for text in (one["title"], one["text"])]
     said = " | ".join(f" {fold(text)} " for text in told)
-    if any(f" {name} " in said for name in _written_like_names(question)):
+    if any(f" {name} " in said for name in names_in(question.partition(" ")[2])):
         return ""
     (links,) = yield from requests.link_names([question], limit=_MOST_NAMED)
     # A common noun may be some entity's name too ("national anthem"): what is written like a name counts first.
@@ -45,11 +43,3 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
     if not named or named.keys() & cited or any(f" {word} " in said for word in words):
         return ""
     return f"nothing cited speaks of {one_line(next(iter(named.values()))['mention'])}"
-
-
-def _written_like_names(question: str) -> Iterator[str]:
-    """The words with a capital that stand side by side, folded; not the first of the question."""
-    words = re.sub(r"['\u2019]s\b", "", question).split()[1:]
-    for capital, group in itertools.groupby(words, lambda word: word.lstrip("\"'([\u201c\u201e\u00ab")[:1].isupper()):
-        if capital and (name := fold(" ".join(group))):
-            yield name

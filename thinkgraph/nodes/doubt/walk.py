@@ -15,7 +15,7 @@ from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
-from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, numbers
+from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, names_in, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
@@ -134,15 +134,33 @@ class Walk:
         )
 
     def passed(self, answers: Sequence[str]) -> int | None:
-        """How many things the way from what the question names passes, beside it and the answers; None: not known, as a text tells a part
-        of the way, or the cited paths start elsewhere.
+        """How many things the way from what the question names passes, beside it and the answers: those of the statements, and the names in
+        sentences that hold an answer. None: not known, as the cited paths start elsewhere, or texts are cited that hold none.
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
-        rooted = self.communities or not named.isdisjoint(self.starts)
-        if not rooted or any(item["kind"] == "chunk" for item in self._items):
-            return None
+        starts = {item["path"]["start"] for item in self._items if "path" in item}
         ended = set(map(fold, answers))
-        return sum(fold(label) not in ended for key, label in self.things.items() if key not in named)
+        told = self._names_beside(ended)
+        if told is None or not (self.communities or not named.isdisjoint(starts)):
+            return None
+        passed = [fold(label) for key, label in self.things.items() if key not in named]
+        return sum(label not in ended for label in passed) + len(told.difference(passed))
+
+    def _names_beside(self, answers: AbstractSet[str]) -> set[str] | None:
+        """What the sentences that hold an answer, and the titles of their passages, name beside the answers and what the question names.
+        None where texts are cited that hold none.
+        """
+        chunks = [item for item in self._items if item["kind"] == "chunk"]
+        parted = [sentence.partition(": ") for chunk in chunks for sentence in sentences_of(chunk, self._texts)]
+        told = [
+            part
+            for title, _, said in parted
+            if any(f" {answer} " in f" {fold(said)} " for answer in answers)
+            for part in (title, said)
+        ]
+        # "The" and "It" begin a sentence and name nothing.
+        names = {name for part in told for name in names_in(part) if content_tokens(name)}
+        return {name for name in names - answers if not self.named(name)} if told or not chunks else None
 
     def is_aside(self, answer: str) -> bool:
         """Whether each way from what the question names to an answer goes into a list by one of its things and out by another ("member of"
