@@ -259,6 +259,7 @@ def test_a_relation_that_tells_which_thing_is_meant_leads_no_further() -> None:
         ("What are the capitals of the countries that border the country whose capital is Dhaka?", 2),
         ("who acted in the films directed by the director of Jaws", 1),
         ("What is the capital of the country that is home to Mount Kenya?", 1),
+        ("How long is the river that begins in the country with the capital Kigali?", 2),
         ("Which country borders the country whose capital is Dhaka?", 0),
         ("What is the capital of Kenya?", 0),
         ("Anders Morgenthaler was the director on which movies?", 0),

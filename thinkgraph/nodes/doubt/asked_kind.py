@@ -56,7 +56,7 @@ _ENDS_HEAD = frozenset(f"{_VERBS} of".split())
 _ENDS_PHRASE = _ENDS_HEAD | frozenset(f"{_PREPOSITIONS} the a an and or that which who whose where when".split())
 _ENDS_OFFICE = re.compile(r"\b(?:of (?:the|a)|in|that|which|whose|where|at|by|from|with|for)\b|[,;?]")
 _DESCRIBED = re.compile(
-    r"\b(?:the|an?) (?:[a-z]+ )??(?P<noun>[a-z]+) (?:(?:in|of|at|on|with|from|by|to) (?:which|whose)|that|which|whose|where|[a-z]+ed) "
+    r"\b(?:the|an?) (?:[a-z]+ )??(?P<noun>[a-z]+) (?:(?:in|of|at|on|with|from|by|to) (?:which|whose)|that|which|whose|where|with|[a-z]+ed) "
 )
 _NO_NOUN = re.compile(r"(?:ed|en|ing)$")
 _TIMES = frozenset(map(stem, ["year", "date", "day", "month", "century", "decade"]))
