@@ -111,7 +111,7 @@ def bench_set(
     )
     way = "one way" if settings else ""
     results = bench(name, plan, args.keep, model=model, seed=args.seed, part=way)
-    sys.stderr.write(f"{name}, {model} {way}: {len(results)} runs\n")
+    sys.stderr.write(f"{name}, {model}{way and f', {way}'}: {len(results)} runs\n")
     return results
 
 

@@ -6,7 +6,7 @@ import itertools
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 
 from thinkgraph.prompts.lines import Item, parse_item
 from thinkgraph.tools.linking.lexical import PAIRED
@@ -92,6 +92,12 @@ def names_in(text: str) -> Iterator[str]:
     for capital, group in itertools.groupby(words, lambda word: word.lstrip("\"'([\u201c\u201e\u00ab")[:1].isupper()):
         if capital and (name := fold(" ".join(group))):
             yield name
+
+
+def naming(texts: Iterable[str], names: Collection[str]) -> list[str]:
+    """Those of the texts in which one of the names, which are folded, stands as a whole."""
+    shown = [(text, f" {fold(text)} ") for text in texts]
+    return [text for text, folded in shown if any(f" {name} " in folded for name in names)]
 
 
 def numbers(text: str) -> set[str]:

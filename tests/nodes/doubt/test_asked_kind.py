@@ -308,6 +308,8 @@ def test_a_sentence_passes_the_things_that_it_names(answer: str, sentence: str, 
     chunk = EvidenceItem(id="c", kind="chunk", score=1.0, round=0, passage="p", start=0, end=len(sentence))
     items = [path_item("p", Path(start="Elbrus", triples=[]), list(known), total=1), chunk]
     assert Walk(OVER, items, Texts(known, {"p": passage})).passed([answer]) == passed
+    elsewhere = passage | {"title": f"Money: the {answer}", "text": "." * len(sentence)}
+    assert Walk(OVER, items, Texts(known, {"p": elsewhere})).passed([answer]) is None, "a title is no sentence"
 
 
 def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> str:

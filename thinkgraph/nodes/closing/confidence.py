@@ -20,7 +20,7 @@ from thinkgraph.state.coggrag import Outcome
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
 from thinkgraph.state.settings import RunSettings
-from thinkgraph.tools.grounding import compares, fold
+from thinkgraph.tools.grounding import compares, fold, naming
 from thinkgraph.tools.linking.lexical import content_tokens
 
 BASE = -4.21
@@ -132,9 +132,7 @@ class _Basis:
         self.triples = {key: texts.triples[key] for key in keys if key in texts.triples}
         self.labels = {key: fold(label) for triple in self.triples.values() for key, label in _ends(triple)}
         sentences = [sentence for item in items if item["kind"] == "chunk" for sentence in sentences_of(item, texts)]
-        holding = [
-            sentence for sentence in sentences if any(f" {answer} " in f" {fold(sentence)} " for answer in self.answers)
-        ]
+        holding = naming(sentences, self.answers)
         self.stands = bool(holding) or not self.answers.isdisjoint(self.labels.values())
         self.sentences = holding or sentences
         """Of the cited passages: those in which an answer stands, all where none does."""

@@ -31,7 +31,7 @@ def aside(question: str, items: Sequence[EvidenceItem], texts: Texts) -> Flow[st
     told = [label for one in triples for label in (one["subject_label"], one["object_label"])]
     told += [text for one in passages for text in (one["title"], one["text"])]
     said = " | ".join(f" {fold(text)} " for text in told)
-    if any(f" {name} " in said for name in names_in(question.partition(" ")[2])):
+    if any(f" {name} " in said for name in names_in(" ".join(question.split()[1:]))):
         return ""
     (links,) = yield from requests.link_names([question], limit=_MOST_NAMED)
     # A common noun may be some entity's name too ("national anthem"): what is written like a name counts first.

@@ -129,11 +129,17 @@ def evidence_line(item: EvidenceItem, texts: Texts) -> str:
 
 def sentences_of(chunk: EvidenceItem, texts: Texts) -> list[str]:
     """The sentences of a chunk, each with its passage's title."""
+    title, sentences = title_and_sentences(chunk, texts)
+    return [f"{title}: {sentence}" for sentence in sentences]
+
+
+def title_and_sentences(chunk: EvidenceItem, texts: Texts) -> tuple[str, list[str]]:
+    """The title of a chunk's passage, and the chunk's sentences; nothing where the store no longer has it."""
     passage = texts.passages.get(chunk["passage"])
     if passage is None:
-        return []
+        return "", []
     text = passage["text"][chunk["start"] : chunk["end"]]
-    return [f"{passage['title']}: {sentence}" for sentence in SENTENCE_END.split(text) if sentence]
+    return passage["title"], [sentence for sentence in SENTENCE_END.split(text) if sentence]
 
 
 def prompt_context(

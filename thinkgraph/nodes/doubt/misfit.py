@@ -33,7 +33,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends
-from thinkgraph.tools.grounding import compares, fold
+from thinkgraph.tools.grounding import compares, fold, naming
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -174,7 +174,7 @@ def _told(items: Sequence[EvidenceItem], texts: Texts, ends: AbstractSet[str] = 
         triples = [texts.triples[key] for key in triple_ids(item) if key in texts.triples]
         if item["kind"] == "chunk":
             said = sentences_of(item, texts)
-            told += [one for one in said if any(f" {end} " in f" {fold(one)} " for end in ends)] or [" ".join(said)]
+            told += naming(said, ends) or [" ".join(said)]
         elif item["kind"] == "community":
             about = [one for one in triples if not ends.isdisjoint(fold(label) for _, label, _ in ends_of(one))]
             told += [f"{one['subject_label']} {one['relation_label']}" for one in about or triples]

@@ -10,12 +10,12 @@ from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
 
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, title_and_sentences, triple_ids
 from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
-from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, names_in, numbers
+from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, names_in, naming, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
@@ -138,6 +138,7 @@ class Walk:
         sentences that hold an answer. None: not known, as the cited paths start elsewhere, or texts are cited that hold none.
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
+        # A chunk has the path that led to it.
         starts = {item["path"]["start"] for item in self._items if "path" in item}
         ended = set(map(fold, answers))
         told = self._names_beside(ended)
@@ -151,13 +152,11 @@ class Walk:
         None where texts are cited that hold none.
         """
         chunks = [item for item in self._items if item["kind"] == "chunk"]
-        parted = [sentence.partition(": ") for chunk in chunks for sentence in sentences_of(chunk, self._texts)]
-        told = [
-            part
-            for title, _, said in parted
-            if any(f" {answer} " in f" {fold(said)} " for answer in answers)
-            for part in (title, said)
-        ]
+        told: list[str] = []
+        for chunk in chunks:
+            title, sentences = title_and_sentences(chunk, self._texts)
+            if holding := naming(sentences, answers):
+                told += [title, *holding]
         # "The" and "It" begin a sentence and name nothing.
         names = {name for part in told for name in names_in(part) if content_tokens(name)}
         return {name for name in names - answers if not self.named(name)} if told or not chunks else None
