@@ -284,6 +284,30 @@ def test_branches_are_asked_about_alone_and_not_merged_where_the_paper_is_wanted
         ask(clues, per_branch=True, share_all=True)
 
 
+def test_where_branches_meet_a_line_tells_of_all_of_them() -> None:
+    rows = [
+        ("Rhine", "flows_through", "France"),
+        ("Rhine", "flows_through", "Germany"),
+        ("Danube", "flows_through", "Germany"),
+        ("Danube", "flows_through", "Serbia"),
+        ("Serbia", "capital", "Belgrade"),
+    ]
+    clues, wanted = ["Rhine", "Danube", "run through", "run through", "end"], ("run through", "flows through")
+
+    def lines(clues: Sequence[str], **settings: Any) -> list[list[str]]:
+        _, model = ask(clues, wanted, kb=knowledge(rows), **settings)
+        return sorted([item.text for item in prompt.lines("options")] for prompt in asked(model, "e_mapping")[:2])
+
+    france, serbia = "France -- Rhine flows through France", "Serbia -- Danube flows through Serbia"
+    rhine, danube = "Rhine flows through Germany", "Danube flows through Germany"
+    assert lines(clues) == [
+        [france, f"Germany -- {rhine}; {danube}"],
+        [f"Germany -- {danube}; {rhine}", serbia],
+    ]
+    assert lines(clues, share_all=True) == [[f"Germany -- {danube}; {rhine}", serbia, france]]
+    assert lines(clues, per_branch=True) == [[france, f"Germany -- {rhine}"], [f"Germany -- {danube}", serbia]], "apart"
+
+
 def test_nodes_are_offered_in_small_calls_up_to_a_number_where_the_paper_is_wanted() -> None:
     clues, wanted = ["League", "there", "end"], ("there", "member of")
     answer, model = ask(clues, wanted, kb=knowledge(members(90)), preset="paper", node_types=False)

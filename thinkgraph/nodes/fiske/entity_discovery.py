@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import NamedTuple
 
 from langgraph.types import Overwrite
@@ -35,8 +35,8 @@ class _Walk(NamedTuple):
         return self.branch["entity"], self.relation["name"], self.relation["direction"]
 
 
-_ByNode = Mapping[tuple[str, str], Sequence[Triple]]
-"""Group and node to the triples that reach it."""
+_ByNode = Mapping[str, Mapping[str, Sequence[Triple]]]
+"""Node and group to the triples that reach it."""
 
 
 def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
@@ -52,14 +52,14 @@ def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]
     expansions, left_out = _expansions(walks, found, room, state, settings)
     triples = {triple["id"]: triple for near in fetched for triple in near["triples"]}
     labels: dict[str, str] = {}
-    by_node: dict[tuple[str, str], list[Triple]] = defaultdict(list)
+    by_node: dict[str, dict[str, list[Triple]]] = defaultdict(lambda: defaultdict(list))
     for expansion in expansions:
         for node, key in zip(expansion["nodes"], expansion["triples"], strict=True):
             triple = triples[key]
             labels[node] = triple["object_label"] if expansion["direction"] == "out" else triple["subject_label"]
-            by_node[expansion["group"], node].append(triple)
+            by_node[node][expansion["group"]].append(triple)
     named = named_nodes(expansions, labels, state, settings)
-    walked = {triple["id"]: triple for near in by_node.values() for triple in near}
+    walked = {triple["id"]: triple for near in by_node.values() for some in near.values() for triple in some}
     best = [triple_sentence(triple) for triple in list(walked.values())[:EXAMPLES]]
     yield from retrieved(state["round"], best, entities=len(labels), triples=len(walked))
     rest = unnamed_nodes(expansions, named, state, settings)
@@ -71,10 +71,15 @@ def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]
         "relations": {},
         "expansions": expansions,
         "labels": labels,
-        "calls_to_make": (yield from _calls(rest, labels, by_node, settings, state["backtracked"])),
+        "calls_to_make": (yield from _calls(rest, labels, by_node, state, settings)),
         "mapped": Overwrite(named.mapped),
         "notes": [*state["notes"], *notes],
     }
+
+
+def _starts(state: FiskeState) -> set[str]:
+    """The entities that the search started from."""
+    return {branch["entity"] for branch in state["branches"].values() if not branch["round"]}
 
 
 def _walks(state: FiskeState, settings: FiskeSettings) -> list[_Walk]:
@@ -118,7 +123,7 @@ def _expansions(
     never the starting point.
     """
     expansions: list[Expansion] = []
-    starts = {branch["entity"] for branch in state["branches"].values() if not branch["round"]}
+    starts = _starts(state)
     left_out = 0
     for walk in walks:
         near = found.get(walk.place)
@@ -157,32 +162,51 @@ def _calls(
     rest: Mapping[str, tuple[Sequence[int], Sequence[str]]],
     labels: Mapping[str, str],
     by_node: _ByNode,
+    state: FiskeState,
     settings: FiskeSettings,
-    backtracked: int,
 ) -> Flow[list[MappingCall]]:
     """The calls for what names leave open. Lines tell a node's type, for a clue may be a kind of thing ("country")."""
     every = list(dict.fromkeys(node for _, nodes in rest.values() for node in nodes))
     known = (yield from requests.entities(every)) if settings.node_types else []
     types = {entity["id"]: entity["type"] for entity in known if entity and not entity["literal"]}
+    starts = _starts(state)
     calls: list[MappingCall] = []
     for group, (clues, nodes) in rest.items():
         options = [
-            Option(id=node, line=_line(node, labels[node], types.get(node, ""), by_node[group, node])) for node in nodes
+            Option(
+                id=node,
+                line=_line(
+                    labels[node],
+                    types.get(node, ""),
+                    _reaching(node, group, by_node, starts, apart=settings.per_branch),
+                ),
+            )
+            for node in nodes
         ]
-        calls += chunked(group, clues, options, settings.chunk, backtracked)
+        calls += chunked(group, clues, options, settings.chunk, state["backtracked"])
     return calls
 
 
-def _line(node: str, label: str, kind: str, triples: Sequence[Triple]) -> str:
-    """The node with its type and one statement of each relation that leads to it:
-    `Bangui -- city; Central African Republic capital Bangui`.
+def _reaching(node: str, group: str, by_node: _ByNode, starts: Collection[str], *, apart: bool) -> list[Triple]:
+    """What leads to a node: what the group itself walked, then the others, but where each branch is asked about `apart`.
+
+    Where branches meet, the statements of all tell it. Of one group and relation one is enough, and one of each of the `starts`.
     """
-    by_relation: dict[str, Triple] = {}
-    for triple in triples:
-        # What holds both ways (borders) is stated once, in the direction of the search.
-        if triple["relation"] not in by_relation or by_relation[triple["relation"]]["subject"] == node:
-            by_relation[triple["relation"]] = triple
-    statements = [triple_sentence(triple) for triple in by_relation.values()]
+    groups = [group, *(other for other in by_node[node] if other != group and not apart)]
+    reaching: dict[tuple[str, str, str], Triple] = {}
+    for one in groups:
+        for triple in by_node[node][one]:
+            source = other_end(triple, node)
+            key = (one, triple["relation"], source if source in starts else "")
+            # What holds both ways (borders) is stated once, in the direction of the search.
+            if key not in reaching or reaching[key]["subject"] == node:
+                reaching[key] = triple
+    return list({triple["id"]: triple for triple in reaching.values()}.values())
+
+
+def _line(label: str, kind: str, triples: Sequence[Triple]) -> str:
+    """The node with its type and the statements that lead to it: `Bangui -- city; Central African Republic capital Bangui`."""
+    statements = [triple_sentence(triple) for triple in triples]
     more = len(statements) - _MAX_STATEMENTS
     about = [*([kind] if kind else []), *statements[:_MAX_STATEMENTS], *([f"and {more} more"] if more > 0 else [])]
     return described(label, "; ".join(about))
