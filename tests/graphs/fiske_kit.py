@@ -12,6 +12,7 @@ from thinkgraph.prompts.lines import Item
 from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
+from thinkgraph.tools.protocols import Embedder
 
 ROWS = [
     ("Kenya", "capital", "Nairobi"),
@@ -28,8 +29,8 @@ ROWS = [
 TRADE = [row for row in ROWS if row[:2] != ("Kenya", "capital")]
 
 
-def knowledge(rows: Sequence[Any] = ROWS, **options: Any) -> Knowledge:
-    return Knowledge(graph=MemoryGraphStore(rows, literals=["population", "founded"], **options))
+def knowledge(rows: Sequence[Any] = ROWS, embedder: Embedder | None = None, **options: Any) -> Knowledge:
+    return Knowledge(graph=MemoryGraphStore(rows, literals=["population", "founded"], **options), embedder=embedder)
 
 
 def mapping(*wanted: tuple[str, str]) -> Callable[[ParsedPrompt], Any]:

@@ -11,6 +11,7 @@ from graphs.fiske_kit import BUYER, ROWS, TRADE, ask, asked, knowledge, members,
 
 from thinkgraph.errors import SettingsError
 from thinkgraph.state.fiske import FiskeSettings
+from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -306,6 +307,22 @@ def test_where_branches_meet_a_line_tells_of_all_of_them() -> None:
     ]
     assert lines(clues, share_all=True) == [[f"Germany -- {danube}; {rhine}", serbia, france]]
     assert lines(clues, per_branch=True) == [[france, f"Germany -- {rhine}"], [f"Germany -- {danube}", serbia]], "apart"
+
+
+def test_the_encoder_can_choose_in_place_of_the_model() -> None:
+    _, model = ask(
+        ["Kenya", "export partner", "capital"], kb=knowledge(TRADE, embedder=HashEmbedder()), exact_names=False
+    )
+    assert {"fiske.r_mapping", "fiske.e_mapping"} & set(model.roles)
+    answer, model = ask(
+        ["Kenya", "export partner", "capital"],
+        kb=knowledge(TRADE, embedder=HashEmbedder()),
+        question="What are the capitals of the export partners of Kenya?",
+        exact_names=False,
+        pruning="encoder",
+    )
+    assert model.roles == ["fiske.extract_clues", "fiske.conclude"]
+    assert {"Kampala", "Lima"} <= set(answer["answers"])
 
 
 def test_nodes_are_offered_in_small_calls_up_to_a_number_where_the_paper_is_wanted() -> None:

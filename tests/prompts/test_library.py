@@ -238,7 +238,8 @@ def test_what_editors_do_to_files_is_understood(folder: Write, text: str) -> Non
         (GOOD + "=== example user [small\nx\n=== example reply\n{}\n", "in one pair of brackets"),
         (GOOD + "=== example user\nx\n=== example reply [small]\n{}\n", "stand at its '=== example user'"),
         (GOOD + "=== example user\nx\n=== example reply\n[2]\n", "'\\[2\\]' is no JSON object"),
-        (GOOD.replace("kind: pick", "kind: pick\nline: plain"), "no 'line'; known: kind, stage, lines"),
+        (GOOD.replace("kind: pick", "kind: pick\nline: plain"), "no 'line'; known: kind, stage, pruning, lines"),
+        (GOOD.replace("kind: pick", "kind: pick\npruning: encoder"), "'pruning' is true or false"),
         (GOOD.replace("kind: pick", "kind: pick\nlines: dots"), "'lines' cannot be 'dots'"),
         (GOOD.replace("kind: pick", "kind: pick\noptions: many"), "'options' cannot be 'many'"),
         (

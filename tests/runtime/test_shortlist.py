@@ -13,7 +13,9 @@ from thinkgraph.prompts.kinds import KINDS, KindName, Shape
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import numbered
 from thinkgraph.runtime.driver import Driver
-from thinkgraph.runtime.shortlist import renumbered, shortlist, with_nearest_clues
+from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
+from thinkgraph.state.fiske import FiskeSettings
+from thinkgraph.state.settings import RunSettings
 from thinkgraph.testing.embedder import HashEmbedder
 
 OPTIONS = ["(Osk) -[length]-> x1", "(Osk) <-[mouth]- x3", "(Osk) -[source]-> x1", "(Osk) -[bridge]-> x9"]
@@ -43,6 +45,30 @@ def test_the_nearest_options_are_shown_best_first() -> None:
         f"[{place}] {OPTIONS[number - 1]}" for place, number in enumerate(numbers, start=1)
     ]
     assert (shown.shape.options, shown.shape.clues, len(numbers)) == (2, 2, 2)
+
+
+@pytest.mark.parametrize(
+    ("kind", "most", "chosen"),
+    [
+        ("pick", 1, [3]),
+        ("pick", 9, [3, 2, 1, 4]),
+        ("score", 1, [(3, 10.0), (2, 9.0), (1, 8.0), (4, 7.0)]),
+        ("pairs", 2, [(2, 3), (1, 2)]),
+    ],
+)
+def test_the_encoder_chooses_what_is_nearest_to_the_question(kind: KindName, most: int, chosen: Any) -> None:
+    call = a_call(kind, "source mouth of the Osk, its source")
+    call = replace(call, inputs={**call.inputs, "clues": numbered(["mouth", "source", "Osk"])})
+    call = replace(call, shape=replace(call.shape, clues=3, most=most))
+    assert Driver({}, Deps()).drive(nearest(call)) == chosen, "a clue that is a name matches no option"  # type: ignore[arg-type]
+
+
+def test_the_encoder_chooses_only_where_a_prompt_and_the_settings_let_it() -> None:
+    prompt, other = PromptLibrary().get("tog2.relation_prune"), PromptLibrary().get("tog2.topic_prune")
+    encoder = RunSettings(pruning="encoder")
+    assert [prunes(prompt, encoder), prunes(other, encoder), prunes(prompt, RunSettings())] == [True, False, False]
+    assert FiskeSettings().for_small().pruning == "encoder"
+    assert FiskeSettings(pruning="model").for_small().pruning == "model"
 
 
 @pytest.mark.parametrize("most", [0, 4, 9])

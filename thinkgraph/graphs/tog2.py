@@ -49,7 +49,7 @@ def roles(settings: Tog2Settings) -> Sequence[str]:
         "tog2.topic_prune": settings.topic_prune,
         "tog2.relation_prune": settings.depth > 0,
         "tog2.reason": True,
-        STEER: settings.steered and settings.depth > 0,
+        STEER: settings.steers and settings.depth > 0,
         "tog2.query_reform": settings.clues and not settings.fused,
         "tog2.precheck": settings.precheck,
         RANK_ROLE: settings.ranker == "llm",

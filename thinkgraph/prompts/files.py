@@ -106,6 +106,8 @@ class PromptFile:
 
     kind: Kind[Any]
     stage: Stage
+    pruning: bool
+    """Whether the encoder can choose in place of a model (the setting of that name)."""
     styles: Mapping[Profile, Style]
     systems: tuple[Part, ...]
     users: tuple[Part, ...]
@@ -170,6 +172,7 @@ def read_prompt_file(text: str, where: str) -> PromptFile:
         return PromptFile(
             kind=KINDS[header["kind"]],
             stage=header["stage"],
+            pruning=header.get("pruning") is True,
             styles=_styles(header, where),
             systems=tuple(systems),
             users=tuple(users),
@@ -190,6 +193,8 @@ def _header(text: str, where: str) -> dict[str, Any]:
         or str(header.get("stage")) not in get_args(Stage)
     ):
         raise PromptError(f"{where}: the header needs kind (one of {', '.join(KINDS)}) and stage (explore or reason)")
+    if not isinstance(header.get("pruning", False), bool):
+        raise PromptError(f"{where}: the header's 'pruning' is true or false")
     return header
 
 
@@ -211,14 +216,14 @@ def _title(text: str, where: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
 def _styles(header: Mapping[str, Any], where: str) -> dict[Profile, Style]:
     """The style of every profile: the header's, and what it says for the profile."""
     own = {profile: header.get(profile, {}) for profile in PROFILES}
-    given = {name: value for name, value in header.items() if name not in {"kind", "stage", *PROFILES}}
+    given = {name: value for name, value in header.items() if name not in {"kind", "stage", "pruning", *PROFILES}}
     for profile, said in own.items():
         if not isinstance(said, dict):
             raise PromptError(f"{where}: the header's '{profile}' must be a mapping of {', '.join(_STYLE)}")
     for name, value in [*given.items(), *(pair for said in own.values() for pair in said.items())]:
         if name not in _STYLE:
             raise PromptError(
-                f"{where}: the header has no '{name}'; known: kind, stage, {', '.join([*_STYLE, *PROFILES])}"
+                f"{where}: the header has no '{name}'; known: kind, stage, pruning, {', '.join([*_STYLE, *PROFILES])}"
             )
         if type(value) is not _STYLE[name] or (name == "lines" and value not in {"arrows", "plain"}):
             raise PromptError(

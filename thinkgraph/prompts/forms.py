@@ -47,7 +47,7 @@ class Shape:
     consistent: bool = False
     """Verdict: ask whether an answer is consistent with the evidence, not whether it follows from it."""
     most: int = 0
-    """Most entries that are wanted (pick, score, subquestions); 0: as many as there are."""
+    """Most entries that are wanted (pick, score, subquestions; pairs, `ranked`: options); 0: as many as there are."""
     order: Order = "verdict first"
     """Judge: what stands first in the reply."""
     named: bool = False
@@ -103,8 +103,6 @@ _MOST_NAMES = 40
 _MOST_ANSWERS = 100
 """Judge: one evidence line may list that many ends, and all may be answers; every further line allows for ten more."""
 _MOST_PAIRS = 400
-MOST_MATCHING = 3
-"""Pairs, `ranked`: most options."""
 _MOST_KEYS = 100
 _MOST_TRIPLES = 200
 
@@ -216,8 +214,8 @@ def pairs_form(shape: Shape) -> ReplyForm:
     """Pairs of a clue's number and an option's number."""
     if shape.ranked:
         words = "The numbers of the options that match a clue, the best first. An empty list means that none does."
-        numbers = list_of(number(shape.options), min(MOST_MATCHING, shape.choices))
-        return ReplyForm({"numbers": numbers}, '{"numbers": [2, 5]}', words, 40 + 8 * MOST_MATCHING)
+        most = min(shape.most or shape.choices, shape.choices)
+        return ReplyForm({"numbers": list_of(number(shape.options), most)}, '{"numbers": [2, 5]}', words, 40 + 8 * most)
     most = min(shape.clues * shape.choices, _MOST_PAIRS)
     words = "Each pair is a clue's number and an option's number. An empty list means that nothing matches."
     if shape.named:

@@ -12,7 +12,7 @@ import functools
 import json
 import math
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Generic, Literal, NotRequired, TypeVar
 
@@ -160,9 +160,14 @@ def _a_score(entry: Any) -> tuple[int | None, float]:
     return integer(pair[0]), min(max(score, 0.0), float(MAX_SCORE))
 
 
+def scores_by_rank(best: Sequence[int]) -> list[tuple[int, float]]:
+    """The scores of options that are only ranked, the best first."""
+    return [(option, max(1.0, MAX_SCORE - place)) for place, option in enumerate(best)]
+
+
 def _parse_score(text: str, shape: Shape) -> list[tuple[int, float]]:
     if shape.ranked and "scores" not in text:
-        return [(option, max(1.0, MAX_SCORE - place)) for place, option in enumerate(_parse_pick(text, shape))]
+        return scores_by_rank(_parse_pick(text, shape))
     raw = object_with(text, "scores", lone=True)["scores"]
     if isinstance(raw, dict):
         raw = [list(pair) for pair in raw.items()]
@@ -188,7 +193,7 @@ def _a_pair(entry: Any) -> tuple[int | None, int | None]:
 
 def _parse_pairs(text: str, shape: Shape) -> list[tuple[int, int]]:
     if shape.ranked and "pairs" not in text:
-        return [(shape.nearest[option - 1], option) for option in _parse_pick(text, shape)[: forms.MOST_MATCHING]]
+        return [(shape.nearest[option - 1], option) for option in _parse_pick(text, shape)[: shape.most or None]]
     raw = _listed(text, "pairs")
     if shape.clues > 1 and len(raw) == 2 and not any(isinstance(one, list | dict) for one in raw):  # noqa: PLR2004
         # One pair alone. Where there is one clue it could also be two options.

@@ -33,7 +33,7 @@ from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import settings_of
 from thinkgraph.runtime.requests import CallsMade, Converse, Emit, Fetch, Interrupt, LeaveOut
-from thinkgraph.runtime.shortlist import renumbered, shortlist, with_nearest_clues
+from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
 from thinkgraph.runtime.state_errors import explain_edits
 from thinkgraph.state.events import Event, Stopped
 from thinkgraph.state.settings import RunSettings
@@ -198,6 +198,8 @@ class Driver:
         scope = self._in_node
         prompt = scope.prompts.get(call.role)
         profile = prompt_profile(prompt, scope.models, scope.settings)
+        if prunes(prompt, scope.settings):
+            return CallResult((yield from nearest(call)), fell_back=False)
         shown, numbers = yield from shortlist(call, prompt.most_options(profile))
         shown = yield from with_nearest_clues(shown, prompt, profile)
         result = yield from self._with_room(functools.partial(call_model, shown, scope))

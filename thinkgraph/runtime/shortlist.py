@@ -1,23 +1,44 @@
-"""What the encoder does for a small model, where its prompt's header says so: it shows only the options nearest to the question
-(`options: 30`), and tells which clue an option matches (`form: {ranked: true}`).
+"""What the encoder does for a model: it chooses in its place (the setting `pruning`), shows a small one only the options nearest to the
+question (a prompt's header: `options: 30`), and tells which clue an option matches (`form: {ranked: true}`).
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from thinkgraph.models.calls import CallResult, ModelCall
 from thinkgraph.models.ops import Flow
 from thinkgraph.prompts.files import Profile
-from thinkgraph.prompts.kinds import PAIRS
+from thinkgraph.prompts.kinds import PAIRS, PICK, SCORE, scores_by_rank
 from thinkgraph.prompts.library import Prompt
 from thinkgraph.prompts.lines import Item, ShownList, numbered
 from thinkgraph.prompts.parsed import parse_items
 from thinkgraph.runtime import requests
+from thinkgraph.state.settings import RunSettings
+from thinkgraph.tools.linking.names import is_name
 
 T = TypeVar("T")
+
+
+def prunes(prompt: Prompt, settings: RunSettings) -> bool:
+    """Whether the encoder chooses in place of the model that a role has."""
+    return settings.pruning == "encoder" and prompt.file.pruning
+
+
+def nearest(call: ModelCall[T]) -> Flow[T]:
+    """What the encoder chooses among the options of a call: as many as the call wants at most, those nearest to its question."""
+    items = parse_items(call.inputs["options"])
+    best = [item.number for item in (yield from by_nearness(call.inputs["question"], items))]
+    kept = best[: call.shape.most or None]
+    if call.kind.name == PICK.name:
+        return cast("T", kept)
+    if call.kind.name == SCORE.name:
+        # How many are kept of each place the method says.
+        return cast("T", scores_by_rank(best))
+    clues = yield from _nearest_clues(call)
+    return cast("T", [(clues[number - 1], number) for number in kept])
 
 
 def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[int]]]:
@@ -58,11 +79,16 @@ def with_nearest_clues(call: ModelCall[T], prompt: Prompt, profile: Profile) -> 
     """The call of a mapping whose reply only names options, with the clue nearest to each of them (cosine of the encoder)."""
     if call.kind.name != PAIRS.name or not prompt.shaped(call.shape, profile).ranked:
         return call
-    clues = parse_items(call.inputs["clues"])
+    return replace(call, shape=replace(call.shape, nearest=(yield from _nearest_clues(call))))
+
+
+def _nearest_clues(call: ModelCall[Any]) -> Flow[tuple[int, ...]]:
+    """For each option the clue nearest to it. A clue that is a name matches what is called so, and needs no model."""
+    every = parse_items(call.inputs["clues"])
+    clues = [clue for clue in every if not is_name(clue.text)] or every
     options = [_said(item)[0] for item in parse_items(call.inputs["options"])]
     rows = yield from requests.cosines(options, [clue.text for clue in clues])
-    nearest = tuple(max(zip(row, clues, strict=True), key=lambda pair: pair[0])[1].number for row in rows)
-    return replace(call, shape=replace(call.shape, nearest=nearest))
+    return tuple(max(zip(row, clues, strict=True), key=lambda pair: pair[0])[1].number for row in rows)
 
 
 def renumbered(call: ModelCall[T], result: CallResult[T], numbers: Sequence[int]) -> CallResult[T]:

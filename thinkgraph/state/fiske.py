@@ -51,6 +51,7 @@ class FiskeSettings(DoubtSettings):
         "start_answers": True,
         "backtracks": 0,
     }
+    small: ClassVar[Mapping[str, Any]] = {**RunSettings.small, "pruning": "encoder"}
 
     max_calls: int | None = Field(
         30, ge=1, le=10_000, description="Ceiling on model calls in all; the last is kept for answering."

@@ -103,6 +103,11 @@ class RunSettings(BaseModel):
     prompt_profile: Literal["auto", "small", "standard"] = Field(
         "auto", description="How prompts are laid out: for small models or others; `auto`: by the model's size."
     )
+    pruning: Literal["model", "encoder"] = Field(
+        "model",
+        description="What chooses among relations, header communities and nodes: the model, or the encoder without a call (ToG-2, section "
+        "4.5.2, compares such pruning tools). Small models: `encoder` in `fiske`.",
+    )
     explain: bool = Field(
         False, description="Ask for a sentence of explanation with every choice (costs output tokens)."
     )

@@ -70,6 +70,11 @@ class BeamSettings(DoubtSettings):
         return self.beam == "paths"
 
     @property
+    def steers(self) -> bool:
+        """Whether a call that decides scores relations too: not where the encoder scores them."""
+        return self.steered and self.pruning == "model"
+
+    @property
     def hops(self) -> int:
         """Most relations that are walked in a round: of every topic entity, or path of the beam, its own."""
         return self.width * self.relations

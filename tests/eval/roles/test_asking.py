@@ -119,6 +119,34 @@ def test_a_small_model_is_shown_the_options_that_a_run_would_show(monkeypatch: p
     assert [recall(one, cut) for one in asked] == [0.0, 0.0], "what the shortlist cuts is missed"
 
 
+def test_where_the_encoder_chooses_no_model_is_asked(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    with ModelServer([judge("Panama City"), judge()]) as server:
+        asked = ask(server, monkeypatch, tmp_path, pruning="encoder")
+        assert len(server.calls) == 2, "the judging role alone"
+    (prune, _) = rows_of(CASES, {MODEL: asked}, PromptLibrary())
+    assert (prune["calls"], prune["readable"], prune["recall"], prune["same"]) == (2, 1.0, 1.0, 1.0)
+    assert (prune["input_tokens"], prune["seconds"]) == (0.0, 0.0)
+    with ModelServer([]) as server:
+        again = ask(server, monkeypatch, tmp_path, pruning="encoder")
+    assert json.loads(json.dumps(again)) == json.loads(json.dumps(asked))
+
+
+def test_the_encoder_chooses_for_a_small_model_where_a_run_of_its_method_lets_it(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    mapping = dataclasses.replace(
+        PRUNE,
+        id="fiske.r_mapping/q1",
+        role="fiske.r_mapping",
+        inputs={**PRUNE.inputs, "clues": "[1] capital"},
+        order=(),
+    )
+    mapping = dataclasses.replace(mapping, shape={"options": 3, "clues": 1, "most": 1}, right={"choices": [[1, 2]]})
+    with ModelServer([]) as server:
+        (asked,) = ask(server, monkeypatch, cases=[mapping], prompt_profile="small")
+    assert (asked["value"], asked["replies"]) == ([(1, 2)], [])
+
+
 def test_a_stopped_bench_asks_only_what_is_left(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     script = ['{"scores": [[2, 9]]}', '{"scores": [[3, 9]]}', judge("Panama City"), Fault(500, "gone")]
     with ModelServer(script) as server, pytest.raises(ModelError, match="gone"):

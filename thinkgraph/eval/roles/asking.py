@@ -18,15 +18,17 @@ from thinkgraph.eval.files import make_folder
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.lines import reordered
+from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.models.budget import Ledger, ceilings
 from thinkgraph.models.calls import CallScope, ModelCall, call_model, prompt_profile, rendered
 from thinkgraph.models.failures import classify
 from thinkgraph.models.journal import MemoryJournal, RawReply
 from thinkgraph.models.roles import Models
+from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.library import Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
-from thinkgraph.runtime.shortlist import shortlist, with_nearest_clues
+from thinkgraph.runtime.shortlist import nearest, prunes, shortlist, with_nearest_clues
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
@@ -45,7 +47,7 @@ class Asked(TypedDict):
     value: Any
     """The reply as its kind reads it; null where it could not be read."""
     replies: list[str]
-    """As they came: a second one is a repair."""
+    """As they came: a second one is a repair. None where the encoder chose."""
     input_tokens: int
     """Of all replies, as for output and seconds."""
     output_tokens: int
@@ -62,6 +64,8 @@ class RoleCall(NamedTuple):
     shown: Sequence[int]
     """As in `Asked`."""
     request: ModelCall[Any]
+    chosen: Any = None
+    """What the encoder chooses in the model's place (the setting `pruning`); None where the model is asked."""
 
 
 class _Kept(MemoryJournal):
@@ -129,13 +133,24 @@ def calls_of(case: Case, prompt: Prompt, models: Models, settings: RunSettings, 
     inputs = {**dict.fromkeys(prompt.places, ""), **case.inputs}
     whole = ModelCall(kind=prompt.kind, role=case.role, inputs=inputs, shape=case.bounds, fallback=None)
     profile = prompt_profile(prompt, models, settings)
-    request, shown = driver.drive(shortlist(whole, prompt.most_options(profile)))
+    chosen = prunes(prompt, _of_method(prompt.role, profile, settings))
+    request, shown = driver.drive(shortlist(whole, 0 if chosen else prompt.most_options(profile)))
     calls = [RoleCall(case, 0, shown, request)]
     if case.order:
         order = [number for number in case.order if not shown or number in shown]
         other = {**inputs, "options": reordered(inputs["options"], order)}
         calls.append(RoleCall(case, 1, order, replace(request, inputs=other)))
+    if chosen:
+        return [one._replace(chosen=driver.drive(nearest(one.request))) for one in calls]
     return [one._replace(request=driver.drive(with_nearest_clues(one.request, prompt, profile))) for one in calls]
+
+
+def _of_method(role: str, profile: Profile, settings: RunSettings) -> RunSettings:
+    """The settings as they are in a run of the role's method. A prompt that several methods share has none."""
+    method = role.partition(".")[0]
+    kind = find_method(method).settings if method in NAMES else RunSettings
+    own = kind(**settings.model_dump(exclude_unset=True))
+    return own.for_small() if profile == "small" else own
 
 
 def _is_reply(record: Mapping[str, Any]) -> bool:
@@ -163,6 +178,8 @@ def _record(
 
 
 def _ask(call: RoleCall, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
+    if call.chosen is not None:
+        return _reply(call, call.chosen, [])
     role, journal = call.request.role, _Kept()
     scope = CallScope(
         models=models,
@@ -185,14 +202,18 @@ def _ask(call: RoleCall, models: Models, prompts: PromptLibrary, settings: RunSe
             raise
         # A prompt beyond the model's window, for example: the next one may fit.
         problem = str(error)
+    return _reply(call, value, journal.replies, problem)
+
+
+def _reply(call: RoleCall, value: Any, replies: Sequence[RawReply], problem: str = "") -> Asked:
     return Asked(
         id=call.case.id,
         turn=call.turn,
         shown=list(call.shown),
         value=value,
-        replies=[reply["text"] for reply in journal.replies],
-        input_tokens=sum(reply["input_tokens"] for reply in journal.replies),
-        output_tokens=sum(reply["output_tokens"] for reply in journal.replies),
-        seconds=round(sum(reply["seconds"] for reply in journal.replies), 3),
+        replies=[reply["text"] for reply in replies],
+        input_tokens=sum(reply["input_tokens"] for reply in replies),
+        output_tokens=sum(reply["output_tokens"] for reply in replies),
+        seconds=round(sum(reply["seconds"] for reply in replies), 3),
         error=problem,
     )

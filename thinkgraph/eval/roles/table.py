@@ -86,7 +86,7 @@ def _row(role: str, kind: str, model: str, pairs: Sequence[tuple[Case, Asked]]) 
     found = [figures(case, kind, one["value"], one["shown"]) for case, one in pairs]
     mean = {name: _mean(each[name] for each in found if name in each) for name in _SHARES}
     read = [one["value"] is not None for _, one in pairs]
-    at_once = [known and len(one["replies"]) == 1 for known, (_, one) in zip(read, pairs, strict=True)]
+    at_once = [known and len(one["replies"]) <= 1 for known, (_, one) in zip(read, pairs, strict=True)]
     readable, sort = fmean(at_once), SORTS[kind]
     quality, enough = mean["recall"], RECALL
     if sort == "judging":

@@ -40,7 +40,7 @@ def roles(settings: TogSettings) -> Sequence[str]:
         "tog2.relation_prune": True,
         ENTITY_PRUNE: not settings.paths,
         "tog2.reason": True,
-        STEER: settings.steered and settings.depth > 1,
+        STEER: settings.steers and settings.depth > 1,
     }
     return [role for role, used in wanted.items() if used]
 
@@ -51,7 +51,7 @@ def _relation_prunes(state: TogState) -> str | list[Send]:
     if not state["topics"] or state["stopped"]:
         return "reason"
     settings = settings_in(state, TogSettings)
-    together = {"all": state["topics"]} if settings.steered else by_place(state["topics"], together=settings.paths)
+    together = {"all": state["topics"]} if settings.steers else by_place(state["topics"], together=settings.paths)
     # One call is kept back for Reason.
     return [
         Send(

@@ -9,12 +9,15 @@ from dataclasses import dataclass, field
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.fiske.mapping import map_chunk, marked, offered, unasked
 from thinkgraph.state.fiske import CluePair, Expansion, FiskeSettings, FiskeState, Mapped, MappingTask
-from thinkgraph.tools.linking.names import normal_name
+from thinkgraph.tools.linking.names import is_name, normal_name
+
+_MOST_NODES = 10
+"""Most nodes that the encoder chooses: it costs nothing to keep a few more than the question needs (benchmarks/results/prompts.md)."""
 
 
 def e_mapping(state: MappingTask, settings: FiskeSettings) -> Flow[Update]:
     """Map clues to the nodes of one chunk: one model call. The state is the payload of one Send."""
-    return (yield from map_chunk("fiske.e_mapping", state, settings))
+    return (yield from map_chunk("fiske.e_mapping", state, settings, most=_MOST_NODES))
 
 
 def clues_on_path(expansions: Sequence[Expansion], settings: FiskeSettings) -> dict[tuple[str, str], set[int]]:
@@ -91,11 +94,6 @@ def named_nodes(
             named.complete |= bool(found) and not set(branch["remaining"]) - set(marks)
         named.complete |= unasked(branch, expansion["clues"], clues, settings)
     return named
-
-
-def is_name(clue: str) -> bool:
-    """Whether a clue is written as a name is: with a capital, or in a script that has none."""
-    return any(letter.isupper() for letter in clue) or not any(letter.islower() for letter in clue)
 
 
 def unnamed_nodes(

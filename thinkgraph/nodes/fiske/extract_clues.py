@@ -7,13 +7,12 @@ from collections.abc import Iterable, Sequence
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.fiske.e_mapping import is_name
 from thinkgraph.nodes.fiske.mapping import last_calls
 from thinkgraph.prompts.kinds import KEYWORDS, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState
-from thinkgraph.tools.linking.names import normal_name
+from thinkgraph.tools.linking.names import is_name, normal_name
 
 _QUOTES = "\"'\u201c\u201d\u2018\u2019\u00ab\u00bb\u300c\u300d"
 _MAX_NAMES = 20

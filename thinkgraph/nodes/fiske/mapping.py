@@ -91,8 +91,8 @@ def chunked(
     ]
 
 
-def map_chunk(role: str, task: MappingTask, settings: FiskeSettings) -> Flow[Update]:
-    """Ask which of the offered clues the options of one chunk map."""
+def map_chunk(role: str, task: MappingTask, settings: FiskeSettings, *, most: int = 0) -> Flow[Update]:
+    """Ask which of the offered clues the options of one chunk map. A small model, or the encoder, chooses `most` options (0: all)."""
     call = task["call"]
     texts = [task["clues"][number - 1] for number in call["clues"]]
     lines = [option["line"] for option in call["options"]]
@@ -104,7 +104,7 @@ def map_chunk(role: str, task: MappingTask, settings: FiskeSettings) -> Flow[Upd
             "clues": numbered(map(safe_label, texts)),
             "options": numbered(lines),
         },
-        shape=Shape(clues=len(texts), options=len(lines), explain=settings.explain),
+        shape=Shape(clues=len(texts), options=len(lines), explain=settings.explain, most=most),
         fallback=lambda: _alike(texts, lines),
         key=task["part"],
     )

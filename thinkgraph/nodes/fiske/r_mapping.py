@@ -10,10 +10,13 @@ from thinkgraph.nodes.fiske.mapping import map_chunk
 from thinkgraph.state.fiske import CluePair, FiskeSettings, MappingTask, OfferedRelation
 from thinkgraph.tools.linking.names import normal_name
 
+_MOST_RELATIONS = 3
+"""Most relations that a small model is asked for: where it may list more, it lists nearly all (benchmarks/results/prompts.md)."""
+
 
 def r_mapping(state: MappingTask, settings: FiskeSettings) -> Flow[Update]:
     """Map clues to the relations of one chunk: one model call. The state is the payload of one Send."""
-    return (yield from map_chunk("fiske.r_mapping", state, settings))
+    return (yield from map_chunk("fiske.r_mapping", state, settings, most=_MOST_RELATIONS))
 
 
 def named_relations(clues: Mapping[int, str], relations: Mapping[str, OfferedRelation]) -> list[CluePair]:

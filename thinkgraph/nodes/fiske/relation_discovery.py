@@ -8,13 +8,13 @@ from collections.abc import Collection, Mapping, Sequence
 from langgraph.types import Overwrite
 
 from thinkgraph.models.ops import Flow, Update
-from thinkgraph.nodes.fiske.e_mapping import is_name
 from thinkgraph.nodes.fiske.mapping import chunked, group_of, live, offered, option_id
 from thinkgraph.nodes.fiske.r_mapping import named_relations, unnamed
 from thinkgraph.prompts.lines import relation_line, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.fiske import Branch, FiskeSettings, FiskeState, Mapped, MappingCall, OfferedRelation, Option
 from thinkgraph.state.knowledge import Relation
+from thinkgraph.tools.linking.names import is_name
 
 
 def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:

@@ -54,7 +54,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     if not items and settings.skip_empty_reason and not settings.own_knowledge:
         # Nothing to stand on and memory not allowed: no reply could be an answer.
         return {"draft": nothing_found(state, settings)} if final else {}
-    offers = (yield from _offers(state, settings)) if settings.steered and not ends else []
+    offers = (yield from _offers(state, settings)) if settings.steers and not ends else []
     context = yield from prompt_context(
         items, tokens=settings.evidence_tokens, leads=state["evidence"].values() if settings.paths else ()
     )

@@ -45,7 +45,7 @@ def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         numbers = _sure(candidates)
     elif settings.skip_exact_topic and [found["method"] for found in candidates] == ["exact"]:
         numbers = [1]
-    elif settings.steered and (yield from _told_by_relations(state, settings)):
+    elif settings.steers and (yield from _told_by_relations(state, settings)):
         numbers = list(range(1, len(candidates) + 1))
     else:
         numbers = yield from requests.call(

@@ -28,6 +28,11 @@ def normal_name(text: str) -> str:
     return " ".join(unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).split())
 
 
+def is_name(text: str) -> bool:
+    """Whether a text is written as a name is: with a capital, or in a script that has none."""
+    return any(letter.isupper() for letter in text) or not any(letter.islower() for letter in text)
+
+
 def folded(text: str) -> str:
     """The normal name without Latin, Greek and Cyrillic accents; other scripts keep their marks, which are vowels."""
     return without_accents(normal_name(text))

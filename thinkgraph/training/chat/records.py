@@ -21,7 +21,6 @@ from thinkgraph.models.calls import prompt_profile, rendered
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import Models
 from thinkgraph.models.wire.forms import to_messages
-from thinkgraph.prompts.forms import MOST_MATCHING
 from thinkgraph.prompts.kinds import Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary, in_form
 from thinkgraph.prompts.lines import Item, safe_block
@@ -75,6 +74,8 @@ def records_of(
         settings: profile and worked examples of a call.
         golds: by question id.
     """
+    # What it learns is to choose, also where the encoder would.
+    settings = settings.model_copy(update={"pruning": "model"})
     models = Models(chooser, offline=lambda: chooser)
     driver = Driver({}, Deps(knowledge=knowledge, models=models, prompts=prompts, journal=None))
     in_words = SubquestionWords(knowledge.graph, {case.question: golds[case.question] for case in cases})
@@ -107,7 +108,7 @@ def _as_asked(
     if shape.ranked and kind == "score":
         made = {"numbers": driver.drive(_best(call, value, shape.most))}
     elif shape.ranked:
-        made["numbers"] = made["numbers"][:MOST_MATCHING]
+        made["numbers"] = made["numbers"][: shape.most or None]
     elif kind == "pick":
         made["numbers"] = made["numbers"][: shape.most]
     elif kind == "subquestions":
