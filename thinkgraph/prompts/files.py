@@ -60,6 +60,8 @@ itself, or is led up to step by step; whether comparisons are sub-questions; whe
 _PARTS = re.compile(r"^=== *(.+?) *$", re.MULTILINE)
 _HEADING = re.compile(r"^(?P<name>[^\[\]]+?)\s*(?:\[(?P<when>[^\[\]]*)\])?$")
 _KNOWN_PARTS = ("system", "user", "example user", "example reply")
+_OWN = ("kind", "stage", "pruning")
+"""What the header says of the file as a whole."""
 _FORM: Mapping[str, tuple[Any, ...]] = {
     **{entry.name: (True, False) for entry in dataclasses.fields(Shape) if isinstance(entry.default, bool)},
     "order": get_args(Order),
@@ -216,15 +218,13 @@ def _title(text: str, where: str) -> tuple[str, tuple[tuple[str, bool], ...]]:
 def _styles(header: Mapping[str, Any], where: str) -> dict[Profile, Style]:
     """The style of every profile: the header's, and what it says for the profile."""
     own = {profile: header.get(profile, {}) for profile in PROFILES}
-    given = {name: value for name, value in header.items() if name not in {"kind", "stage", "pruning", *PROFILES}}
+    given = {name: value for name, value in header.items() if name not in {*_OWN, *PROFILES}}
     for profile, said in own.items():
         if not isinstance(said, dict):
             raise PromptError(f"{where}: the header's '{profile}' must be a mapping of {', '.join(_STYLE)}")
     for name, value in [*given.items(), *(pair for said in own.values() for pair in said.items())]:
         if name not in _STYLE:
-            raise PromptError(
-                f"{where}: the header has no '{name}'; known: kind, stage, pruning, {', '.join([*_STYLE, *PROFILES])}"
-            )
+            raise PromptError(f"{where}: the header has no '{name}'; known: {', '.join([*_OWN, *_STYLE, *PROFILES])}")
         if type(value) is not _STYLE[name] or (name == "lines" and value not in {"arrows", "plain"}):
             raise PromptError(
                 f"{where}: the header's '{name}' cannot be {str(value)!r:.40}; see docs/methods.md, Prompts"

@@ -29,16 +29,16 @@ def prunes(prompt: Prompt, settings: RunSettings) -> bool:
 
 def nearest(call: ModelCall[T]) -> Flow[T]:
     """What the encoder chooses among the options of a call: as many as the call wants at most, those nearest to its question."""
-    items = parse_items(call.inputs["options"])
-    best = [item.number for item in (yield from by_nearness(call.inputs["question"], items))]
-    kept = best[: call.shape.most or None]
-    if call.kind.name == PICK.name:
-        return cast("T", kept)
+    best = yield from by_nearness(call.inputs["question"], parse_items(call.inputs["options"]))
     if call.kind.name == SCORE.name:
         # How many are kept of each place the method says.
-        return cast("T", scores_by_rank(best))
-    clues = yield from _nearest_clues(call)
-    return cast("T", [(clues[number - 1], number) for number in kept])
+        return cast("T", scores_by_rank([item.number for item in best]))
+    kept = best[: call.shape.most or None]
+    numbers = [item.number for item in kept]
+    if call.kind.name == PICK.name:
+        return cast("T", numbers)
+    clues = yield from _nearest_clues(call, kept)
+    return cast("T", list(zip(clues, numbers, strict=True)))
 
 
 def shortlist(call: ModelCall[T], most: int) -> Flow[tuple[ModelCall[T], list[int]]]:
@@ -79,15 +79,15 @@ def with_nearest_clues(call: ModelCall[T], prompt: Prompt, profile: Profile) -> 
     """The call of a mapping whose reply only names options, with the clue nearest to each of them (cosine of the encoder)."""
     if call.kind.name != PAIRS.name or not prompt.shaped(call.shape, profile).ranked:
         return call
-    return replace(call, shape=replace(call.shape, nearest=(yield from _nearest_clues(call))))
+    clues = yield from _nearest_clues(call, parse_items(call.inputs["options"]))
+    return replace(call, shape=replace(call.shape, nearest=clues))
 
 
-def _nearest_clues(call: ModelCall[Any]) -> Flow[tuple[int, ...]]:
-    """For each option the clue nearest to it. A clue that is a name matches what is called so, and needs no model."""
+def _nearest_clues(call: ModelCall[Any], options: Sequence[Item]) -> Flow[tuple[int, ...]]:
+    """For each of these options the clue nearest to it. A clue that is a name matches what is called so, and needs no model."""
     every = parse_items(call.inputs["clues"])
     clues = [clue for clue in every if not is_name(clue.text)] or every
-    options = [_said(item)[0] for item in parse_items(call.inputs["options"])]
-    rows = yield from requests.cosines(options, [clue.text for clue in clues])
+    rows = yield from requests.cosines([_said(item)[0] for item in options], [clue.text for clue in clues])
     return tuple(max(zip(row, clues, strict=True), key=lambda pair: pair[0])[1].number for row in rows)
 
 

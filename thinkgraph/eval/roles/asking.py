@@ -29,7 +29,7 @@ from thinkgraph.prompts.library import Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.runtime.shortlist import nearest, prunes, shortlist, with_nearest_clues
-from thinkgraph.state.settings import RunSettings
+from thinkgraph.state.settings import RunSettings, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.version import VERSION
@@ -149,7 +149,7 @@ def _of_method(role: str, profile: Profile, settings: RunSettings) -> RunSetting
     """The settings as they are in a run of the role's method. A prompt that several methods share has none."""
     method = role.partition(".")[0]
     kind = find_method(method).settings if method in NAMES else RunSettings
-    own = kind(**settings.model_dump(exclude_unset=True))
+    own = resolve_settings(kind, settings)
     return own.for_small() if profile == "small" else own
 
 

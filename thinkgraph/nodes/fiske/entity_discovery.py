@@ -59,8 +59,8 @@ def entity_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Update]
             labels[node] = triple["object_label"] if expansion["direction"] == "out" else triple["subject_label"]
             by_node[node][expansion["group"]].append(triple)
     named = named_nodes(expansions, labels, state, settings)
-    walked = {triple["id"]: triple for near in by_node.values() for some in near.values() for triple in some}
-    best = [triple_sentence(triple) for triple in list(walked.values())[:EXAMPLES]]
+    walked = dict.fromkeys(key for expansion in expansions for key in expansion["triples"])
+    best = [triple_sentence(triples[key]) for key in list(walked)[:EXAMPLES]]
     yield from retrieved(state["round"], best, entities=len(labels), triples=len(walked))
     rest = unnamed_nodes(expansions, named, state, settings)
     notes = [f"round {state['round']}: {left_out} triples were not walked (candidate cap)"] if left_out else []
