@@ -327,8 +327,18 @@ def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> 
 def test_of_a_chain_of_communities_those_up_to_the_cited_one_are_on_the_way() -> None:
     assert not chained("ruble", *LONG, rounds=[0, 1, 2])
     more = ("Georgia", "neighbour", "Turkey")
-    assert not chained("lari", *SHORT, more, rounds=[0, 1, 1])
-    assert "describes more things" in chained("lari", *SHORT, more, rounds=[0, 1, 2])
+    joining = ("lari", "used_in", "Turkey")
+    assert not chained("lari", *SHORT, more, joining, rounds=[0, 1, 1, 1])
+    assert "describes more things" in chained("lari", *SHORT, more, joining, rounds=[0, 1, 2, 2])
+
+
+def test_what_a_community_holds_beside_the_way_to_an_answer_is_not_passed() -> None:
+    more = ("Georgia", "neighbour", "Turkey")
+    assert "describes more things" in chained("lari", *SHORT, more, rounds=[0, 1, 1])
+    around = [more, ("Turkey", "neighbour", "Armenia"), ("Armenia", "neighbour", "Georgia")]
+    assert "describes more things" in chained("lari", *SHORT, *around, rounds=[0, 1, 1, 1, 1]), (
+        "a way around ends there"
+    )
 
 
 UNION = [
@@ -439,6 +449,29 @@ def test_a_number_measures_what_is_asked_for(question: str, relation: str, value
     items = [path_item(one["id"], Path(start="Osk", triples=[]), [one["id"]], total=1)]
     found = str(walked(misfit(question, [value], items, Texts({one["id"]: one}, {})), graph))
     assert found == (f"the question asks for a number, and {value} is {fault}" if fault else "")
+
+
+@pytest.mark.parametrize(
+    ("question", "answer", "fault"),
+    [
+        ("How long is the river in Russia?", "37653 km", "37653 km is one of a country"),
+        ("How long is the river in Russia?", "37653", "37653 is one of a country"),
+        ("How long is the river in Russia?", "3531 km", ""),
+        ("How long is the coast of Russia?", "37653 km", ""),
+        ("How long is it in Russia?", "37653 km", ""),
+    ],
+)
+def test_a_number_is_of_what_it_is_asked_of(question: str, answer: str, fault: str) -> None:
+    graph = TypedStore(
+        [("Volga", "length", "3531"), ("Russia", "coastline", "37653")], literals=["length", "coastline"]
+    )
+    near = graph.neighbourhood(["Volga", "Russia"], limit=9, seed=0)
+    known = {one["id"]: one for found in near for one in found["triples"]}
+    items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
+    for graph.types in (TYPES, {}):
+        found = str(walked(misfit(question, [answer], items, Texts(known, {})), graph))
+        said = f"the question asks for a number of a river, and {fault}" if fault and graph.types else ""
+        assert found == said
 
 
 @pytest.mark.parametrize(

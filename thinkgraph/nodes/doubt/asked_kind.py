@@ -37,7 +37,7 @@ _OPENS_CLAUSE = re.compile(
     rf"(?:^|[.,;:!?])\W*(?:(?:and|or|so|but|then) )?(?:(?:{_PREPOSITIONS.replace(' ', '|')}) )?$", re.IGNORECASE
 )
 _TELLS_TO = re.compile(r"^(?:please )?(?:name|list|give me|tell me) (?:all )?(?:the )?", re.IGNORECASE)
-_UNIT = re.compile(
+UNIT = re.compile(
     r" (?:(?:square|sq|cubic) )?(?:(?:kilo|centi|milli)?(?:met(?:er|re)s?|grams?|lit(?:er|re)s?)|km|miles?|feet|foot|yards?|acres?"
     r"|hectares?|years?|months?|weeks?|days?|hours?|minutes?|seconds?|tons?|tonnes?|pounds?|dollars?|euros?|percent|degrees?)\b",
     re.IGNORECASE,
@@ -137,6 +137,8 @@ class AskedKind:
     """Stem of what a person did: "wrote"."""
     measure: str = ""
     """What a number measures: "depth"; empty where the words do not tell."""
+    owner: str = ""
+    """The sort of thing whose number it is: "river" of "how long is the river"; empty where the words do not tell."""
 
     @property
     def sort(self) -> str:
@@ -192,8 +194,9 @@ def asked_for(question: str) -> AskedKind | None:
         return AskedKind("person", "a person", frozenset(content_tokens(words)), frozenset(verb))
     if asks["much"]:
         # "How many kilometres" is no count; what is measured so stands elsewhere, if at all.
-        word = "" if _UNIT.match(rest) else stem(asks["much"].split()[1].casefold())
-        return AskedKind("number", "a number", measure=_MEASURES.get(word, ""))
+        word = "" if UNIT.match(rest) else stem(asks["much"].split()[1].casefold())
+        owner = _thing(rest[copula.end() :], told=True) if (copula := _IS.match(rest)) and copula["article"] else None
+        return AskedKind("number", "a number", measure=_MEASURES.get(word, ""), owner=owner.sort if owner else "")
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
 
 

@@ -5,6 +5,7 @@ English questions only. Where words, statements and types leave it open, nothing
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -58,7 +59,7 @@ def misfit(
         answers: the answers.
         items: the evidence that they stand on.
         texts: what the evidence refers to.
-        shown: all the evidence that the answers were found in: of a chain of communities, the last one alone is cited.
+        shown: all the evidence that the answers were found in, where the model cites the last one of a chain of communities alone.
     """
     asked = asked_for(question)
     if asked is None and not compares(question):
@@ -76,8 +77,10 @@ def misfit(
         if fault:
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
-    return _off_the_way(question, answers, walk, shown, texts) or (
-        yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts)
+    return (
+        _off_the_way(question, answers, walk, shown or items, texts)
+        or (yield from _by_owner(answers, asked, walk))
+        or (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
     )
 
 
@@ -111,14 +114,14 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     if asked is not None and asked.kind == "number":
         return None
     walk = Walk(question, items, texts)
-    stated = [answer for answer in map(fold, answers) if walk.about[answer].ids]
+    stated = [answer for answer in map(fold, answers) if walk.about(answer).ids]
     if asked is None:
         return True if walk.spells_out(stated) else None
     if not stated:
         return None
     if not walk.is_rooted or (not walk.compares and any(map(walk.named, stated))):
         return False
-    about = [walk.about[answer] for answer in stated]
+    about = [walk.about(answer) for answer in stated]
     left = [one.role for one in about if not any(map(walk.says, one.leading(asked)))]
     if not all(left):
         return False
@@ -190,7 +193,7 @@ def _words(asked: AskedKind, answer: str, fault: str) -> str:
 
 def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
     """What an answer is by the cited statements, where it is not what is asked for; empty where it is; None: open."""
-    about = walk.about[answer]
+    about = walk.about(answer)
     thing = bool(about.ids) and not about.literal
     # "Taxi 4" is a name, "12 May 1968" a date.
     numeric = bool(re.search(r"\d", answer) if about.literal else re.search(r"^\d|\d{4}", answer))
@@ -254,10 +257,27 @@ def _by_place(answer: str, asked: AskedKind, about: Surroundings, walk: Walk) ->
     return ON_THE_WAY if further & walk.words else None
 
 
+def _by_owner(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]:
+    """As `misfit`: whether a number that is asked for of a river is one of things that are no rivers, by their types: a round trip."""
+    ids = {answer: walk.about(answer).ids for answer in answers} if asked.owner else {}
+    owners = {
+        answer: [one["subject"] for one in walk.triples if one["literal"] and one["object"] in ids[answer]]
+        for answer in ids
+    }
+    keys = list(dict.fromkeys(itertools.chain.from_iterable(owners.values())))[:MAX_LOOKED_UP]
+    found = yield from requests.entities(keys)
+    sorts = {key: SORTS.get(noun_stem(one["type"]), "") if one else "" for key, one in zip(keys, found, strict=True)}
+    for answer, having in owners.items():
+        others = {sorts.get(key, "") for key in having}
+        if others and others.isdisjoint({"", asked.owner}):
+            return f"the question asks for {asked.said} of a {asked.owner}, and {one_line(answer)} is one of a {min(others)}"
+    return ""
+
+
 def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk, texts: Texts) -> Flow[str]:
     """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
-    ids = [key for answer in answers for key in sorted(walk.about[fold(answer)].ids)]
-    if unstated := [answer for answer in answers if not walk.about[fold(answer)].ids]:
+    ids = [key for answer in answers for key in sorted(walk.about(answer).ids)]
+    if unstated := [answer for answer in answers if not walk.about(answer).ids]:
         links = yield from requests.link_names(unstated, limit=1)
         ids += [link["entity"]["id"] for found in links for link in found]
     nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
@@ -270,7 +290,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk, texts: Text
         if fault:
             return _words(asked, answer, fault)
         left.update(dict.fromkeys((one["id"] for one in known), answer) if fault is None else ())
-    values = [answer for answer in answers if walk.about[fold(answer)].literal]
+    values = [answer for answer in answers if walk.about(answer).literal]
     ids = list(dict.fromkeys([*left, *walk.things]))[:MAX_LOOKED_UP] if left or values else []
     edges = [edge for near in (yield from requests.relations(ids)) for edge in near if is_phrase(edge["label"])]
     if fault := _by_naming_relation(left, values, edges, asked, walk):
@@ -278,7 +298,7 @@ def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk, texts: Text
     for edge in (edge for edge in edges if edge["entity"] in left):
         answer = left[edge["entity"]]
         names_other = names_object(edge["label"]) == (edge["direction"] == "out")
-        if not names_other or edge["name"] in walk.about[fold(answer)].names:
+        if not names_other or edge["name"] in walk.about(answer).names:
             continue
         if asked.named_by(edge["label"]):
             return _words(asked, answer, "what has it")
@@ -307,7 +327,7 @@ def _by_naming_relation(
         )
     }
     reached = {left[key] for key in led_to & left.keys()}
-    reached |= {one for one in values if any(asked.called(label, walk.words) for label in walk.about[fold(one)].role)}
+    reached |= {one for one in values if any(asked.called(label, walk.words) for label in walk.about(one).role)}
     other = next((answer for answer in (*left.values(), *values) if answer not in reached), "")
     return _words(asked, other, f"nothing that {one_line(min(naming.values()))} leads to") if other else ""
 

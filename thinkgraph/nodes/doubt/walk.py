@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, title_and_sentences, triple_ids
-from thinkgraph.nodes.doubt.asked_kind import AskedKind, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
@@ -77,7 +77,7 @@ class Walk:
     def __init__(self, question: str, items: Sequence[EvidenceItem], texts: Texts) -> None:
         keys = dict.fromkeys(key for item in items for key in triple_ids(item))
         self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
-        self.about = _surroundings(triples)
+        self._about = _surroundings(triples)
         self.relations = {triple["relation"] for triple in triples}
         self.things = {
             key: label
@@ -87,7 +87,7 @@ class Walk:
         }
         self._question, self._items, self._texts = question, items, texts
         self.asked = f" {fold(question)} "
-        self._said = [f" {label} " for label in self.about if f" {label} " in self.asked]
+        self._said = [f" {label} " for label in self._about if f" {label} " in self.asked]
         self.words = set(content_tokens(question))
         self.roots = set(map(root_of, self.words))
         self.compares = compares(question)
@@ -97,6 +97,11 @@ class Walk:
         self.ends = self._ended(items)
         self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
         self._far = self._distances()
+
+    def about(self, answer: str) -> Surroundings:
+        """What the statements say about an answer: about 386, where it is "386 km" and they have no such name."""
+        whole, bare = fold(answer), fold(UNIT.sub("", answer))
+        return self._about.get(whole) or self._about.get(bare) or Surroundings()
 
     def named(self, label: str) -> bool:
         """Whether the question names a thing, and not only a longer name that holds its own ("New York" in "New York City")."""
@@ -112,7 +117,7 @@ class Walk:
         whose chain is not cited as a whole.
         """
         names = set(fold(" ".join(_NAME.findall(self._question))).split())
-        return self.communities or not names or any(not names.isdisjoint(label.split()) for label in self.about)
+        return self.communities or not names or any(not names.isdisjoint(label.split()) for label in self._about)
 
     def says(self, relation: str) -> bool:
         """Whether the question has a word of a relation's label, in some form."""
@@ -134,18 +139,40 @@ class Walk:
         )
 
     def passed(self, answers: Sequence[str]) -> int | None:
-        """How many things the way from what the question names passes, beside it and the answers: those of the statements, and the names in
-        sentences that hold an answer. None: not known, as the cited paths start elsewhere, or texts are cited that hold none.
+        """How many things the way from what the question names passes, beside it and the answers: those of the statements (of communities,
+        those on a way to the answers alone), and the names in sentences that hold an answer. None: not known, as the cited paths start
+        elsewhere, or texts are cited that hold none.
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
         # A chunk has the path that led to it.
         starts = {item["path"]["start"] for item in self._items if "path" in item}
-        ended = set(map(fold, answers))
-        told = self._names_beside(ended)
+        told = self._names_beside(set(map(fold, answers)))
         if told is None or not (self.communities or not named.isdisjoint(starts)):
             return None
-        passed = [fold(label) for key, label in self.things.items() if key not in named]
-        return sum(label not in ended for label in passed) + len(told.difference(passed))
+        ends = set().union(*(self.about(answer).ids for answer in answers))
+        ways = self._between(named, ends) - named - ends
+        passed = {key: fold(label) for key, label in self.things.items() if key in ways}
+        return len(passed) + len(told.difference(passed.values()))
+
+    def _between(self, named: AbstractSet[str], ended: AbstractSet[str]) -> AbstractSet[str]:
+        """What lies on ways between things named and answers that pass nothing twice, both with it. All things where no community is cited,
+        and where the statements lack one of both.
+        """
+        if not (self.communities and named and ended):
+            return self.things.keys()
+        near: defaultdict[str, set[str]] = defaultdict(set)
+        for one in self.triples:
+            if not one["literal"] or one["object"] in ended:
+                for here, end in itertools.permutations(both_ends(one)):
+                    near[here].add(end)
+        between = set(near)
+        for cut in near:
+            # What only this thing joins to both ends is a way aside.
+            edge = reached = (named | ended) - {cut}
+            while edge := set().union(*(near[key] for key in edge)) - reached - {cut}:
+                reached = reached | edge
+            between &= reached | {cut}
+        return between
 
     def _names_beside(self, answers: AbstractSet[str]) -> set[str] | None:
         """What the sentences that hold an answer, and the titles of their passages, name beside the answers and what the question names.
@@ -165,7 +192,7 @@ class Walk:
         """Whether each way from what the question names to an answer goes into a list by one of its things and out by another ("member of"
         of two countries), and the question neither says that relation nor asks for what is beside. False where a text tells a part of the way.
         """
-        ids = self.about[answer].ids
+        ids = self.about(answer).ids
         return bool(ids) and ids <= self._aside
 
     @cached_property
@@ -215,7 +242,7 @@ class Walk:
     def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
         """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named."""
         return (
-            bool(self.about[answer].ids)
+            bool(self.about(answer).ids)
             and self.named(answer)
             and not any(
                 asked.named_by(triple["relation_label"]) and self.named(other)
