@@ -14,6 +14,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import numbered
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.runtime.shortlist import nearest, prunes, renumbered, shortlist, with_nearest_clues
+from thinkgraph.state.fasttog import FastTogSettings
 from thinkgraph.state.fiske import FiskeSettings
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.testing.embedder import HashEmbedder
@@ -67,7 +68,7 @@ def test_the_encoder_chooses_only_where_a_prompt_and_the_settings_let_it() -> No
     prompt, other = PromptLibrary().get("tog2.relation_prune"), PromptLibrary().get("tog2.topic_prune")
     encoder = RunSettings(pruning="encoder")
     assert [prunes(prompt, encoder), prunes(other, encoder), prunes(prompt, RunSettings())] == [True, False, False]
-    assert FiskeSettings().for_small().pruning == "encoder"
+    assert FastTogSettings().for_small().pruning == FiskeSettings().for_small().pruning == "encoder"
     assert FiskeSettings(pruning="model").for_small().pruning == "model"
 
 

@@ -54,7 +54,7 @@ class FastTogSettings(DoubtSettings):
         "whole_lists": 0,
         "backtracks": 0,
     }
-    small: ClassVar[Mapping[str, Any]] = {**RunSettings.small, "steered": False, "whole_lists": 0}
+    small: ClassVar[Mapping[str, Any]] = {**RunSettings.small, "pruning": "encoder", "steered": False, "whole_lists": 0}
 
     temperature_reason: float = Field(0.1, ge=0, le=2, description="Temperature of calls that reason.")
     width: int = Field(3, ge=1, le=12, description="W: chains of communities.")

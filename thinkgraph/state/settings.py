@@ -106,7 +106,7 @@ class RunSettings(BaseModel):
     pruning: Literal["model", "encoder"] = Field(
         "model",
         description="What chooses among relations, header communities and nodes: the model, or the encoder without a call (ToG-2, section "
-        "4.5.2, compares such pruning tools). Small models: `encoder` in `fiske`.",
+        "4.5.2, compares such pruning tools). Small models: `encoder` in `fasttog` and `fiske`.",
     )
     explain: bool = Field(
         False, description="Ask for a sentence of explanation with every choice (costs output tokens)."
