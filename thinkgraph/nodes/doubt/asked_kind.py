@@ -195,8 +195,10 @@ def asked_for(question: str) -> AskedKind | None:
     if asks["much"]:
         # "How many kilometres" is no count; what is measured so stands elsewhere, if at all.
         word = "" if UNIT.match(rest) else stem(asks["much"].split()[1].casefold())
-        owner = _thing(rest[copula.end() :], told=True) if (copula := _IS.match(rest)) and copula["article"] else None
-        return AskedKind("number", "a number", measure=_MEASURES.get(word, ""), owner=owner.sort if owner else "")
+        measured = (
+            _thing(rest[copula.end() :], told=True) if (copula := _IS.match(rest)) and copula["article"] else None
+        )
+        return AskedKind("number", "a number", measure=_MEASURES.get(word, ""), owner=measured.sort if measured else "")
     return AskedKind("time", "a date") if asks["when"] else AskedKind("place", "a place")
 
 

@@ -165,10 +165,15 @@ class Walk:
             if not one["literal"] or one["object"] in ended:
                 for here, end in itertools.permutations(both_ends(one)):
                     near[here].add(end)
+        ends = named | ended
+        while dead := {key for key in near if len(near[key]) <= 1} - ends:
+            for key in dead:
+                for other in near.pop(key):
+                    near[other].discard(key)
         between = set(near)
         for cut in near:
-            # What only this thing joins to both ends is a way aside.
-            edge = reached = (named | ended) - {cut}
+            # What only this thing joins to the ends is a way aside.
+            edge = reached = ends - {cut}
             while edge := set().union(*(near[key] for key in edge)) - reached - {cut}:
                 reached = reached | edge
             between &= reached | {cut}
