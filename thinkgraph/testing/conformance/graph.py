@@ -262,7 +262,9 @@ class GraphStoreConformance:
             assert first["total"] == total
             assert len(set(ids)) == len(ids) == 50  # noqa: PLR2004 (the limit)
             assert cut(50, 1) == first
-            assert {one["id"] for one in cut(50, 2)["triples"]} != set(ids)
+            # Two seeds may happen to draw the same sample.
+            others = [{one["id"] for one in cut(50, seed)["triples"]} for seed in (2, 3, 4)]
+            assert any(other != set(ids) for other in others)
             assert len(cut(0, 1)["triples"]) == 0
             assert len({one["id"] for one in cut(total, 1)["triples"]}) == total
             assert cut(total, 1) == cut(total + 1, 2)
