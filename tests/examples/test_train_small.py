@@ -22,6 +22,8 @@ from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from thinkgraph.cli.main import main
 
+pytestmark = pytest.mark.xdist_group("train_small")
+"""The export and the trained model are made once, by one worker."""
 SCRIPT = Path(__file__).parents[2] / "examples" / "train_small" / "train.py"
 ROLE = "tog2.topic_prune"
 TEMPLATE = (
