@@ -341,6 +341,13 @@ def test_what_a_community_holds_beside_the_way_to_an_answer_is_not_passed() -> N
     )
 
 
+def test_a_thing_of_the_question_that_only_has_a_value_stands_on_no_way() -> None:
+    rows = [*SHORT, ("Kura", "length", "1515")]
+    known = {key: {**one, "literal": one["relation"] == "length"} for key, one in triples_of(*rows).items()}
+    item = EvidenceItem(id="c", kind="community", score=1.0, round=0, triples=list(known), totals=[])
+    assert Walk(f"{OVER} It is not the Kura.", [item], Texts(known, {})).passed(["lari"]) == 1
+
+
 UNION = [
     ("Arden", "ruled_from", "Osk"),
     ("Arden", "member_of", "League"),

@@ -174,7 +174,7 @@ class Walk:
         for cut in near:
             # What only this thing joins to the ends is a way aside.
             edge = reached = ends - {cut}
-            while edge := set().union(*(near[key] for key in edge)) - reached - {cut}:
+            while edge := set().union(*(near.get(key, ()) for key in edge)) - reached - {cut}:
                 reached = reached | edge
             between &= reached | {cut}
         return between
