@@ -266,7 +266,7 @@ def _by_owner(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]
     }
     keys = list(dict.fromkeys(itertools.chain.from_iterable(owners.values())))[:MAX_LOOKED_UP]
     found = yield from requests.entities(keys)
-    sorts = {key: SORTS.get(noun_stem(one["type"]), "") if one else "" for key, one in zip(keys, found, strict=True)}
+    sorts = {key: _sort_of(one) for key, one in zip(keys, found, strict=True)}
     for answer, having in owners.items():
         others = {sorts.get(key, "") for key in having}
         if others and others.isdisjoint({"", asked.owner}):
@@ -336,7 +336,7 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | Non
     """What entities of one name are by their types, where none is what is asked for; empty where one is; None: open."""
     if not known or any(one["literal"] for one in known):
         return ""
-    sorts = {SORTS.get(noun_stem(one["type"]), "") for one in known}
+    sorts = set(map(_sort_of, known))
     if asked.sort and asked.sort in sorts:
         return ""
     if asked.excludes(sorts):
@@ -344,3 +344,8 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | Non
     ids = {one["id"] for one in known}
     led_on = asked.kind == "person" and "" not in sorts and not walk.communities and walk.steps(ids, 1)
     return ON_THE_WAY if asked.sort and not walk.compares and (led_on or walk.passes(ids)) else None
+
+
+def _sort_of(entity: Entity | None) -> str:
+    """The sort of thing that an entity is by its type; empty where that does not tell."""
+    return SORTS.get(noun_stem(entity["type"]), "") if entity else ""
