@@ -113,7 +113,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         True,
         description="Make no call whose outcome is settled: global keys of a lone question, a question whose reference "
         "has no answer or that has nothing to stand on, the verification of 'I don't know', of what no line holds and, with "
-        "backtracks, of an answer whose relation the question names.",
+        "backtracks, of an answer that the statements cited settle.",
     )
 
     @property
@@ -211,7 +211,7 @@ class Solution(Outcome):
     doubt: str
     """Why the last answer given cannot be what the question asks for; empty where nothing says so."""
     plain: bool
-    """Whether the answer needs no verifying: the question names the relation that leads to it."""
+    """Whether the answer needs no verifying: the statements cited settle it."""
     instead_of: list[str]
     """Ids of what the model cited, where the answer does not stand there."""
     entities: dict[str, list[str]]

@@ -31,7 +31,11 @@ _ASKS_WHETHER = re.compile(
 _HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er"
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
-_CHOOSES = re.compile(rf"^(?!.*\bthan\b).*\b(?:more|less|fewer|{_HIGHER})\b.*\bor\b", re.IGNORECASE | re.DOTALL)
+_CHOOSES = re.compile(
+    rf"^(?!.*\bthan\b)(?:.*\b(?:more|less|fewer|{_HIGHER})\b.*\bor\b|.*\bwhich of (?:the two|them)\b.*\b(?:more|less|fewer|{_HIGHER})\b)",
+    re.IGNORECASE | re.DOTALL,
+)
+_SMALLER = re.compile(r"\b(?:less|fewer|smaller|shorter|lower|younger)\b", re.IGNORECASE)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)
 ENOUGH = 0.6
 """Share of an answer's words that must stand in the evidence where the answer does not stand there as a whole; of each name
@@ -62,6 +66,11 @@ def compared_by(question: str) -> str:
 def chooses(question: str) -> bool:
     """Whether an English question asks which one of the things that it tells is the larger, older … ("…, A or B?")."""
     return _CHOOSES.search(question) is not None
+
+
+def chooses_smaller(question: str) -> bool:
+    """Whether the one that a question chooses (see `chooses`) is the one with the smaller value."""
+    return _SMALLER.search(question) is not None
 
 
 def most_given(samples: Iterable[Sequence[str]]) -> tuple[Sequence[str], int]:

@@ -35,6 +35,8 @@ from thinkgraph.tools.knowledge import Knowledge
         ("What is the voting age in the country whose highest peak is Ras Dejen?", "thing", "age"),
         ("Name the countries that surround Paraguay.", "thing", "countries"),
         ("Which country's capital is Paramaribo?", "thing", "country"),
+        ("Which countries border Germany?", "thing", "countries"),
+        ("Which Beatles album?", "thing", "album"),
         ("the films that share directors with [Jaws] were in which genres", "thing", "genres"),
         ("Nuuk is the seat of a territory; who is the head of state?", "person", "a person"),
         ("In which year was it founded?", "time", "a date"),
@@ -393,6 +395,17 @@ def test_a_longer_name_does_not_name_the_shorter_one_in_it() -> None:
     rows = [("Osk City", "contained by", "Osk")]
     assert faults("What state does Osk City belong to?", "Osk", *rows) == ""
     assert faults("What state does Osk belong to?", "Osk", *rows).endswith("Osk is what it asks about")
+
+
+def test_what_is_asked_about_is_no_answer_whatever_is_asked_for() -> None:
+    rows = [("Kenya", "currency", "Kenyan shilling"), ("Kenya", "central bank", "CBK")]
+    fault = "the question asks for something else, and Kenyan shilling is what it asks about"
+    asked = "Which bank prints the notes of the Kenyan shilling?"
+    assert asked_for(asked) is None
+    assert faults(asked, "Kenyan shilling", *rows) == fault
+    assert faults(asked, "CBK", *rows) == ""
+    # Another thing that the question names may be what it is asked of.
+    assert faults("Which bank prints the Kenyan shilling of Kenya?", "Kenyan shilling", *rows) == ""
 
 
 @pytest.mark.parametrize(

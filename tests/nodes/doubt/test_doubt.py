@@ -240,6 +240,39 @@ def test_a_comparison_needs_two_values_and_one_answer() -> None:
     assert compared("What is the smallest town of Kenya?", "Osk", triples=town) == ""
 
 
+def test_the_value_decides_between_two_things() -> None:
+    assert compared(SMALLER, "Kenya", triples=BOTH) == "the question compares, and Uganda has 48 where Kenya has 53"
+    assert compared("Which has more people, Kenya or Uganda?", "Kenya", triples=BOTH) == ""
+    capitals = [triple("c", "Kenya", "capital", "Nairobi"), triple("d", "Uganda", "capital", "Kampala")]
+    described = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
+    fault = "the question compares, and Kenya has 53 where Uganda has 48"
+    assert compared(described, "Uganda", triples=[*BOTH, *capitals]) == fault
+    assert (
+        compared("What is the capital of the larger one, Kenya or Uganda?", "Kampala", triples=[*BOTH, *capitals])
+        == fault
+    )
+
+
+def test_values_that_may_not_be_meant_decide_nothing() -> None:
+    # Another relation may be meant.
+    areas = [triple("a", "Kenya", "area", "580", literal=True), triple("b", "Uganda", "area", "241", literal=True)]
+    assert compared(SMALLER, "Kenya", triples=[*BOTH, *areas]) == ""
+    assert compared("Which has the smaller area, Kenya or Uganda?", "Kenya", triples=[*BOTH, *areas]) != ""
+    # Who was born later is younger; an age is an age.
+    born = [triple("a", "Ann", "born", "1900", literal=True), triple("b", "Bea", "born", "1950", literal=True)]
+    assert compared("Who is older, Ann or Bea?", "Ann", triples=born) == ""
+    ages = [triple("a", "Ann", "age", "50", literal=True), triple("b", "Bea", "age", "40", literal=True)]
+    assert compared("Who is younger, Ann or Bea?", "Bea", triples=ages) == ""
+    assert (
+        compared("Who is younger, Ann or Bea?", "Ann", triples=ages)
+        == "the question compares, and Bea has 40 where Ann has 50"
+    )
+    # A value is missing, or both are equal.
+    assert compared(SMALLER, "Kenya", triples=[*BOTH[:1], triple("x", "Chad", "population", "9", literal=True)]) == ""
+    equal = [BOTH[0], triple("u", "Uganda", "population", "53", literal=True)]
+    assert compared(SMALLER, "Kenya", triples=equal) == ""
+
+
 def test_what_tells_the_things_compared_is_not_compared_itself() -> None:
     question = "Which has more people, the country ruled from Nairobi or the one ruled from Kampala?"
     triples = [*BOTH, triple("c", "Kenya", "capital", "Nairobi")]

@@ -10,7 +10,7 @@ from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_conte
 from thinkgraph.nodes.coggrag.tree import ROOT
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
-from thinkgraph.nodes.doubt.judged import Held, miscited, named, unfit
+from thinkgraph.nodes.doubt.judged import Held, miscited, settled, unfit
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.prompts.tasks import TASK_LABELS, task_words
 from thinkgraph.state.coggrag import Attempt, CogGragSettings, QuestionState, Solution
@@ -65,9 +65,9 @@ def think(
     if doubt and (before or not settings.verify):
         # A first answer in doubt stays to be judged wrong; after it, or where nothing is verified, none is better.
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
-    # Only a verifier that would be asked is worth looking for the relation.
+    # Only a verifier that would be asked is worth looking.
     spares = settings.verify and settings.skip_settled and not doubt
-    plain = spares and (yield from named(held)) is True
+    plain = spares and (yield from settled(held))
     return {
         **unanswered(state, "", attempts),
         "answers": answers,

@@ -10,6 +10,7 @@ from typing import Literal
 
 from thinkgraph.tools.linking.lexical import content_tokens, stem
 
+_COUNTS = re.compile(r"\bhow many ([^\W\d_]+)", re.IGNORECASE)
 _SHORTEST_ROOT = 3
 """Fewest letters of a word without its "er" or "or"."""
 _IRREGULAR = {
@@ -212,6 +213,17 @@ def described(question: str) -> int:
     return sum(sort not in {"", "person", asked.sort} for sort in sorts) if asked else 0
 
 
+def counted_noun(question: str) -> str:
+    """What an English question counts: "countries" of "how many countries"; empty where it counts nothing."""
+    found = _COUNTS.search(question)
+    return found[1] if found else ""
+
+
+def asks_for_something(question: str) -> bool:
+    """Whether an English question has a word that asks for a thing, whether or not its kind is known (`asked_for`)."""
+    return bool(_TELLS_TO.match(question) or _asking_word(question))
+
+
 def asking_part(question: str) -> str:
     """The words that say what is asked for: the one that asks and a few after it up to a verb ("what types are", "who was the ruler"),
     or before it where none follow; the whole question where no word asks.
@@ -238,16 +250,16 @@ def _asking_word(question: str) -> re.Match[str] | None:
 def _thing(text: str, *, told: bool = False) -> AskedKind | None:
     """The noun that a text begins with, before its verb; `told` where a verb and an article stand before it."""
     phrase: list[str] = []
-    after = ""
+    after = last = ""
     for word in re.findall(r"[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|[^\w\s]", text):
         after = word.casefold()
         if not word[0].isalpha() or after in _ENDS_PHRASE:
             break
         phrase.append(after.removesuffix("'s"))
-        after = ""
+        after, last = "", word
     named = any(word[0].isupper() for word in re.findall(r"[^\W\d_]+", text)[: len(phrase)])
-    if after and after[0].isalpha() and after not in _ENDS_HEAD and (named or not told):
-        # A verb may stand among the words: only a known noun is one.
+    if last[:1].isupper() or (after and after[0].isalpha() and after not in _ENDS_HEAD and (named or not told)):
+        # A verb may stand among the words, before a name or what follows: only a known noun is one.
         noun = next((word for word in phrase if stem(word) in SORTS or stem(word) in _TIMES), "")
     else:
         noun = _head(phrase)

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
+from thinkgraph.nodes.doubt.settled import is_settled
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, one_line
 from thinkgraph.state.answer import Draft
@@ -157,6 +158,11 @@ def named(held: Held) -> Flow[bool | None]:
     if not held.is_doubtable:
         return None
     return (yield from is_named(held.question, held.answers, held.only(held.cited), held.texts))
+
+
+def settled(held: Held) -> Flow[bool]:
+    """Whether nothing is left for a model to verify of answers that fit, see `is_settled`; False where nothing is doubted."""
+    return held.is_doubtable and (yield from is_settled(held.question, held.answers, held.only(held.cited), held.texts))
 
 
 def _listed(answers: Sequence[str]) -> str:

@@ -20,6 +20,7 @@ from thinkgraph.nodes.doubt.asked_kind import (
     AskedKind,
     asked_for,
     asking_part,
+    asks_for_something,
     described,
     is_phrase,
     measure_of,
@@ -61,17 +62,16 @@ def misfit(
         texts: what the evidence refers to.
         shown: all the evidence that the answers were found in, where the model cites the last one of a chain of communities alone.
     """
-    asked = asked_for(question)
-    if asked is None and not compares(question):
+    if not answers or not (asks_for_something(question) or compares(question)):
         return ""
-    walk = Walk(question, items, texts)
-    if answers and walk.compares and (against := walk.uncompared(answers)):
+    asked, walk = asked_for(question), Walk(question, items, texts)
+    if walk.compares and (against := walk.uncompared(answers) or walk.outdone(answers) or walk.apart(answers)):
         return f"the question compares, and {against}"
+    if not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
+        return _words(asked, answers[0], "what it asks about")
     if asked is None:
         return ""
     left = []
-    if answers and not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
-        return _words(asked, answers[0], "what it asks about")
     for answer in answers:
         fault = _by_statements(fold(answer), asked, walk)
         if fault:
@@ -187,8 +187,8 @@ def _told(items: Sequence[EvidenceItem], texts: Texts, ends: AbstractSet[str] = 
     return [one.replace("_", " ") for one in told]
 
 
-def _words(asked: AskedKind, answer: str, fault: str) -> str:
-    return f"the question asks for {asked.said}, and {one_line(answer)} is {fault}"
+def _words(asked: AskedKind | None, answer: str, fault: str) -> str:
+    return f"the question asks for {asked.said if asked else 'something else'}, and {one_line(answer)} is {fault}"
 
 
 def _by_statements(answer: str, asked: AskedKind, walk: Walk) -> str | None:
@@ -266,7 +266,7 @@ def _by_owner(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]
     }
     keys = list(dict.fromkeys(itertools.chain.from_iterable(owners.values())))[:MAX_LOOKED_UP]
     found = yield from requests.entities(keys)
-    sorts = {key: _sort_of(one) for key, one in zip(keys, found, strict=True)}
+    sorts = {key: sort_of(one) for key, one in zip(keys, found, strict=True)}
     for answer, having in owners.items():
         others = {sorts.get(key, "") for key in having}
         if others and others.isdisjoint({"", asked.owner}):
@@ -336,7 +336,7 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | Non
     """What entities of one name are by their types, where none is what is asked for; empty where one is; None: open."""
     if not known or any(one["literal"] for one in known):
         return ""
-    sorts = set(map(_sort_of, known))
+    sorts = set(map(sort_of, known))
     if asked.sort and asked.sort in sorts:
         return ""
     if asked.excludes(sorts):
@@ -346,6 +346,6 @@ def _by_type(known: Sequence[Entity], asked: AskedKind, walk: Walk) -> str | Non
     return ON_THE_WAY if asked.sort and not walk.compares and (led_on or walk.passes(ids)) else None
 
 
-def _sort_of(entity: Entity | None) -> str:
+def sort_of(entity: Entity | None) -> str:
     """The sort of thing that an entity is by its type; empty where that does not tell."""
     return SORTS.get(noun_stem(entity["type"]), "") if entity else ""

@@ -9,17 +9,20 @@ from collections.abc import Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, title_and_sentences, triple_ids
-from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, root_of, words_of
+from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, measure_of, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Triple, both_ends, other_end
-from thinkgraph.tools.grounding import chooses, compared_by, compares, fold, names_in, naming, numbers
+from thinkgraph.tools.grounding import chooses, chooses_smaller, compared_by, compares, fold, names_in, naming, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
+_YEARS = (1000, 2100)
+_ASKS_SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
 _ASKS_BESIDE = re.compile(
     r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?|alongside|together|fellow"
     r"|(?:sibling|brother|sister|cousin|neighbou?r|colleague|peer|rival|co-?star|\w+mate)s?)\b",
@@ -69,6 +72,15 @@ def names_doer(relation: str) -> bool:
 def names_object(relation: str) -> bool:
     """Whether the object is what a relation's label names: of "capital", but not of "capital of"."""
     return not re.search(r"[ _]of$", relation)
+
+
+class Weighed(NamedTuple):
+    """Two things compared: the answer's and the best of the others, with their values, the greater the better."""
+
+    own: str
+    mine: float
+    best: str
+    others: float
 
 
 class Walk:
@@ -214,7 +226,7 @@ class Walk:
         while edge:
             reached |= edge
             found: set[str] = set()
-            for (here, relation, _), ends in self._lists.items():
+            for (here, relation, _), ends in self.lists.items():
                 if here in edge & self.things.keys():
                     nearer = {end for end in ends if self._far[end] < max(self._far[here], 1)}
                     found |= nearer if straight and nearer and not self.says(relation) else ends
@@ -222,7 +234,7 @@ class Walk:
         return reached
 
     @cached_property
-    def _lists(self) -> Mapping[tuple[str, str, bool], set[str]]:
+    def lists(self) -> Mapping[tuple[str, str, bool], set[str]]:
         """What each relation leads to from each thing, outwards and backwards."""
         lists: defaultdict[tuple[str, str, bool], set[str]] = defaultdict(set)
         for one in self.triples:
@@ -244,13 +256,15 @@ class Walk:
         roots = {root_of(word) for word in self.words if root_of(word) != word}
         return names_doer(relation) and not roots.isdisjoint(map(root_of, words_of(relation)))
 
-    def is_asked_about(self, answer: str, asked: AskedKind) -> bool:
-        """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named."""
+    def is_asked_about(self, answer: str, asked: AskedKind | None) -> bool:
+        """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named: none
+        of another thing named at all, where it is not known what is asked for.
+        """
         return (
             bool(self.about(answer).ids)
             and self.named(answer)
             and not any(
-                asked.named_by(triple["relation_label"]) and self.named(other)
+                (asked is None or asked.named_by(triple["relation_label"])) and self.named(other)
                 for triple in self.triples
                 for (_, label, is_object), (_, other, _) in itertools.permutations(ends_of(triple), 2)
                 if fold(label) == answer and names_object(triple["relation_label"]) == is_object
@@ -273,6 +287,82 @@ class Walk:
         if self._values() > 1 or (self.communities and not self._is_measured(answers)):
             return ""
         return "the lines cited do not have two values"
+
+    def outdone(self, answers: Sequence[str]) -> str:
+        """Which value makes another thing the answer, see `weighed`; empty where none does."""
+        weighed = self.weighed(answers)
+        if weighed is None or weighed.mine >= weighed.others:
+            return ""
+        return f"{weighed.best} has {abs(weighed.others):.10g} where {weighed.own} has {abs(weighed.mine):.10g}"
+
+    def weighed(self, answers: Sequence[str]) -> Weighed | None:
+        """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
+        they leave it open. The answer is one of the things, or next to one of them alone.
+        """
+        if not chooses(self._question):
+            return None
+        values = self._compared_values()
+        named = [thing for thing, label in self.things.items() if self.named(label)]
+        compared = set().union(*(self._having(thing, values) for thing in named))
+        own = {key for answer in answers for thing in self.about(answer).ids for key in self._having(thing, values)}
+        if not (len(own) == 1 and own < compared):
+            return None
+        (mine,) = own
+        sign = -1 if chooses_smaller(self._question) else 1
+        best = max(compared - own, key=lambda key: (sign * values[key], key))
+        told = [one_line(self.things[key]) for key in (mine, best)]
+        return Weighed(told[0], sign * values[mine], told[1], sign * values[best])
+
+    @cached_property
+    def shared(self) -> Mapping[tuple[str, bool], set[str]]:
+        """What the things that the question names have in common, by relation and direction, where it asks for that ("both"); else
+        nothing.
+        """
+        named = [thing for thing, label in self.things.items() if self.named(label)]
+        if len(named) < 2 or not _ASKS_SHARED.search(self._question):  # noqa: PLR2004 - one has nothing in common
+            return {}
+        ways = {(label, is_object) for _, label, is_object in self.lists}
+        shared = {way: set.intersection(*(self.lists.get((one, *way), set()) for one in named)) for way in ways}
+        return {way: ends for way, ends in shared.items() if ends}
+
+    def apart(self, answers: Sequence[str]) -> str:
+        """Which answer only some of the things have that a question asks about together ("both"), where all have another one by the same
+        relation; empty where none.
+        """
+        for answer in answers:
+            ids = self.about(fold(answer)).ids
+            ways = {
+                (label, is_object) for (_, label, is_object), ends in self.lists.items() if not ids.isdisjoint(ends)
+            }
+            if (known := ways & self.shared.keys()) and not any(ids & self.shared[way] for way in known):
+                return f"only some of the things that it names have {one_line(answer)}"
+        return ""
+
+    def _compared_values(self) -> dict[str, float]:
+        """The numbers of the one relation by which things are compared, by whose they are; none where several may be meant. Numbers that
+        may be years are not compared, unless the relation says that it measures something.
+        """
+        found: defaultdict[str, dict[str, float]] = defaultdict(dict)
+        for one in self.triples:
+            # Neither below zero, nor of a unit ("1.2 billion").
+            bare = one["literal"] and re.fullmatch(r"[\d\s.,']+", one["object_label"])
+            if bare and len(told := numbers(one["object_label"])) == 1:
+                found[one["relation_label"]][one["subject"]] = float(told.pop())
+        measured = [
+            label
+            for label, values in found.items()
+            if len(values) > 1
+            and (measure_of(label) or not any(_YEARS[0] <= one <= _YEARS[1] for one in values.values()))
+        ]
+        said = [label for label in measured if self.says(label)] or measured
+        return found[said[0]] if len(said) == 1 else {}
+
+    def _having(self, thing: str, values: Mapping[str, float]) -> set[str]:
+        """The thing itself if it has a value, else the only thing next to it that has one; nothing where several do."""
+        if thing in values:
+            return {thing}
+        near = {end for one in self.triples if thing in both_ends(one) for end in both_ends(one)} & values.keys()
+        return near if len(near) == 1 else set()
 
     def _is_measured(self, answers: Sequence[str]) -> bool:
         """Whether a value that the question names is said of an answer. A community that only leads on from what was compared is cited

@@ -1,0 +1,69 @@
+"""Do cited statements alone show that answers are right? A departure from CogGRAG, whose model verifies every answer (`skip_settled`).
+
+English questions only, as of `misfit`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from thinkgraph.models.ops import Flow
+from thinkgraph.nodes.common.evidence_lines import Texts
+from thinkgraph.nodes.doubt.asked_kind import asked_for, counted_noun, root_of, words_of
+from thinkgraph.nodes.doubt.misfit import MAX_LOOKED_UP, is_named, sort_of
+from thinkgraph.nodes.doubt.walk import Walk
+from thinkgraph.runtime import requests
+from thinkgraph.state.evidence import EvidenceItem
+from thinkgraph.tools.grounding import fold
+from thinkgraph.tools.linking.lexical import content_tokens
+
+
+def is_settled(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool]:
+    """Whether nothing is left for a model to verify of answers that fit their question: one is the larger of two values compared, or how
+    long a list is; they are all that several things have in common; or the question names the relations that lead to them, see
+    `is_named`, and no type in the graph is another than what is asked for.
+
+    Args: as of `misfit`.
+    """
+    walk = Walk(question, items, texts)
+    if weighed := walk.weighed(answers):
+        # "The capital of the larger one" is next to it, as other towns are.
+        is_weighed = all(fold(answer) == fold(weighed.own) or walk.named(answer) for answer in answers)
+        return is_weighed and weighed.mine > weighed.others
+    if walk.shared:
+        return _are_all(answers, walk)
+    if counted_noun(question):
+        return len(answers) == 1 and _counts(answers[0], question, walk, items)
+    if not (yield from is_named(question, answers, items, texts)):
+        return False
+    asked = asked_for(question)
+    if asked is None or asked.kind != "thing" or not asked.sort:
+        return True
+    ids = sorted(_ids(answers, walk))[:MAX_LOOKED_UP]
+    typed = [one for one in (yield from requests.entities(ids)) if one and one["type"] and not one["literal"]]
+    return all(sort_of(one) == asked.sort for one in typed)
+
+
+def _ids(answers: Sequence[str], walk: Walk) -> set[str]:
+    return set().union(*(walk.about(fold(answer)).ids for answer in answers))
+
+
+def _are_all(answers: Sequence[str], walk: Walk) -> bool:
+    """Whether the answers are all that the things named have in common by one relation, the only one or the one that the question says."""
+    said = [label for label, _ in walk.shared if walk.says(label)] or [label for label, _ in walk.shared]
+    return len(said) == 1 and any(
+        label == said[0] and _ids(answers, walk) == ends for (label, _), ends in walk.shared.items()
+    )
+
+
+def _counts(answer: str, question: str, walk: Walk, items: Sequence[EvidenceItem]) -> bool:
+    """Whether a number is how long the one list is that the question asks about: no word of it says more than the list does."""
+    if any(item.get("total", 0) > len(item.get("tails", ())) for item in items):
+        return False
+    lengths = set()
+    for (thing, label, _), ends in walk.lists.items():
+        name = walk.things.get(thing, "")
+        rest = set(content_tokens(question)) - set(content_tokens(f"{name} {counted_noun(question)}"))
+        if name and walk.named(name) and rest and set(map(root_of, rest)) <= set(map(root_of, words_of(label))):
+            lengths.add(str(len(ends)))
+    return lengths == {answer.strip()}
