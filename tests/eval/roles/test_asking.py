@@ -48,10 +48,11 @@ JUDGED = [
         type="1hop",
         inputs={
             "question": "What is the capital of Panama?",
-            "evidence": "[1] (Panama) -[borders]-> (Colombia)",
+            "evidence": "[1] (Panama) -[borders]-> (Colombia)"
+            + "\n[2] (Panama) -[capital]-> (Panama City)" * (number == 1),
             "task": "",
         },
-        shape={"evidence": 1},
+        shape={"evidence": 3 - number},
         right={"sufficient": number == 1, "answers": ["Panama City"] if number == 1 else [], "aliases": []},
     )
     for number in (1, 2)
@@ -170,6 +171,53 @@ def test_a_refused_call_is_a_fallback_and_the_bench_goes_on(monkeypatch: pytest.
     assert "n_ctx" in asked[0]["error"]
     (row,) = rows_of(JUDGED, {MODEL: asked}, PromptLibrary())
     assert (row["fell_back"], row["can"], row["must"]) == (0.5, 0.0, 1.0)
+
+
+def checked_figures(
+    monkeypatch: pytest.MonkeyPatch, case: Case, role: str, *replies: str, **settings: Any
+) -> list[dict[str, float]]:
+    cases = [dataclasses.replace(case, id=f"{role}/{number}", role=role) for number in range(len(replies))]
+    with ModelServer(list(replies)) as server:
+        asked = ask(server, monkeypatch, cases=cases, **settings)
+        assert len(server.calls) == len(replies)
+    kind = PromptLibrary().get(role).kind.name
+    return [figures(one, kind, reply["value"]) for one, reply in zip(cases, asked, strict=True)]
+
+
+def test_a_judge_is_measured_as_a_run_takes_its_reply(monkeypatch: pytest.MonkeyPatch) -> None:
+    held = {"can": 1.0, "wrong": 0.0}
+    refused = {"can": 0.0, "wrong": 0.0}
+    wrong = {"can": 0.0, "wrong": 1.0}
+    first = JUDGED[0]
+    # No line holds it; the question names it; it is another thing of the evidence, which nothing speaks against.
+    replies = [judge(name) for name in ("Panama City", "Bogota", "Panama", "Colombia")]
+    assert checked_figures(monkeypatch, first, "coggrag.reason", *replies) == [held, refused, refused, wrong]
+    # A baseline doubts nothing that stands in the evidence.
+    assert checked_figures(monkeypatch, first, "kg_rag.reason", *replies) == [held, refused, wrong, wrong]
+    who = dataclasses.replace(
+        first, inputs={**first.inputs, "question": "Which architect built it?"}, right=JUDGED[1].right
+    )
+    copied = {"must": 1.0, "wrong": 0.0}
+    assert checked_figures(monkeypatch, who, "coggrag.reason", judge("Tomas Brede")) == [copied]
+
+
+def test_a_verifier_is_measured_with_what_it_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+    def verified(answer: str, *, right: bool, **inputs: str) -> list[dict[str, float]]:
+        inputs = {**JUDGED[0].inputs, "answer": answer, **inputs}
+        case = dataclasses.replace(JUDGED[0], inputs=inputs, right={"right": right})
+        replies = [json.dumps({"right": said}) for said in (True, False)]
+        return checked_figures(monkeypatch, case, "coggrag.verify", *replies)
+
+    wrong = {"must": 1.0, "wrong": 0.0}
+    assert verified("Bogota", right=False) == verified("Panama", right=False) == [wrong, wrong]
+    # The question names the relation that leads to it.
+    assert verified("Panama City", right=True) == [{"can": 1.0, "wrong": 0.0}] * 2
+    # What a text says is for the model to verify.
+    told = {
+        "question": "Which town was built first?",
+        "evidence": "[1] text | Panama | Towns | Nata was the first, not Colon.",
+    }
+    assert verified("Colon", right=False, **told) == [{"must": 0.0, "wrong": 1.0}, wrong]
 
 
 def test_the_first_model_that_holds_is_configured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from thinkgraph.errors import ModelError
 from thinkgraph.eval.files import make_folder
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.roles.cases import Case
+from thinkgraph.eval.roles.checked import checked
 from thinkgraph.eval.roles.lines import reordered
 from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.models.budget import Ledger, ceilings
@@ -24,6 +25,7 @@ from thinkgraph.models.calls import CallScope, ModelCall, call_model, prompt_pro
 from thinkgraph.models.failures import classify
 from thinkgraph.models.journal import MemoryJournal, RawReply
 from thinkgraph.models.roles import Models
+from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.library import Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps
@@ -45,7 +47,9 @@ class Asked(TypedDict):
     shown: list[int]
     """Choosing: the case's numbers of the options shown, in that order; empty where all are, as recorded."""
     value: Any
-    """The reply as its kind reads it; null where it could not be read."""
+    """The reply as its kind reads it; null where it could not be read. What `put_to` gives has passed a run's own checks, what it keeps
+    has not.
+    """
     replies: list[str]
     """As they came: a second one is a repair. None where the encoder chose."""
     input_tokens: int
@@ -114,7 +118,9 @@ def put_to(
     found: list[Asked] = []
     total = sum(map(len, by_role.values()))
     for role, calls in by_role.items():
-        with _record(folder, model, calls, prompts.get(role), settings, models) or nullcontext() as file:
+        prompt = prompts.get(role)
+        own = _of_method(role, prompt_profile(prompt, models, settings), settings)
+        with _record(folder, model, calls, prompt, settings, models) or nullcontext() as file:
             known = cast("list[Asked]", list(file.records(_is_reply))) if file else []
             done = {(one["id"], one["turn"]): one for one in known}
             for call in calls:
@@ -123,7 +129,9 @@ def put_to(
                     reply = _ask(call, models, prompts, settings)
                     if file:
                         file.keep(reply)
-                found.append(reply)
+                value = without_example_names(reply["value"], prompt.file.examples, call.case.inputs)
+                value = driver.drive(checked(call.case, prompt.kind.name, value, own))
+                found.append({**reply, "value": value})
                 progress(f"{model} {role}", len(found), total)
     return found
 

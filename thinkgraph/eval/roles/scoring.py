@@ -9,7 +9,7 @@ are the graph's own words, so mapping is easier here than in a run.
 Judging (`right`: {"sufficient", "answers", "aliases"}, or {"right"} for a verdict): where the evidence suffices, or the answer
 to be verified is right, a right reply (`can`); where not, an abstention, or the verdict "wrong" (`must`). An answer is right if
 it names all gold answers and nothing else; words around a name do not matter. `wrong` counts replies that are sure of
-something wrong. What a reply calls likely is not looked at.
+something wrong. What a reply calls likely is not looked at. Replies have passed a run's checks before (see `checked`).
 
 Generating (`right`: {"names", "words"} and more for sub-questions): recall is the share of the gold path's entities, and of
 those words of its relations that the question uses too, which the reply has in entries of at most six words. Of sub-questions
