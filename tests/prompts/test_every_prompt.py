@@ -88,7 +88,9 @@ def test_every_mode_has_examples_and_every_example_a_mode(role: str) -> None:
         facts = facts_of(prompt.shaped(shape, mode["profile"]), **mode)
         most = MOST_SHOTS if shape.labels == TASK_LABELS["fact"] else SHOTS
         fitting = [example for example in prompt.file.examples if example.fits(facts)][:most]
-        assert fitting, "at least one worked example"
+        # Examples make a small verifier call right answers wrong: benchmarks/results/prompts.md.
+        bare = role == "coggrag.verify" and mode["profile"] == "small"
+        assert bool(fitting) is not bare, "at least one worked example"
         shown |= {example.text for example in fitting}
     assert shown == {example.text for example in prompt.file.examples}, "an example that is never sent"
 
