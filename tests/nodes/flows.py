@@ -2,9 +2,31 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from types import SimpleNamespace
 from typing import Any
 
 from thinkgraph.models.ops import Flow
+from thinkgraph.state.knowledge import Entity
+from thinkgraph.testing.memory import MemoryGraphStore
+
+
+class TypedStore(MemoryGraphStore):
+    """A graph that knows some types."""
+
+    types: dict[str, str]
+
+    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
+        """See GraphStore."""
+        return [one and {**one, "type": self.types.get(one["id"], "")} for one in super().entities(ids)]
+
+
+def deps_of(graph: MemoryGraphStore, embedder: Any) -> Any:
+    """What the operations of a flow are carried out with, over a graph and an encoder."""
+    return SimpleNamespace(
+        call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
+        knowledge=SimpleNamespace(embedder=embedder),
+    )
 
 
 def outcome(flow: Flow[Any], deps: Any) -> Any:

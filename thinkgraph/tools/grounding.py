@@ -31,9 +31,9 @@ _ASKS_WHETHER = re.compile(
 _HIGHER = r"(?:larg|small|great|long|short|young|old|bigg|high|low)er"
 _DEGREE = rf"{_HIGHER}|(?:larg|small|great|long|short|young|old|bigg)est|(?:high|low)est(?=\W*$)"
 _COMPARES = re.compile(rf"\b(?:more|less|fewer|most|least|than|both|or|fewest|{_DEGREE})\b", re.IGNORECASE)
+_MORE = rf"\b(?:more|less|fewer|{_HIGHER})\b"
 _CHOOSES = re.compile(
-    rf"^(?!.*\bthan\b)(?:.*\b(?:more|less|fewer|{_HIGHER})\b.*\bor\b|.*\bwhich of (?:the two|them)\b.*\b(?:more|less|fewer|{_HIGHER})\b)",
-    re.IGNORECASE | re.DOTALL,
+    rf"^(?!.*\bthan\b).*(?:{_MORE}.*\bor\b|\bwhich of (?:the two|them)\b.*{_MORE})", re.IGNORECASE | re.DOTALL
 )
 _SMALLER = re.compile(r"\b(?:less|fewer|smaller|shorter|lower|younger)\b", re.IGNORECASE)
 _COMPARES_VALUES = re.compile(rf"\b(?:{_DEGREE})\b", re.IGNORECASE)

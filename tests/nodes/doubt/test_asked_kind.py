@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeModel
-from nodes.flows import outcome
+from nodes.flows import TypedStore, deps_of, outcome
 
 import thinkgraph as tg
 from thinkgraph.eval.bench_setup import bench_model, known_golds, load_questions
@@ -20,7 +20,7 @@ from thinkgraph.nodes.doubt.asked_kind import asked_for, asking_part, described
 from thinkgraph.nodes.doubt.misfit import is_named, misfit
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Entity, Passage, Triple
+from thinkgraph.state.knowledge import Passage, Triple
 from thinkgraph.testing.embedder import HashEmbedder
 from thinkgraph.testing.memory import MemoryGraphStore
 from thinkgraph.tools.knowledge import Knowledge
@@ -76,16 +76,6 @@ ROWS = [
     ("Volga", "tributary", "Oka"),
 ]
 TYPES = {"Volga": "river", "Oka": "river", "Russia": "country", "ruble": "currency", "Ada Lund": "person"}
-
-
-class TypedStore(MemoryGraphStore):
-    """A graph that knows some types."""
-
-    types: dict[str, str]
-
-    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
-        """See GraphStore."""
-        return [one and {**one, "type": self.types.get(one["id"], "")} for one in super().entities(ids)]
 
 
 def asked(question: str, answer: str, types: dict[str, str], **settings: Any) -> Any:
@@ -208,11 +198,7 @@ def walked(flow: Flow[Any], graph: MemoryGraphStore, *near: str) -> Any:
             [float(at == 0 or text in near), float(at > 0 and text not in near)] for at, text in enumerate(texts)
         ]
     )
-    deps: Any = SimpleNamespace(
-        call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
-        knowledge=SimpleNamespace(embedder=encoder),
-    )
-    return outcome(flow, deps)
+    return outcome(flow, deps_of(graph, encoder))
 
 
 DIRECTED, WRITTEN, STARRED, ALSO = FILMS

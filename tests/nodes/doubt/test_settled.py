@@ -2,48 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from nodes.flows import outcome
+from nodes.flows import TypedStore, deps_of, outcome
 
 from thinkgraph.nodes.common.evidence_lines import Texts
 from thinkgraph.nodes.doubt.misfit import misfit
 from thinkgraph.nodes.doubt.settled import is_settled
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
-from thinkgraph.state.knowledge import Entity, Step
+from thinkgraph.state.knowledge import Step
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.testing.memory import MemoryGraphStore
 
 TYPES = {"Osk": "river", "Arden": "country", "Lind": "country", "Merrow": "region"}
 FLOWS = [("Osk", "flows_through", "Arden"), ("Osk", "flows_through", "Lind"), ("Tarr", "flows_through", "Lind")]
 SIZES = [("Arden", "population", "53"), ("Lind", "population", "48"), ("Arden", "capital", "Port Arden")]
 
 
-class TypedStore(MemoryGraphStore):
-    """A graph that knows some types."""
-
-    def entities(self, ids: Sequence[str]) -> list[Entity | None]:
-        """See GraphStore."""
-        return [one and {**one, "type": TYPES.get(one["id"], "")} for one in super().entities(ids)]
-
-
 def cited(*rows: tuple[str, str, str], total: int = 0) -> tuple[list[EvidenceItem], Texts, Any]:
     """A line of each statement's subject and relation, what the lines refer to, and the graph."""
     graph = TypedStore(rows, literals=["population"])
+    graph.types = TYPES
     steps = [Step(entity=start, relation=relation, direction="out") for start, relation, _ in dict.fromkeys(rows)]
     triples = {one["id"]: one for near in graph.neighbours(steps, limit=99, seed=0) for one in near["triples"]}
     lists: dict[tuple[str, str], list[str]] = {}
     for key, one in triples.items():
         lists.setdefault((one["subject"], one["relation"]), []).append(key)
     items = [path_item(keys[0], Path(start=start, triples=[]), keys, total=total) for (start, _), keys in lists.items()]
-    deps: Any = SimpleNamespace(
-        call=lambda method, ids, *rest: getattr(graph, method.removeprefix("graph."))(ids, *rest),
-        knowledge=SimpleNamespace(embedder=HashEmbedder()),
-    )
-    return items, Texts(triples, {}), deps
+    return items, Texts(triples, {}), deps_of(graph, HashEmbedder())
 
 
 def settled(question: str, *answers: str, rows: list[tuple[str, str, str]], total: int = 0) -> bool:

@@ -32,8 +32,8 @@ def is_settled(question: str, answers: Sequence[str], items: Sequence[EvidenceIt
         return is_weighed and weighed.mine > weighed.others
     if walk.shared:
         return _are_all(answers, walk)
-    if counted_noun(question):
-        return len(answers) == 1 and _counts(answers[0], question, walk, items)
+    if counted := counted_noun(question):
+        return len(answers) == 1 and _counts(answers[0], counted, walk, items)
     if not (yield from is_named(question, answers, items, texts)):
         return False
     asked = asked_for(question)
@@ -56,14 +56,16 @@ def _are_all(answers: Sequence[str], walk: Walk) -> bool:
     )
 
 
-def _counts(answer: str, question: str, walk: Walk, items: Sequence[EvidenceItem]) -> bool:
-    """Whether a number is how long the one list is that the question asks about: no word of it says more than the list does."""
+def _counts(answer: str, counted: str, walk: Walk, items: Sequence[EvidenceItem]) -> bool:
+    """Whether a number is how long the one list is that the question counts: beside the noun `counted` no word of it says more than the
+    list does.
+    """
     if any(item.get("total", 0) > len(item.get("tails", ())) for item in items):
         return False
     lengths = set()
     for (thing, label, _), ends in walk.lists.items():
         name = walk.things.get(thing, "")
-        rest = set(content_tokens(question)) - set(content_tokens(f"{name} {counted_noun(question)}"))
+        rest = walk.words - set(content_tokens(f"{name} {counted}"))
         if name and walk.named(name) and rest and set(map(root_of, rest)) <= set(map(root_of, words_of(label))):
             lengths.add(str(len(ends)))
     return lengths == {answer.strip()}

@@ -22,6 +22,7 @@ from thinkgraph.tools.linking.lexical import content_tokens
 _NAME = re.compile(r"(?<=\w )\W?([A-Z\d]\S+)")
 """A word that is written like a name, within a question."""
 _YEARS = (1000, 2100)
+"""The first and the last number that may be a year."""
 _ASKS_SHARED = re.compile(r"\b(?:both|in common)\b", re.IGNORECASE)
 _ASKS_BESIDE = re.compile(
     r"\b(?:same|share[sd]?|common|others?|another|else|also|besides?|alongside|together|fellow"
@@ -123,6 +124,11 @@ class Walk:
                 asked = asked.replace(longer, " | ")
         return name in asked
 
+    @cached_property
+    def _named(self) -> set[str]:
+        """Ids of the things that the question names."""
+        return {key for key, label in self.things.items() if self.named(label)}
+
     @property
     def is_rooted(self) -> bool:
         """Whether a thing in the statements shares a word with the question's names; True where it has none, and of a cited community,
@@ -216,8 +222,7 @@ class Walk:
     def _aside(self) -> set[str]:
         if self.compares or _ASKS_BESIDE.search(self._question) or any(one["kind"] == "chunk" for one in self._items):
             return set()
-        named = {key for key, label in self.things.items() if self.named(label)}
-        return self._reached(named) - self._reached(named, straight=True)
+        return self._reached(self._named) - self._reached(self._named, straight=True)
 
     def _reached(self, start: AbstractSet[str], *, straight: bool = False) -> set[str]:
         """What the statements lead to from there; `straight`: without a way into a list and out again, as of `is_aside`."""
@@ -302,8 +307,7 @@ class Walk:
         if not chooses(self._question):
             return None
         values = self._compared_values()
-        named = [thing for thing, label in self.things.items() if self.named(label)]
-        compared = set().union(*(self._having(thing, values) for thing in named))
+        compared = set().union(*(self._having(thing, values) for thing in self._named))
         own = {key for answer in answers for thing in self.about(answer).ids for key in self._having(thing, values)}
         if not (len(own) == 1 and own < compared):
             return None
@@ -318,11 +322,10 @@ class Walk:
         """What the things that the question names have in common, by relation and direction, where it asks for that ("both"); else
         nothing.
         """
-        named = [thing for thing, label in self.things.items() if self.named(label)]
-        if len(named) < 2 or not _ASKS_SHARED.search(self._question):  # noqa: PLR2004 - one has nothing in common
+        if len(self._named) < 2 or not _ASKS_SHARED.search(self._question):  # noqa: PLR2004 - one has nothing in common
             return {}
         ways = {(label, is_object) for _, label, is_object in self.lists}
-        shared = {way: set.intersection(*(self.lists.get((one, *way), set()) for one in named)) for way in ways}
+        shared = {way: set.intersection(*(self.lists.get((one, *way), set()) for one in self._named)) for way in ways}
         return {way: ends for way, ends in shared.items() if ends}
 
     def apart(self, answers: Sequence[str]) -> str:
