@@ -6,7 +6,6 @@ THINKGRAPH_KILLS sets the number of kills per method (60 and more for a thorough
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -14,6 +13,7 @@ import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from fakes import FakeModel
 from graphs.cases import CASES
@@ -21,15 +21,9 @@ from graphs.worker import work
 from model_server import ModelServer
 
 KILLS = int(os.environ.get("THINKGRAPH_KILLS", "5"))
-LATENCY = 0.05
-
-
-@pytest.fixture(scope="module")
-def context() -> Any:
-    """Processes forked from one that has imported everything, so that a kill falls into the run and not into imports."""
-    found = multiprocessing.get_context("forkserver")
-    found.set_forkserver_preload(["graphs.worker", "langchain_openai"])
-    return found
+LATENCY = 0.02
+SETTLED = 0.1
+"""Seconds until a request that is on its way through the server's threads has come."""
 
 
 def journalled(folder: Path) -> int:
@@ -48,8 +42,9 @@ def journalled(folder: Path) -> int:
 
 @pytest.mark.parametrize("asynchronous", [False, True], ids=["sync", "async"])
 @pytest.mark.parametrize("name", sorted(name for name, case in CASES.items() if case.calls > 1))
-def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, context: Any, tmp_path: Path) -> None:
+def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, tmp_path: Path) -> None:
     rng = random.Random(f"{name}{asynchronous}")
+    context = forked.context()
     model = FakeModel(CASES[name].replies)
 
     def run(folder: Path, server: ModelServer, *, resume: bool, durability: str) -> Any:
@@ -87,8 +82,7 @@ def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, con
             process.join(rng.uniform(0, length + LATENCY))
             process.kill()
             process.join()
-            # A request may still be on its way through the server's threads.
-            time.sleep(LATENCY * 2)
+            time.sleep(SETTLED)
             received, kept = len(server.calls), journalled(folder)
             process = run(folder, server, resume=True, durability=durability)
             process.join(60)

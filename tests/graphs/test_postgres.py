@@ -6,7 +6,6 @@ The server is started by `postgres_server`, which says where the tests are skipp
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import time
@@ -14,6 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from fakes import FakeModel
 from graphs.cases import CASES
@@ -23,7 +23,9 @@ from page_blocks import block_of
 from postgres_server import running
 
 KILLS = int(os.environ.get("THINKGRAPH_KILLS", "3"))
-LATENCY = 0.05
+LATENCY = 0.02
+SETTLED = 0.2
+"""Seconds until a request on its way through the server's threads, or a reply on its way into the database, has come."""
 
 
 @pytest.fixture(scope="module")
@@ -47,8 +49,7 @@ def journalled(address: str, thread: str) -> int:
 def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, postgres: str, tmp_path: Path) -> None:
     rng = random.Random(f"{name}{asynchronous}")
     model = FakeModel(CASES[name].replies)
-    context: Any = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["graphs.worker", "langchain_openai", "langgraph.store.postgres"])
+    context = forked.context()
 
     def run(thread: str, server: ModelServer, *, resume: bool) -> Any:
         (tmp_path / thread).mkdir(exist_ok=True)
@@ -86,8 +87,7 @@ def test_only_calls_in_flight_are_repeated(name: str, *, asynchronous: bool, pos
             process.join(rng.uniform(0, length + LATENCY))
             process.kill()
             process.join()
-            # A request may still be on its way through the server's threads, a reply on its way into the database.
-            time.sleep(LATENCY * 4)
+            time.sleep(SETTLED)
             in_flight = len(server.calls) - journalled(postgres, thread)
             process = run(thread, server, resume=True)
             process.join(60)

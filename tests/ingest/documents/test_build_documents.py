@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import os
 import random
 import sqlite3
@@ -11,6 +10,7 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+import forked
 import pytest
 from ingest.documents.document_worker import update
 
@@ -345,10 +345,7 @@ def test_a_killed_update_leaves_the_old_base_and_goes_on(docs, tmp_path, number:
     for n in range(40):
         (docs / f"y{n}.txt").write_text(f"Person {n} left Nora Quill in Tollow {n}.")
     (docs / "osk.md").unlink()
-    context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(
-        ["langchain_openai", "thinkgraph.runtime.driver", "thinkgraph.ingest.documents.build"]
-    )
+    context = forked.context()
     process = context.Process(target=update, args=(str(docs), str(tmp_path)))
     process.start()
     deadline = time.monotonic() + 60

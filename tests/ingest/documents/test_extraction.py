@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-import multiprocessing
 import re
 import sqlite3
 import time
 from pathlib import Path
 from typing import Any
 
+import forked
 import pytest
 from ingest.documents.document_worker import OPTIONS, extract_and_write
 from model_server import ModelServer, ServedCall
@@ -380,11 +380,7 @@ def test_settings_are_checked() -> None:
 def test_kill_9_repeats_only_calls_in_flight(docs, monkeypatch, number: int, tmp_path) -> None:
     for n in range(24):
         (docs / f"x{n:02}.txt").write_text(f"Tollow number {n} borders Varn.")
-    context = multiprocessing.get_context("forkserver")
-    # So that a kill falls into the build and not into imports.
-    context.set_forkserver_preload(
-        ["langchain_openai", "thinkgraph.runtime.driver", "thinkgraph.ingest.documents.build"]
-    )
+    context = forked.context()
     monkeypatch.setenv("OPENAI_BASE_URL", "")
 
     def answer(call: ServedCall) -> str:
