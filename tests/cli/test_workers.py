@@ -78,6 +78,7 @@ def test_a_killed_bench_takes_its_workers_along_and_goes_on(cli: Run, tmp_path: 
         finished = {record["id"] for record in _lines(out)}
         assert 3 <= len(finished) < 9
         before = len(server.calls)
+        server.latency = 0.0
         subprocess.run(words, env=env, capture_output=True, check=True)
         later = "\n".join(call.text for call in server.calls[before:])
         assert server.max_in_flight == 2
@@ -155,6 +156,7 @@ def test_a_worker_that_dies_ends_the_bench_in_one_line(tmp_path: Path, data: str
         while len(server.calls) < 2 and time.monotonic() < end:
             time.sleep(0.01)
         os.kill(_children(process.pid)[0], signal.SIGKILL)
+        server.latency = 0.0
         said = process.communicate(timeout=120)[1]
     assert process.returncode == 5
     assert "error: a worker process ended" in said
@@ -179,6 +181,7 @@ def test_what_killed_workers_had_is_asked_again(tmp_path: Path, kb: str) -> None
         assert process.returncode == 5
         assert "questions in a row failed; the last: all worker processes have ended" in said
         assert "Traceback" not in said
+        server.latency = 0.0
         done = subprocess.run(words, env=env, capture_output=True, text=True, check=True)
     assert ", 0 failed" in done.stderr
     assert sorted(line["id"] for line in _lines(out) if "answer" in line) == sorted(q["id"] for q in questions)

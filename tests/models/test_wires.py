@@ -113,7 +113,7 @@ def test_a_server_that_falls_silent_does_not_hold_a_call(
         pytest.raises(Exception) as raised,
     ):
         # The server would hold its connection for a minute, and the test for its own limit.
-        ask(client, replace(OPTIONS, timeout=1.0), mode)
+        ask(client, replace(OPTIONS, timeout=0.4), mode)
     failure = classify(raised.value)
     assert failure is not None
     assert failure.passing
@@ -128,7 +128,7 @@ def test_a_server_that_drips_ends_with_the_time_for_the_whole(
     at = next(n for n, event in enumerate(wire.events(Said("stop"))) if PIECES[1][-1:].encode() in event and n) + 1
     said = Said(ended(wire, "stop"), stall=at, drip=0.05)
     with serving(provider, said, monkeypatch, named=False) as (_, client), pytest.raises(TimeoutError):
-        ask(client, replace(OPTIONS, timeout=30.0, total=1.5), mode)
+        ask(client, replace(OPTIONS, timeout=30.0, total=0.8), mode)
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -138,7 +138,7 @@ def test_a_dead_server_ends_the_bench_and_keeps_what_was_answered(
 
 def test_two_processes_never_write_one_file(cli: Run, tmp_path: Path, data: str, kb: str) -> None:
     out = tmp_path / "out.jsonl"
-    with ModelServer(chat_model=OfflineChatModel(), latency=1.0) as server:
+    with ModelServer(chat_model=OfflineChatModel(), latency=0.4) as server:
         env = environment({"OPENAI_BASE_URL": server.base_url})
         first = subprocess.Popen([*PROGRAM, *_words(data, kb, "--out", str(out))], env=env, stderr=subprocess.DEVNULL)
         while not out.exists() or not out.stat().st_size:

@@ -204,6 +204,7 @@ def test_a_server_killed_under_load_goes_on(tmp_path: Path, method: str) -> None
             running.stop(signal.SIGKILL)
             killed = time.time()
         time.sleep(2 * latency)
+        models.latency = 0.0
         with serving(folder, models) as running, get_sync_client(url=running.url) as client:
             for thread, question in zip(threads, questions, strict=True):
                 client.threads.create(thread_id=thread, if_exists="do_nothing", graph_id=method)
