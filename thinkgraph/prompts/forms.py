@@ -103,7 +103,7 @@ _MOST_NAMES = 40
 _MOST_ANSWERS = 100
 """Judge: one evidence line may list that many ends, and all may be answers; every further line allows for ten more."""
 _MOST_PAIRS = 400
-_MOST_KEYS = 100
+_KEYS_EACH = 4
 _MOST_TRIPLES = 200
 
 
@@ -290,7 +290,8 @@ def keys_form(shape: Shape) -> ReplyForm:
         a_key = "Each key is [subject, relation, object]."
     key = {"key": list_of(text(), 3, 1), "of": list_of(number(shape.questions), shape.questions)}
     return ReplyForm(
-        {"keys": list_of(an_object(key), shape.most or _MOST_KEYS)},
+        # So few that a model which repeats itself comes to an end within the limit.
+        {"keys": list_of(an_object(key), shape.most or _KEYS_EACH * (shape.questions + 1))},
         '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
         f'{a_key} "of" lists the numbers of the questions it belongs to.',
         300 + 120 * shape.questions,
