@@ -322,6 +322,16 @@ def test_refused_parameters_are_dropped_and_the_request_made_again() -> None:
     assert hand.slept == []
 
 
+def test_no_reply_is_asked_for_that_is_longer_than_a_refusal_said() -> None:
+    scope = a_scope(max_output_tokens=900)
+    refusal = Failed(400, "max_tokens is too large: 900. This model supports at most 128 completion tokens")
+    hand = Hand(refusal, ended('{"numbers": [', "length"), GOOD)
+    hand.run(call_model(a_question(), scope))
+    hand.run(call_model(a_question(key="b"), scope))
+    limits = [call.options.max_output_tokens for call in hand.calls]
+    assert limits == [900, 128, 128], "and none is asked for again with a larger limit that cannot be had"
+
+
 def test_requests_refused_side_by_side_are_all_made_again() -> None:
     scope = a_scope()
     hands = [Hand(Failed(400, "no temperature"), GOOD) for _ in range(3)]

@@ -111,10 +111,35 @@ def test_a_refusal_of_something_else_teaches_nothing() -> None:
 
 def test_a_request_sent_before_another_learnt_is_made_again() -> None:
     client = client_for(BaseChatOpenAI())
-    sent = client.refused
+    sent = client.learnt
     assert client.learn_from("no temperature", sent)
     assert client.learn_from("no temperature", sent)
-    assert not client.learn_from("no temperature", client.refused)
+    assert not client.learn_from("no temperature", client.learnt)
+    sent, refusal = client.learnt, "max_tokens is too large: 900. This model supports at most 128 completion tokens"
+    assert client.learn_from(refusal, sent)
+    assert client.learn_from(refusal, sent)
+    assert not client.learn_from(refusal, client.learnt)
+
+
+@pytest.mark.parametrize(
+    "refusal",
+    [
+        "max_tokens is too large: 900. This model supports at most 32 completion tokens, whereas you provided 900.",
+        "'max_completion_tokens': max_tokens: 900 > 32, which is the maximum allowed number of output tokens",
+        "`max_completion_tokens` must be less than or equal to `32`, the maximum value for `max_completion_tokens`",
+        "Invalid max_tokens value, the valid range of max_tokens is [1, 32]",
+    ],
+)
+def test_a_limit_that_is_too_large_is_lowered_and_still_sent(refusal: str) -> None:
+    client = client_for(BaseChatOpenAI())
+    assert client.learn_from(refusal)
+    assert client.refused == frozenset()
+    _, arguments = prepared(client.made(), client.profile, FULL, client.refused)
+    assert arguments["max_tokens"] == 32
+    assert not client.learn_from("max_tokens is too large: 32"), "without a number nothing can be done"
+    assert client.learn_from("Unsupported parameter: 'max_completion_tokens'")
+    _, arguments = prepared(client.made(), client.profile, FULL, client.refused)
+    assert arguments["extra_body"]["max_tokens"] == 32
 
 
 def test_messages_and_arguments_reach_the_model() -> None:

@@ -356,8 +356,10 @@ def _reply(
 
 
 def _limit(client: ChatClient, limit: int) -> int:
-    """The limit on a reply's length as this model needs it; half of the window is the prompt's."""
+    """The limit on a reply's length as this model needs it: no more than it writes; half of the window is the prompt's."""
     limit *= client.reply_factor
+    if client.profile.max_output is not None:
+        limit = min(limit, client.profile.max_output)
     return limit if client.window is None else max(1, min(limit, client.window // 2))
 
 
@@ -407,7 +409,7 @@ def _request(
             characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
         tally.attempts += 1
-        sent = client.refused
+        sent = client.learnt
         try:
             told = replace(options, max_output_tokens=limit)
             reply = yield from _sent(client, messages, told, request.role)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import functools
+import re
 import threading
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -45,6 +46,12 @@ _REFUSALS: Final[Mapping[str, tuple[str, ...]]] = {
     "max_tokens": ("max_tokens", "max_completion_tokens"),
 }
 """What a request can go without, and the words by which a refusal names it."""
+_TOO_LARGE: Final = re.compile(
+    r"max[_ ]?(?:(?:completion|output)[_ ]?)?tokens.*?(?:too large|at most|less than|range|\d > \d)"
+)
+"""A refusal of the limit's value, which the server knows under the name it was sent by."""
+_LONGEST: Final = re.compile(r"(?:at most|less than or equal to|\d >|\[\d+,)\W{0,2}(\d[\d,]*)")
+"""The longest reply in tokens, as such a refusal tells it: "at most 128", "900 > 128", "[1, 128]"."""
 _MAKING: Final[Mapping[str, Mapping[str, Any]]] = {"mistralai": {"timeout": 3600}}
 """Arguments of a provider's class whose default would end a request before our own limits do."""
 
@@ -103,22 +110,42 @@ class ChatClient:
     def window(self, tokens: int) -> None:
         self._window = tokens
 
-    def learn_from(self, problem: str, sent: frozenset[str] | None = None) -> bool:
-        """After a refused request: drop the parameter the refusal names. True if trying again makes sense.
+    @property
+    def learnt(self) -> tuple[frozenset[str], int | None]:
+        """What refusals have taught so far: what the server does not take, and the longest reply in tokens."""
+        return self.refused, self.given.get("max_output")
+
+    def learn_from(self, problem: str, sent: tuple[frozenset[str], int | None] | None = None) -> bool:
+        """After a refused request: drop the parameter the refusal names, or lower a limit that is too large.
 
         Args:
             problem: the refusal.
-            sent: `refused` as it was when the request was made: where another request has learnt something since, this
+            sent: `learnt` as it was when the request was made: where another request has learnt something since, this
                 one tries again with what is known now.
+
+        Returns:
+            Whether trying again makes sense.
         """
-        if sent is not None and sent != self.refused:
+        if sent is not None and sent != self.learnt:
             return True
         text = problem.casefold()
+        if _TOO_LARGE.search(text):
+            return self._lower_limit(text)
         for what, words in _REFUSALS.items():
             if what not in self.refused and any(word in text for word in words):
                 self.refused |= {what}
                 return True
         return False
+
+    def _lower_limit(self, refusal: str) -> bool:
+        """Keep to the longest reply that a refusal tells. False where it tells none, or none shorter than is known."""
+        found = _LONGEST.search(refusal)
+        longest = int(found[1].replace(",", "")) if found else 0
+        if not 0 < longest < (self.profile.max_output or longest + 1):
+            return False
+        self.given = {**self.given, "max_output": longest}
+        self.profile = replace(self.profile, max_output=longest)
+        return True
 
     def made(self) -> BaseChatModel:
         """The LangChain model for calls that wait; made at the first one.
