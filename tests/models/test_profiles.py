@@ -44,10 +44,6 @@ def test_the_class_and_langchains_profile_tell_the_rest(monkeypatch: pytest.Monk
     assert (known.window or 0) > 100_000
 
 
-def test_ollama_reads_no_more_than_it_was_made_for() -> None:
-    assert profile_of(wire_of("ollama").make("http://127.0.0.1:9"), "m").window == 4096
-
-
 def test_what_the_user_says_wins(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("OPENAI_API_KEY", "k")
     table = check_profiles({"openai:gpt-5-mini": {"window": 8192, "size": "small", "reasoning": False}}, "here")

@@ -83,8 +83,8 @@ def test_every_request_has_schema_limit_and_temperature_and_every_reply_its_usag
     refused = provider == "anthropic"
     assert ("maxItems" in sent["properties"]["numbers"]) is not refused
     assert ("minimum" in sent["properties"]["numbers"]["items"]) is not refused
-    if provider == "ollama" and not named:
-        assert body["options"]["num_ctx"] == 4096, "what the model was made with stays"
+    if provider == "ollama":
+        assert body["options"]["num_ctx"] == client.window == (8192 if named else 4096), "what the object was made with"
 
 
 @pytest.mark.parametrize("mode", MODES)

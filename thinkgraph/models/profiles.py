@@ -23,6 +23,8 @@ _CLASSES: Final[Mapping[str, Provider]] = {
     "ChatGoogleGenerativeAI": "google_genai",
     "ChatMistralAI": "mistralai",
 }
+_OLLAMA_WINDOW: Final = 8192
+"""Asked of Ollama where no window is given: left to itself it takes one that nobody tells, and cuts prompts to it without a word."""
 _SMALL = 8.5
 """Models of at most so many billion parameters are small."""
 _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+(?:\.\d+)?)b|\d{2,}m)(?![a-z0-9])", re.IGNORECASE)
@@ -108,6 +110,7 @@ def named_profile(name: str) -> ChatProfile:
     found = [float(billions or 0) for billions in _PARAMETERS.findall(name)]
     return ChatProfile(
         provider=provider if known else "other",  # type: ignore[arg-type]
+        window=_OLLAMA_WINDOW if provider == "ollama" else None,
         reasoning=bool(_REASONS.match(model or name)),
         size="small" if found and max(found) <= _SMALL else "standard",
     )
@@ -118,11 +121,13 @@ def profile_of(model: BaseChatModel, name: str) -> ChatProfile:
     kinds = (_CLASSES.get(base.__name__) for base in type(model).__mro__)
     by_name = named_profile(name)
     known: Mapping[str, Any] = getattr(model, "profile", None) or {}
+    provider: Provider = next((kind for kind in kinds if kind), "other")
+    # Every request to Ollama says how much it is to read, whatever the model could.
+    usual = _OLLAMA_WINDOW if provider == "ollama" else known.get("max_input_tokens")
     return replace(
         by_name,
-        provider=next((kind for kind in kinds if kind), "other"),
-        # Ollama cuts a prompt to `num_ctx` without a word, whatever the model could read.
-        window=getattr(model, "num_ctx", None) or known.get("max_input_tokens"),
+        provider=provider,
+        window=getattr(model, "num_ctx", None) or usual,
         max_output=known.get("max_output_tokens"),
         reasoning=bool(known.get("reasoning_output", by_name.reasoning)),
         efforts=tuple(known.get("reasoning_effort_levels") or ()),

@@ -72,6 +72,7 @@ def prepared(
         "schema": None if options.schema is None else _schema(options.schema, profile.provider, refused),
         "effort": effort_of(profile, options),
         "timeout": options.timeout,
+        "window": profile.window,
     }
     if not profile.temperature or (profile.reasoning and profile.provider == "openai"):
         asked["temperature"] = None
@@ -136,8 +137,9 @@ def _anthropic(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> t
 
 
 def _ollama(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tuple[BaseChatModel, Arguments]:
-    # As arguments, `options` would take the place of all that the model was made with (num_ctx …).
-    model = model.model_copy(update=_renamed(given, {"temperature": "temperature", "limit": "num_predict"}))
+    # As arguments, `options` would take the place of all that the model was made with (seed, top_k …).
+    options = {"temperature": "temperature", "limit": "num_predict", "window": "num_ctx"}
+    model = model.model_copy(update=_renamed(given, options))
     arguments = _renamed(given, {"schema": "format"})
     if "effort" in given:
         levels = "gpt-oss" in str(getattr(model, "model", ""))
