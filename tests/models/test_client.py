@@ -151,6 +151,11 @@ def test_messages_and_arguments_reach_the_model() -> None:
     assert reply.text == "words"
 
 
+def test_a_reply_that_was_not_streamed_needs_no_reason_to_end() -> None:
+    reply = client_for(BaseChatOpenAI(seen=[], loops=[])).invoke(ASKED, BARE, {})  # type: ignore[arg-type]
+    assert (reply.text, reply.finish) == ("words", "stop")
+
+
 def test_usage_is_the_providers_and_else_an_estimate() -> None:
     told = Loud(usage={"input_tokens": 7, "output_tokens": 2, "total_tokens": 9}, seen=[], loops=[])
     assert ChatClient("m", lambda: told).invoke(ASKED, BARE, {}) == ModelReply("words", 7, 2)  # type: ignore[arg-type]

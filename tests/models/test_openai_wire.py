@@ -83,18 +83,21 @@ def test_a_reasoning_model_thinks_by_stage_and_has_no_temperature(
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_stream_that_breaks_off_is_a_failure_that_can_pass(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    events = WIRES["openai"].events(Said("stop"))[:2]
-    monkeypatch.setitem(WIRES, "openai", _with_events(events))
+def test_a_response_that_breaks_off_is_a_failure_that_can_pass(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    events = RESPONSES.events(Said("stop"))[:-1]
+    monkeypatch.setitem(WIRES, "openai", replace(RESPONSES, events=lambda _: events))
     with (
-        serving("openai", Said("stop"), monkeypatch) as (_, client),
+        serving("openai", Said("stop"), monkeypatch, named=False) as (_, client),
         pytest.raises(ConnectionError, match="in the middle"),
     ):
         ask(client, OPTIONS, mode)
 
 
-def _with_events(events: list[bytes]) -> Any:
-    return replace(WIRES["openai"], events=lambda _: events)
+@pytest.mark.parametrize("mode", MODES)
+def test_a_server_that_never_says_why_a_stream_ends_is_read(mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    said: Any = Said(None)  # type: ignore[arg-type]
+    with serving("openai", said, monkeypatch) as (_, client):
+        assert ask(client, OPTIONS, mode) == ModelReply(TEXT, *USED)
 
 
 def test_many_calls_share_a_loop(monkeypatch: pytest.MonkeyPatch) -> None:

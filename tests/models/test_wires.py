@@ -12,7 +12,7 @@ import pytest
 from wires import PIECES, TEXT, USED, WIRES, Said, Wire, WireServer, wire_of
 
 from thinkgraph.models.client import ChatClient, client_for
-from thinkgraph.models.failures import classify
+from thinkgraph.models.failures import UnreadableResponseError, classify
 from thinkgraph.models.wire import watch
 from thinkgraph.models.wire.forms import CallOptions, ModelReply
 
@@ -87,14 +87,57 @@ def test_every_request_has_schema_limit_and_temperature_and_every_reply_its_usag
         assert body["options"]["num_ctx"] == client.window == (8192 if named else 4096), "what the object was made with"
 
 
+def end_of(client: ChatClient, mode: str) -> str:
+    """Why a reply ends, "failed" where it is a failure that can pass."""
+    try:
+        return ask(client, OPTIONS, mode).finish
+    except UnreadableResponseError as error:
+        failure = classify(error)
+        assert failure is not None
+        assert failure.passing
+        return "failed"
+
+
 @pytest.mark.parametrize("mode", MODES)
-def test_every_reason_to_end_is_understood(provider: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("named", [True, False], ids=["name", "object"])
+def test_every_reason_to_end_is_understood(
+    provider: str,
+    named: bool,  # noqa: FBT001
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     found = {}
     wire = wire_of(provider)
     for reason in wire.finishes:
-        with serving(provider, Said(reason), monkeypatch, named=False) as (_, client):
-            found[reason] = ask(client, OPTIONS, mode).finish
+        with serving(provider, Said(reason), monkeypatch, named=named) as (_, client):
+            found[reason] = end_of(client, mode)
     assert found == wire.finishes
+
+
+def after_two_pieces(wire: Wire) -> int:
+    """How many events a reply has up to its second piece of text."""
+    return next(n for n, event in enumerate(wire.events(Said("stop"))) if PIECES[1][-1:].encode() in event and n) + 1
+
+
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("named", [True, False], ids=["name", "object"])
+def test_a_stream_that_closes_without_a_reason_to_end_is_a_failure_that_can_pass(
+    provider: str,
+    named: bool,  # noqa: FBT001
+    mode: str,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    wire = wire_of(provider)
+    events = wire.events(Said(ended(wire, "stop")))[: after_two_pieces(wire)]
+    monkeypatch.setitem(WIRES, provider, replace(wire, events=lambda _: events))
+    with (
+        serving(provider, Said("stop"), monkeypatch, named=named) as (_, client),
+        pytest.raises(ConnectionError, match="in the middle of the reply") as raised,
+    ):
+        ask(client, OPTIONS, mode)
+    failure = classify(raised.value)
+    assert failure is not None
+    assert failure.passing
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -125,8 +168,7 @@ def test_a_server_that_drips_ends_with_the_time_for_the_whole(
 ) -> None:
     wire = wire_of(provider)
     # The event of one piece of text, again and again.
-    at = next(n for n, event in enumerate(wire.events(Said("stop"))) if PIECES[1][-1:].encode() in event and n) + 1
-    said = Said(ended(wire, "stop"), stall=at, drip=0.05)
+    said = Said(ended(wire, "stop"), stall=after_two_pieces(wire), drip=0.05)
     with serving(provider, said, monkeypatch, named=False) as (_, client), pytest.raises(TimeoutError):
         ask(client, replace(OPTIONS, timeout=30.0, total=0.8), mode)
 
@@ -150,9 +192,7 @@ def test_an_endless_reply_is_cut_off(provider: str, mode: str, monkeypatch: pyte
 
 
 @pytest.mark.parametrize("mode", MODES)
-def test_a_full_server_is_asked_again_and_a_broken_stream_too(
-    provider: str, mode: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_full_server_is_asked_again(provider: str, mode: str, monkeypatch: pytest.MonkeyPatch) -> None:
     busy = {"error": {"message": "overloaded", "type": "overloaded_error", "code": 503, "status": "UNAVAILABLE"}}
     with (
         serving(provider, Said("stop", error=(503, busy)), monkeypatch) as (_, client),

@@ -47,7 +47,7 @@ class Wire:
     limit: Callable[[Mapping[str, Any]], Any]
     temperature: Callable[[Mapping[str, Any]], Any]
     finishes: Mapping[str, str]
-    """The provider's words, and ours."""
+    """The provider's words, and ours; `failed` is no end of a reply."""
     kind: str = "text/event-stream"
 
 
@@ -219,7 +219,14 @@ WIRES = {
         schema=_form,
         limit=lambda body: body["max_completion_tokens"],
         temperature=lambda body: body["temperature"],
-        finishes={"stop": "stop", "length": "length", "content_filter": "filtered"},
+        finishes={
+            "stop": "stop",
+            "length": "length",
+            "content_filter": "filtered",
+            "tool_calls": "tools",
+            "function_call": "tools",
+            "insufficient_system_resource": "failed",
+        },
     ),
     "anthropic": Wire(
         name="anthropic:claude-m",
@@ -235,6 +242,8 @@ WIRES = {
             "max_tokens": "length",
             "refusal": "filtered",
             "model_context_window_exceeded": "length",
+            "tool_use": "tools",
+            "pause_turn": "stop",
         },
     ),
     "ollama": Wire(
@@ -264,7 +273,16 @@ WIRES = {
             "PROHIBITED_CONTENT": "filtered",
             "BLOCKLIST": "filtered",
             "SPII": "filtered",
+            "LANGUAGE": "filtered",
+            "IMAGE_SAFETY": "filtered",
+            "IMAGE_PROHIBITED_CONTENT": "filtered",
             "blocked PROHIBITED_CONTENT": "filtered",
+            "blocked OTHER": "filtered",
+            "OTHER": "failed",
+            "MALFORMED_RESPONSE": "failed",
+            "MALFORMED_FUNCTION_CALL": "failed",
+            "UNEXPECTED_TOOL_CALL": "failed",
+            "FINISH_REASON_UNSPECIFIED": "failed",
         },
     ),
     "mistralai": Wire(
@@ -275,7 +293,13 @@ WIRES = {
         schema=_form,
         limit=lambda body: body["max_tokens"],
         temperature=lambda body: body["temperature"],
-        finishes={"stop": "stop", "length": "length", "model_length": "length"},
+        finishes={
+            "stop": "stop",
+            "length": "length",
+            "model_length": "length",
+            "tool_calls": "tools",
+            "error": "failed",
+        },
     ),
 }
 

@@ -171,7 +171,7 @@ class ChatClient:
         bound, arguments = self._bound(model, options, watch)
         call = functools.partial(bound.invoke, asked, _watched(config, model, watch), **arguments)
         try:
-            return read_message(call() if _local(model) else watch.run(call), messages)
+            return self._read(call() if _local(model) else watch.run(call), messages, watch)
         except Exception as error:
             if reply := _ended(error, watch, messages):
                 return reply
@@ -186,11 +186,15 @@ class ChatClient:
         bound, arguments = self._bound(model, options, watch)
         try:
             call = bound.ainvoke(asked, _watched(config, model, watch), **arguments)
-            return read_message(await watch.arun(call), messages)
+            return self._read(await watch.arun(call), messages, watch)
         except Exception as error:
             if reply := _ended(error, watch, messages):
                 return reply
             raise
+
+    def _read(self, message: BaseMessage, sent: Sequence[Message], watch: Watch) -> ModelReply:
+        """The reply in a message; every provider that is known says in a stream why it ends."""
+        return read_message(message, sent, ends=watch.streamed and self.profile.provider != "other")
 
     async def _of_this_loop(self) -> BaseChatModel:
         loop = asyncio.get_running_loop()

@@ -9,6 +9,7 @@ from typing import Any, Final, Literal
 
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, messages_from_dict
 
+from thinkgraph.models.failures import UnreadableResponseError
 from thinkgraph.prompts.library import Message
 
 MOST_TOKENS: Final = 10**9
@@ -27,10 +28,20 @@ _FINISHES: Final[Mapping[str, Finish]] = {
     **dict.fromkeys(("content_filter", "refusal"), "filtered"),
     # Gemini.
     **dict.fromkeys(
-        ("safety", "recitation", "blocklist", "prohibited_content", "spii", "image_safety", "language"), "filtered"
+        (
+            *("safety", "recitation", "blocklist", "prohibited_content", "spii", "language"),
+            *("image_safety", "image_prohibited_content", "image_recitation"),
+        ),
+        "filtered",
     ),
     **dict.fromkeys(("tool_calls", "tool_use", "function_call"), "tools"),
 }
+_FAILED: Final = (
+    # Mistral; DeepSeek; Gemini.
+    *("error", "insufficient_system_resource"),
+    *("other", "malformed_response", "malformed_function_call", "unexpected_tool_call", "finish_reason_unspecified"),
+)
+"""Reasons that are the model's or the server's failure."""
 
 _MESSAGE_TYPES: Mapping[str, type[BaseMessage]] = {
     "system": SystemMessage,
@@ -94,12 +105,17 @@ def to_messages(messages: Sequence[Message]) -> list[BaseMessage]:
     return [_unpacked(text) if role == PACKED else _MESSAGE_TYPES[role](content=text) for role, text in messages]
 
 
-def read_message(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
+def read_message(message: BaseMessage, sent: Sequence[Message], *, ends: bool = False) -> ModelReply:
     """What a LangChain message says, with its usage and why it ends.
 
     Args:
         message: the model's.
         sent: what it replies to, from which its tokens are estimated where the provider does not count.
+        ends: whether a reason to end always comes: without one, the reply broke off.
+
+    Raises:
+        ConnectionError: it broke off.
+        UnreadableResponseError: the model or the server failed at it.
     """
     usage = getattr(message, "usage_metadata", None)
     calls = tuple(
@@ -107,7 +123,7 @@ def read_message(message: BaseMessage, sent: Sequence[Message]) -> ModelReply:
     )
     asked, said = _counted(usage or {})
     refusal = _refusal(message)
-    finish = "filtered" if refusal is not None else _finish(message.response_metadata, called=bool(calls))
+    finish = "filtered" if refusal is not None else _finish(message.response_metadata, called=bool(calls), ends=ends)
     # The text of a list of parts leaves thoughts out.
     return reply_of(refusal or str(message.text), sent, finish, asked=asked, said=said, calls=calls)
 
@@ -162,14 +178,19 @@ def _refusal(message: BaseMessage) -> str | None:
     return str(found[-1].get("refusal") or "") if found else None
 
 
-def _finish(told: Mapping[str, Any], *, called: bool) -> Finish:
+def _finish(told: Mapping[str, Any], *, called: bool, ends: bool) -> Finish:
     """Why a reply ends, in each provider's words."""
     details = told.get("incomplete_details") or {}
     feedback = told.get("prompt_feedback") or {}
     if feedback.get("block_reason"):
         return "filtered"  # Gemini refused the prompt
-    names = ("finish_reason", "stop_reason", "done_reason")
+    # The status is that of OpenAI's responses.
+    names = ("finish_reason", "stop_reason", "done_reason", "status")
     reason = str(details.get("reason") or next((told[name] for name in names if told.get(name)), "")).casefold()
+    if ends and not reason:
+        raise ConnectionError("the stream ended in the middle of the reply")
+    if reason.startswith(_FAILED):
+        raise UnreadableResponseError(f"it ended with '{reason}'")
     # LangChain adds chunks up, and the words of two that name a reason ("STOPSTOP").
     found = next((finish for word, finish in _FINISHES.items() if reason.startswith(word)), None)
     return "tools" if called and found != "length" else found or "stop"

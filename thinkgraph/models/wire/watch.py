@@ -47,6 +47,8 @@ class Watch(BaseCallbackHandler):
         self._pieces: list[str] = []
         self._moved: Callable[[], None] = lambda: None
         self.given_up = False
+        self.streamed = False
+        """Whether LangChain streamed any of the reply."""
         self.begin()
 
     def begin(self) -> None:
@@ -143,6 +145,7 @@ class Watch(BaseCallbackHandler):
 
     def on_llm_new_token(self, token: Any, **_: Any) -> None:
         """See BaseCallbackHandler; some models give a token as a list of parts."""
+        self.streamed = True
         parts = token if isinstance(token, list) else [token]
         self.pulse("".join(str(part.get("text", "")) if isinstance(part, dict) else str(part) for part in parts))
 
