@@ -439,6 +439,16 @@ def test_refusals_without_numbers_make_the_prompt_shorter_each_time() -> None:
     assert lengths == sorted(set(lengths), reverse=True)
 
 
+def test_a_prompt_that_is_refused_inside_the_window_lowers_it_for_every_call() -> None:
+    refusal, good = Failed(400, "context_length_exceeded"), ModelReply(GOOD, 0, 10)
+    scope, sent = a_scope(), []
+    for key in ("a", "b", "c"):
+        hand = Hand(refusal, good)
+        hand.run(call_model(long_question(400, key=key), scope))
+        sent.append(len(hand.calls[0].messages[-1][1]))
+    assert sent == sorted(set(sent), reverse=True), "each call begins with a shorter prompt than was refused before"
+
+
 def test_a_window_too_small_for_the_shortest_prompt_is_said() -> None:
     hand = Hand(*[Failed(400, LLAMA % (3600, 32))] * 9)
     with pytest.raises(ModelError, match=r"does not fit its window of 32 tokens.*larger one"):

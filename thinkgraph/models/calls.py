@@ -363,12 +363,23 @@ def _limit(client: ChatClient, limit: int) -> int:
     return limit if client.window is None else max(1, min(limit, client.window // 2))
 
 
-def _learn_window(client: ChatClient, refusal: TooLong, weight: float) -> None:
-    """Learn from a refusal how large the window is and how many tokens the model makes of a text."""
+def _learn_window(client: ChatClient, refusal: TooLong, weight: float, limit: int) -> None:
+    """Learn from a refusal how large the window is and how many tokens the model makes of a text.
+
+    Args:
+        client: the model's.
+        refusal: what the server said.
+        weight: that of the prompt, with what providers count beside it.
+        limit: tokens that the reply might have had.
+    """
+    tokens = refusal.prompt or client.gauge.tokens(weight)
     if refusal.window is not None:
         client.window = refusal.window
     elif client.window is None:
-        client.window = max(1, (refusal.prompt or client.gauge.tokens(weight)) * 3 // 4)
+        client.window = max(1, tokens * 3 // 4)
+    elif tokens <= client.window:
+        # Prompt and reply were to fit, and did not: the window is smaller than was assumed.
+        client.window = max(1, min(client.window, tokens + limit) * 3 // 4)
     if refusal.prompt is not None:
         client.gauge.saw(weight, refusal.prompt, sure=True)
 
@@ -423,7 +434,7 @@ def _request(
                 # No server bills a prompt that it did not take.
                 scope.ledger.refund(reserved)
                 tally.attempts -= 1
-                _learn_window(client, refusal, weight + beside)
+                _learn_window(client, refusal, weight + beside, limit)
                 # Where the numbers are not known, or did not help, each prompt is shorter than the last.
                 most = 0.85 * weight if refused or None in {refusal.window, refusal.prompt} else None
                 refused = weight, limit
