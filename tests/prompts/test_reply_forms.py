@@ -97,7 +97,7 @@ def test_the_limit_on_a_reply_follows_what_it_may_hold() -> None:
         < tokens("judge", evidence=9, steps=True)
     )
     for questions in (1, 3, 10):
-        schema: Any = KINDS["keys"].schema(Shape(questions=questions))
+        schema: Any = KINDS["keys"].schema(Shape(questions=questions, most=100))
         assert 27 * schema["properties"]["keys"]["maxItems"] < tokens("keys", questions=questions), "one key, repeated"
     assert max(tokens(kind, options=400, clues=40, evidence=400, questions=99) for kind in KINDS) <= 4000
 
