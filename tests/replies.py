@@ -22,11 +22,13 @@ class Reply:
     """Seconds before it is sent, added to the server's own."""
     tool_calls: Sequence[Mapping[str, Any]] = ()
     """Tools the model wants called: `name`, `args` (an object), `id`."""
+    cut: bool = False
+    """Whether the limit on its length ended it."""
 
     @property
     def finish(self) -> str:
         """OpenAI's reason why the reply ends."""
-        return "tool_calls" if self.tool_calls else "stop"
+        return "tool_calls" if self.tool_calls else "length" if self.cut else "stop"
 
     def message(self) -> dict[str, Any]:
         """The message in OpenAI's form."""

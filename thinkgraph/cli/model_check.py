@@ -5,22 +5,36 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Callable, Mapping
-from typing import TYPE_CHECKING, Any
+from dataclasses import replace
+from typing import Any
+
+import httpx
 
 from thinkgraph.errors import ModelError
+from thinkgraph.eval.roles.asking import call_alone
+from thinkgraph.eval.roles.cases import sort_of
+from thinkgraph.models.calls import REASONS_FIRST, ModelCall, prompt_profile
+from thinkgraph.models.client import ChatClient
+from thinkgraph.models.failures import classify
+from thinkgraph.models.roles import OFFLINE, Models
+from thinkgraph.models.wire.forms import CallOptions, ModelReply
+from thinkgraph.nodes.common.judging import NEXT_NONE
+from thinkgraph.prompts.files import Part, facts_of
+from thinkgraph.prompts.kinds import Shape
+from thinkgraph.prompts.library import Message, Prompt, PromptLibrary, builtin_roles, in_form
 from thinkgraph.prompts.lines import one_line
-from thinkgraph.prompts.reading import BadReplyError
-
-if TYPE_CHECKING:
-    from thinkgraph.models.client import ChatClient
-    from thinkgraph.models.roles import Models
-    from thinkgraph.models.wire.forms import CallOptions, ModelReply
-    from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
+from thinkgraph.prompts.parsed import parse_prompt
+from thinkgraph.prompts.reading import BadReplyError, strip_thinking
+from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
+from thinkgraph.state.events import Event
+from thinkgraph.state.settings import RunSettings, resolve_settings
 
 Say = Callable[[str], None]
 
 _PATIENCE = 900.0
 """Seconds to the first token: a check must not fail by a limit of its own."""
+_SETTINGS = resolve_settings(RunSettings, {"max_calls": None, "call_timeout": _PATIENCE, "call_retries": 0, "shots": 0})
+"""Without worked examples: one of them is what is asked."""
 _LISTED = "\n".join(f"[{number}] (Town {number}) -[river]-> (Osk {number})" for number in range(1, 61))
 _FORM = {
     "type": "object",
@@ -41,8 +55,6 @@ def check_model(models: Models, library: PromptLibrary, say: Say) -> int:
     Returns:
         The number of faults.
     """
-    from thinkgraph.prompts.library import builtin_roles
-
     faults = 0
     silent: set[str] = set()
     known: set[str] = set()
@@ -56,7 +68,11 @@ def check_model(models: Models, library: PromptLibrary, say: Say) -> int:
             if client.name not in known:
                 known.add(client.name)
                 _facts(client, say)
-            say(f"ok   {title:<36} {_one_call(prompt, client)}")
+            if example := _example(prompt):
+                _, found = _one_call(prompt, example, models)
+                say(f"ok   {title:<36} {found}")
+            else:
+                say(f"     {title:<36} not asked: its prompt has no worked example")
         except BadReplyError as error:
             say(f"FAIL {title:<36} the reply cannot be read: {one_line(str(error))}")
             faults += 1
@@ -65,31 +81,31 @@ def check_model(models: Models, library: PromptLibrary, say: Say) -> int:
             say(f"FAIL {title:<36} {one_line(str(error))}")
             silent.add(client.name)
             faults += 1
-    for name in sorted(known - silent - {"offline"}):
+    for name in sorted(known - silent - {OFFLINE}):
         say(f"     which roles {name} is good enough for: thinkgraph bench roles --model {name}")
     return faults
 
 
 def _facts(client: ChatClient, say: Say) -> None:
     """Say what is found out about a model. Raises ModelError where it does not answer."""
-    from thinkgraph.models.roles import OFFLINE
-
     if client.name == OFFLINE:
         return
     read, write = _speed(client)
     say(f"ok   {'speed':<24} {client.name} reads {read:.0f} and writes {write:.0f} tokens a second")
-    keeps = _keeps_to_schema(client)
+    keeps = {
+        True: "enforced",
+        False: "not enforced: forms are asked for in words",
+        None: "not known: the model reasoned until its limit",
+    }[_keeps_to_schema(client)]
     refused = sorted(client.refused & {"temperature", "schema", "limit", "effort"})
     without = f"; it refuses {' and '.join(refused)}, and is used without" if refused else ""
-    say(f"ok   {'schema':<24} {'enforced' if keeps else 'not enforced: forms are asked for in words'}{without}")
+    say(f"ok   {'schema':<24} {keeps}{without}")
     window = client.window or served_window(client)
     if window is None:
         say(f"     {'window':<24} not known; the first prompt that is too long will tell")
         return
     told = "" if client.window else f'; say so in thinkgraph.toml: [models."{client.name}"] window = {window}'
     say(f"ok   {'window':<24} {window:,} tokens{told}")
-    from thinkgraph.state.settings import RunSettings
-
     usual: float = RunSettings.model_fields["call_timeout"].default
     longest = window / read
     if longest > 0.8 * usual:
@@ -109,11 +125,21 @@ def _speed(client: ChatClient) -> tuple[float, float]:
     return read.input_tokens / max(middle - began, 1e-3), max(wrote.output_tokens, 1) / max(ended - middle, 1e-3)
 
 
-def _keeps_to_schema(client: ChatClient) -> bool:
-    """Whether a schema is enforced: what is asked for in words contradicts it."""
-    reply = _ask(client, [("user", "Say hello in one friendly sentence.")], limit=60, schema=_FORM)
+def _keeps_to_schema(client: ChatClient) -> bool | None:
+    """Whether a schema is enforced: what is asked for in words contradicts it. None where no reply came within the limit.
+
+    A model that reasons first is asked again with a larger limit, as in a run.
+    """
+    said: list[Message] = [("user", "Say hello in one friendly sentence.")]
+    for factor in (1, REASONS_FIRST):
+        reply = _ask(client, said, limit=60 * factor, schema=_FORM)
+        text = strip_thinking(reply.text)
+        if text or reply.finish != "length":
+            break
+    else:
+        return None
     try:
-        return "schema" not in client.refused and isinstance(json.loads(reply.text)["numbers"], list)
+        return "schema" not in client.refused and isinstance(json.loads(text)["numbers"], list)
     except (ValueError, TypeError, KeyError):
         return False
 
@@ -123,8 +149,6 @@ def served_window(client: ChatClient) -> int | None:
     base = str(getattr(getattr(client.made(), "root_client", None), "base_url", ""))
     if not base:
         return None
-    import httpx
-
     root = base.rstrip("/").removesuffix("/v1")
     for url, find in ((f"{root}/props", _in_props), (f"{base.rstrip('/')}/models", _in_models)):
         try:
@@ -148,15 +172,11 @@ def _in_models(value: Any, model: str) -> Any:
 def _ask(
     client: ChatClient, messages: list[Message], *, limit: int | None = None, schema: Mapping[str, Any] | None = None
 ) -> ModelReply:
-    from thinkgraph.models.wire.forms import CallOptions
-
     return _sent(client, messages, CallOptions(0.0, schema, limit, _PATIENCE, stage="explore"))
 
 
 def _sent(client: ChatClient, messages: list[Message], options: CallOptions) -> ModelReply:
     """The reply, without the parameters that the server refuses. Raises ModelError."""
-    from thinkgraph.models.failures import classify
-
     while True:
         try:
             return client.invoke(messages, options, {})
@@ -169,42 +189,72 @@ def _sent(client: ChatClient, messages: list[Message], options: CallOptions) -> 
             raise ModelError(f"model {client.name} failed: {failure.message}") from error
 
 
-def _one_call(prompt: Prompt, client: ChatClient) -> str:
-    """What came back for the prompt's first worked example, and whether it is what the example says.
+class _Filled(PromptLibrary):
+    """One prompt, with a worked example as its user's message."""
+
+    def __init__(self, prompt: Prompt, example: str) -> None:
+        super().__init__()
+        self._prompt = replace(prompt, file=replace(prompt.file, users=(Part(example),)))
+
+    def get(self, role: str) -> Prompt:
+        del role
+        return self._prompt
+
+
+def _example(prompt: Prompt) -> Part | None:
+    """The prompt's first worked example of a question, for a standard model: of others it may have fewer."""
+    facts = facts_of(prompt.shaped(_shape(prompt), "standard"), "standard", memory=False)
+    return next((one for one in prompt.file.examples if one.fits(facts)), None)
+
+
+def _shape(prompt: Prompt) -> Shape:
+    return Shape(fields=("clues", "query") if prompt.kind.name == "judge" else ())
+
+
+def _one_call(prompt: Prompt, example: Part, models: Models) -> tuple[bool, str]:
+    """Whether the reply to a worked example, laid out for this model, is the example's; and what to say of it.
 
     Raises:
-        BadReplyError: the reply cannot be read.
+        BadReplyError: neither the reply nor the one asked for after it can be read.
         ModelError: there is none.
     """
-    from thinkgraph.models.wire.forms import CallOptions
-    from thinkgraph.nodes.common.judging import NEXT_NONE
-    from thinkgraph.prompts.kinds import Shape
-    from thinkgraph.prompts.parsed import parse_prompt
-    from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
-
-    parsed = parse_prompt("", prompt.examples(Shape())[0][0])
-    shape = Shape(
-        options=len(parsed.lines("options")),
+    kind, shape = prompt.kind, _shape(prompt)
+    parsed = parse_prompt("", example.text)
+    options = len(parsed.lines("options"))
+    shape = replace(
+        shape,
+        options=options,
         evidence=len(parsed.lines("evidence")),
         clues=len(parsed.lines("clues")),
         questions=len(parsed.lines("questions")),
-        fields=("clues", "query") if prompt.kind.name == "judge" else (),
+        fields=(*shape.fields, "scores") if shape.fields and options else shape.fields,
+        # Which clue an option matches, the encoder tells in a run.
+        nearest=(1,) * options,
     )
-    example, wanted = prompt.examples(shape, profile=client.profile.size)[0]
     # What code writes into prompts; the example stands for the rest.
     words = {"task": TASK_WORDS["question"], "next": NEXT_NONE, "else": otherwise(own=False), "most": "3"}
-    messages = prompt.render({**dict.fromkeys(prompt.places, ""), **words}, shape, profile=client.profile.size)
-    messages[-1] = ("user", example)
-    options = CallOptions(
-        0.0, prompt.kind.schema(shape), prompt.kind.tokens(shape) * client.reply_factor, _PATIENCE, stage=prompt.stage
-    )
-    value = prompt.kind.parse(_sent(client, messages, options).text, shape)
-    same = _gist(prompt.kind.name, value) == _gist(prompt.kind.name, prompt.kind.parse(wanted, shape))
+    inputs = {**dict.fromkeys(prompt.places, ""), **words}
+    call = ModelCall(kind=kind, role=prompt.role, inputs=inputs, shape=shape, fallback=None, temperature=0.0)
+    problems: list[str] = []
+
+    def note(event: Event) -> None:
+        if event["type"] == "called" and event["problem"]:
+            problems.append(event["problem"])
+
+    result = call_alone(call, models, _Filled(prompt, example.text), _SETTINGS, emit=note)
+    if result.fell_back:
+        raise BadReplyError(problems[0])
+    shape = prompt.shaped(shape, prompt_profile(prompt, models, _SETTINGS))
+    wanted = kind.parse(in_form(example.reply, kind.schema(shape)), shape)
+    same = _gist(kind.name, result.value) == _gist(kind.name, wanted)
     verdict = "as its example" if same else "readable, other than its example"
-    return f"{verdict if prompt.kind.name in _COMPARED else 'readable'}: {one_line(str(value))[:60]}"
+    again = " when asked again" if problems else ""
+    return same, f"{verdict if _is_compared(prompt) else 'readable'}{again}: {one_line(str(result.value))[:60]}"
 
 
-_COMPARED = frozenset({"pick", "score", "pairs", "judge", "verdict"})
+def _is_compared(prompt: Prompt) -> bool:
+    """Whether a reply can be compared with an example's: of choices and judgements."""
+    return sort_of(prompt) in {"choosing", "judging"}
 
 
 def _gist(kind: str, value: Any) -> Any:
@@ -213,4 +263,4 @@ def _gist(kind: str, value: Any) -> Any:
         return value["sufficient"], sorted(answer.casefold() for answer in value["answers"])
     if kind == "score":
         return max(value, key=lambda pair: pair[1])[0] if value else None
-    return sorted(value) if isinstance(value, list) and kind in _COMPARED else value
+    return sorted(value) if kind in {"pick", "pairs"} else value

@@ -5,11 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from typing_extensions import TypedDict
 
@@ -21,9 +21,9 @@ from thinkgraph.eval.roles.checked import checked
 from thinkgraph.eval.roles.lines import reordered
 from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.models.budget import Ledger, ceilings
-from thinkgraph.models.calls import CallScope, ModelCall, call_model, prompt_profile, rendered
+from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model, prompt_profile, rendered
 from thinkgraph.models.failures import classify
-from thinkgraph.models.journal import MemoryJournal, RawReply
+from thinkgraph.models.journal import Journal, MemoryJournal, RawReply
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.files import Profile
@@ -31,10 +31,13 @@ from thinkgraph.prompts.library import Prompt, PromptLibrary
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import Driver
 from thinkgraph.runtime.shortlist import nearest, prunes, shortlist, with_nearest_clues
+from thinkgraph.state.events import Event
 from thinkgraph.state.settings import RunSettings, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.version import VERSION
+
+T = TypeVar("T")
 
 
 class Asked(TypedDict):
@@ -185,25 +188,43 @@ def _record(
     return RecordFile(place / f"{prompt.role}.jsonl", plan)
 
 
-def _ask(call: RoleCall, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
-    if call.chosen is not None:
-        return _reply(call, call.chosen, [])
-    role, journal = call.request.role, _Kept()
+def call_alone(
+    request: ModelCall[T],
+    models: Models,
+    prompts: PromptLibrary,
+    settings: RunSettings,
+    *,
+    journal: Journal | None = None,
+    emit: Callable[[Event], None] = lambda _event: None,
+) -> CallResult[T]:
+    """Make one call as a run makes it, outside of any run.
+
+    Raises:
+        ModelError: the model cannot be reached or refuses.
+    """
     scope = CallScope(
         models=models,
         prompts=prompts,
         journal=journal,
         thread="roles",
         run=0,
-        node=role,
-        place=role,
+        node=request.role,
+        place=request.role,
         settings=settings,
         ledger=Ledger(ceilings(settings), settings),
-        emit=lambda _event: None,
+        emit=emit,
     )
+    result: CallResult[T] = Driver({}).drive(call_model(request, scope))
+    return result
+
+
+def _ask(call: RoleCall, models: Models, prompts: PromptLibrary, settings: RunSettings) -> Asked:
+    if call.chosen is not None:
+        return _reply(call, call.chosen, [])
+    journal = _Kept()
     value, problem = None, ""
     try:
-        value = Driver({}).drive(call_model(call.request, scope)).value
+        value = call_alone(call.request, models, prompts, settings, journal=journal).value
     except ModelError as error:
         failure = classify(error.__cause__) if isinstance(error.__cause__, Exception) else None
         if failure is None or not failure.refused:

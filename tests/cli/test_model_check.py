@@ -1,0 +1,90 @@
+"""What `doctor` finds out about a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from cli.conftest import MODEL, Run, use_server
+from model_server import ModelServer, ServedCall, answers_of
+from replies import Answer, Reply
+
+from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.prompts.library import builtin_roles
+
+SMALL = "openai:qwen2.5-1.5b-instruct"
+
+
+def test_every_role_of_a_small_model_is_asked_for_what_its_prompt_says(
+    cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer(chat_model=OfflineChatModel()) as server:
+        use_server(server, monkeypatch)
+        done = cli("doctor", "--kb", kb, "--model", SMALL)
+        calls = {call.role: call for call in server.calls if call.role}
+    assert done.code == 0, done.out
+    assert "FAIL" not in done.out
+    assert all(f"ok   {role} (" in done.out for role in builtin_roles())
+    for role in ("tog2.relation_prune", "fiske.r_mapping"):
+        asked = calls[role].parameters["response_format"]["json_schema"]["schema"]
+        assert list(asked["properties"]) == ["numbers"]
+        assert '{"numbers": ' in calls[role].messages[0]["content"]
+    assert "(Osk) length km: (1 thing)" in calls["tog2.relation_prune"].text, "an example for others, in its lines"
+    assert "Port Arden; Merrow" in calls["coggrag.verify"].text, "small models have no example of their own"
+
+
+def test_a_model_that_reasons_first_is_given_room(cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    say = answers_of(OfflineChatModel())
+
+    def reply(call: ServedCall) -> Answer:
+        limit = call.parameters.get("max_completion_tokens") or call.parameters["max_tokens"]
+        if limit < 200:
+            return Reply("", output_tokens=limit, cut=True)
+        return say(call) if call.role else "<think>A form is wanted.</think>" + '{"numbers": [1]}'
+
+    with ModelServer(reply) as server:
+        use_server(server, monkeypatch)
+        done = cli("doctor", "--kb", kb, "--model", MODEL)
+        asked = [call.role for call in server.calls if call.role]
+    assert done.code == 0, done.out
+    assert "FAIL" not in done.out
+    assert "ok   schema                   enforced\n" in done.out
+    assert done.out.count("when asked again") == 1
+    assert len(asked) == len(set(asked)) + 1, "known from its first role on"
+
+
+def test_a_model_that_never_ends_its_thoughts_is_not_said_to_break_the_form(
+    cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with ModelServer([Reply("", output_tokens=60, cut=True)]) as server:
+        use_server(server, monkeypatch)
+        done = cli("doctor", "--kb", kb, "--model", MODEL)
+    assert "schema                   not known: the model reasoned until its limit" in done.out
+    assert done.out.count("the reply cannot be read: the reply was cut off at its limit") > 3
+
+
+def test_a_reply_may_be_repaired_as_in_a_run(cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    say = answers_of(OfflineChatModel())
+    seen: set[str] = set()
+
+    def reply(call: ServedCall) -> Answer:
+        if call.role != "tog2.topic_prune" or call.role in seen:
+            return say(call) if call.role != "tog2.topic_prune" else '{"numbers": [1, 2]}'
+        seen.add(call.role)
+        return "what?"
+
+    with ModelServer(reply) as server:
+        use_server(server, monkeypatch)
+        done = cli("doctor", "--kb", kb, "--model", MODEL)
+    (line,) = [line for line in done.out.splitlines() if " tog2.topic_prune " in line]
+    assert line.startswith("ok ")
+    assert " when asked again: [1, 2]" in line
+
+
+def test_a_prompt_without_an_example_is_no_fault(cli: Run, kb: str, served: ModelServer, tmp_path: Path) -> None:
+    (tmp_path / "tog2").mkdir()
+    own = "---\nkind: text\nstage: explore\n---\n=== system\nWrite a query.\n=== user\n## Question\n{{question}}\n"
+    (tmp_path / "tog2" / "query_reform.prompt").write_text(own, "utf-8")
+    done = cli("doctor", "--kb", kb, "--model", MODEL, "--prompts", str(tmp_path))
+    assert done.code == 0, done.out
+    assert "     tog2.query_reform (text)             not asked: its prompt has no worked example\n" in done.out
