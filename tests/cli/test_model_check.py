@@ -81,6 +81,29 @@ def test_a_reply_may_be_repaired_as_in_a_run(cli: Run, kb: str, monkeypatch: pyt
     assert " when asked again: [1, 2]" in line
 
 
+def test_which_roles_reply_as_their_example_is_said_in_one_line(
+    cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    say = answers_of(OfflineChatModel())
+    # The first is what its example says; the third cannot be read.
+    own = {
+        "tog2.topic_prune": '{"numbers": [3, 1]}',
+        "fasttog.community_prune": '{"numbers": [1]}',
+        "fiske.r_mapping": "?",
+    }
+    with ModelServer(lambda call: own.get(call.role) or say(call)) as server:
+        use_server(server, monkeypatch)
+        done = cli("doctor", "--kb", kb, "--model", MODEL)
+    lines = done.out.splitlines()
+    (line,) = [line for line in lines if "one example each" in line]
+    assert "bench roles" in lines[lines.index(line) + 1]
+    alike, _, other = line.partition("; not: ")
+    assert line.startswith(f"     {MODEL} replies as the worked example does (one example each): ")
+    assert "tog2.topic_prune" in alike
+    assert {"fasttog.community_prune", "fiske.r_mapping"} <= set(other.split(", "))
+    assert "coggrag.decompose" not in line, "only choices and judgements can be compared"
+
+
 def test_a_prompt_without_an_example_is_no_fault(cli: Run, kb: str, served: ModelServer, tmp_path: Path) -> None:
     (tmp_path / "tog2").mkdir()
     own = "---\nkind: text\nstage: explore\n---\n=== system\nWrite a query.\n=== user\n## Question\n{{question}}\n"

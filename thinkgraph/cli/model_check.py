@@ -58,21 +58,23 @@ def check_model(models: Models, library: PromptLibrary, say: Say) -> int:
     faults = 0
     silent: set[str] = set()
     known: set[str] = set()
+    compared: dict[str, dict[bool, list[str]]] = {}
     for role in builtin_roles():
         prompt = library.get(role)
         client = models.of(prompt)
         if client.name in silent:
             continue
         title = f"{role} ({prompt.kind.name})"
+        same = False
         try:
             if client.name not in known:
                 known.add(client.name)
                 _facts(client, say)
-            if example := _example(prompt):
-                _, found = _one_call(prompt, example, models)
-                say(f"ok   {title:<36} {found}")
-            else:
+            if (example := _example(prompt)) is None:
                 say(f"     {title:<36} not asked: its prompt has no worked example")
+                continue
+            same, found = _one_call(prompt, example, models)
+            say(f"ok   {title:<36} {found}")
         except BadReplyError as error:
             say(f"FAIL {title:<36} the reply cannot be read: {one_line(str(error))}")
             faults += 1
@@ -81,7 +83,12 @@ def check_model(models: Models, library: PromptLibrary, say: Say) -> int:
             say(f"FAIL {title:<36} {one_line(str(error))}")
             silent.add(client.name)
             faults += 1
+        if _is_compared(prompt):
+            compared.setdefault(client.name, {True: [], False: []})[same].append(role)
     for name in sorted(known - silent - {OFFLINE}):
+        if name in compared:
+            alike, other = (", ".join(compared[name][same]) or "none" for same in (True, False))
+            say(f"     {name} replies as the worked example does (one example each): {alike}; not: {other}")
         say(f"     which roles {name} is good enough for: thinkgraph bench roles --model {name}")
     return faults
 
