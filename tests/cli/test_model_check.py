@@ -3,14 +3,19 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import Any
 
 import pytest
 from cli.conftest import MODEL, Run, use_server
 from model_server import ModelServer, ServedCall, answers_of
+from pydantic import ValidationError
 from replies import Answer, Reply
 
+from thinkgraph.models.client import ChatClient
 from thinkgraph.models.offline import OfflineChatModel
+from thinkgraph.models.wire.forms import CallOptions, ModelReply
 from thinkgraph.prompts.library import builtin_roles
+from thinkgraph.state.settings import RunSettings
 
 SMALL = "openai:qwen2.5-1.5b-instruct"
 
@@ -111,3 +116,23 @@ def test_a_prompt_without_an_example_is_no_fault(cli: Run, kb: str, served: Mode
     done = cli("doctor", "--kb", kb, "--model", MODEL, "--prompts", str(tmp_path))
     assert done.code == 0, done.out
     assert "     tog2.query_reform (text)             not asked: its prompt has no worked example\n" in done.out
+
+
+def test_a_model_has_as_long_as_settings_can_give_it(
+    cli: Run, kb: str, served: ModelServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    timeouts: set[float | None] = set()
+    send = ChatClient.invoke
+
+    def invoke(client: ChatClient, messages: Any, options: CallOptions, config: Any) -> ModelReply:
+        timeouts.add(options.timeout)
+        return send(client, messages, options, config)
+
+    monkeypatch.setattr(ChatClient, "invoke", invoke)
+    done = cli("doctor", "--kb", kb, "--model", MODEL)
+    (longest,) = timeouts
+    assert longest is not None
+    assert RunSettings.model_validate({"call_timeout": longest})
+    with pytest.raises(ValidationError):
+        RunSettings.model_validate({"call_timeout": longest + 1})
+    assert f"{MODEL} is given {longest:.0f} s to begin each reply" in done.out

@@ -31,8 +31,8 @@ from thinkgraph.state.settings import RunSettings, resolve_settings
 
 Say = Callable[[str], None]
 
-_PATIENCE = 900.0
-"""Seconds to the first token: a check must not fail by a limit of its own."""
+_PATIENCE = float(RunSettings.model_json_schema()["properties"]["call_timeout"]["maximum"])
+"""Seconds to the first token, the most that settings accept: a check must not fail by a limit of its own."""
 _SETTINGS = resolve_settings(RunSettings, {"max_calls": None, "call_timeout": _PATIENCE, "call_retries": 0, "shots": 0})
 """Without worked examples: one of them is what is asked."""
 _LISTED = "\n".join(f"[{number}] (Town {number}) -[river]-> (Osk {number})" for number in range(1, 61))
@@ -97,6 +97,7 @@ def _facts(client: ChatClient, say: Say) -> None:
     """Say what is found out about a model. Raises ModelError where it does not answer."""
     if client.name == OFFLINE:
         return
+    say(f"     {client.name} is given {_PATIENCE:.0f} s to begin each reply")
     read, write = _speed(client)
     say(f"ok   {'speed':<24} {client.name} reads {read:.0f} and writes {write:.0f} tokens a second")
     keeps = {
