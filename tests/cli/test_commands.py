@@ -65,7 +65,7 @@ def test_doctor(cli: Run, kb: str, served: ModelServer) -> None:
     assert "ok   tog2.reason (judge)" in done.out
     assert "tokens a second" in done.out
     assert "ok   schema" in done.out
-    assert "not known; the first prompt that is too long will tell" in done.out
+    assert "not known; a server that refuses a prompt that is too long tells it then" in done.out
     assert f"thinkgraph bench roles --model {MODEL}" in done.out
     assert done.out.endswith("all is well\n")
 

@@ -11,6 +11,7 @@ from model_server import ModelServer, ServedCall, answers_of
 from pydantic import ValidationError
 from replies import Answer, Reply
 
+from thinkgraph.cli import model_check
 from thinkgraph.models.client import ChatClient
 from thinkgraph.models.offline import OfflineChatModel
 from thinkgraph.models.wire.forms import CallOptions, ModelReply
@@ -136,3 +137,39 @@ def test_a_model_has_as_long_as_settings_can_give_it(
     with pytest.raises(ValidationError):
         RunSettings.model_validate({"call_timeout": longest + 1})
     assert f"{MODEL} is given {longest:.0f} s to begin each reply" in done.out
+
+
+@pytest.mark.parametrize(
+    ("window", "read", "said"),
+    [
+        (8192, 1000.0, ""),
+        (8192, 10.0, "takes 819 s to read: set call_timeout = 1260 under [settings]"),
+        # 3600 s at this speed are 36,000 tokens, and a third of the time is to spare.
+        (24_000, 10.0, "takes 2400 s to read: set call_timeout = 3600 under [settings]"),
+        (
+            32_768,
+            10.0,
+            (
+                "takes 3277 s to read, and call_timeout is at most 3600: set call_timeout = 3600 under [settings] and a "
+                f'smaller window: [models."{MODEL}"] window = 24000'
+            ),
+        ),
+        (None, 0.1, ""),
+    ],
+)
+def test_what_is_proposed_is_what_settings_accept(
+    cli: Run,
+    kb: str,
+    served: ModelServer,
+    monkeypatch: pytest.MonkeyPatch,
+    window: int | None,
+    read: float,
+    said: str,
+) -> None:
+    monkeypatch.setattr(model_check, "_speed", lambda _client: (read, 10.0))
+    monkeypatch.setattr(model_check, "served_window", lambda _client: window)
+    lines = cli("doctor", "--kb", kb, "--model", MODEL).out.splitlines()
+    assert [line.partition("the window ")[2] for line in lines if "as the window takes" in line] == [said] * bool(said)
+    (told,) = [line for line in lines if line[5:].startswith("window ")]
+    assert ("say so in thinkgraph.toml" in told) == (window is not None and window <= 24_000)
+    assert sum("] window = " in line for line in lines) == (window is not None), "one window at most is proposed"

@@ -33,6 +33,8 @@ Say = Callable[[str], None]
 
 _PATIENCE = float(RunSettings.model_json_schema()["properties"]["call_timeout"]["maximum"])
 """Seconds to the first token, the most that settings accept: a check must not fail by a limit of its own."""
+_SPARE = 1.5
+"""How many times as long as it took a model should be given: its speed is not always the same."""
 _SETTINGS = resolve_settings(RunSettings, {"max_calls": None, "call_timeout": _PATIENCE, "call_retries": 0, "shots": 0})
 """Without worked examples: one of them is what is asked."""
 _LISTED = "\n".join(f"[{number}] (Town {number}) -[river]-> (Osk {number})" for number in range(1, 61))
@@ -110,17 +112,26 @@ def _facts(client: ChatClient, say: Say) -> None:
     say(f"ok   {'schema':<24} {keeps}{without}")
     window = client.window or served_window(client)
     if window is None:
-        say(f"     {'window':<24} not known; the first prompt that is too long will tell")
+        say(f"     {'window':<24} not known; a server that refuses a prompt that is too long tells it then")
         return
-    told = "" if client.window else f'; say so in thinkgraph.toml: [models."{client.name}"] window = {window}'
+    readable = int(read * _PATIENCE / _SPARE)
+    told = "" if client.window or window > readable else f"; say so in thinkgraph.toml: {_set(client, window)}"
     say(f"ok   {'window':<24} {window:,} tokens{told}")
     usual: float = RunSettings.model_fields["call_timeout"].default
     longest = window / read
-    if longest > 0.8 * usual:
-        wanted = -(-int(1.5 * longest) // 60) * 60
+    wanted = -(-int(_SPARE * longest) // 60) * 60
+    slow = f"     a prompt as long as the window takes {longest:.0f} s to read"
+    if window > readable:
         say(
-            f"     a prompt as long as the window takes {longest:.0f} s to read: set call_timeout = {wanted} under [settings]"
+            f"{slow}, and call_timeout is at most {_PATIENCE:.0f}: set call_timeout = {_PATIENCE:.0f} under [settings] "
+            f"and a smaller window: {_set(client, readable)}"
         )
+    elif longest > 0.8 * usual:
+        say(f"{slow}: set call_timeout = {min(wanted, int(_PATIENCE))} under [settings]")
+
+
+def _set(client: ChatClient, window: int) -> str:
+    return f'[models."{client.name}"] window = {window}'
 
 
 def _speed(client: ChatClient) -> tuple[float, float]:
