@@ -173,6 +173,19 @@ def test_a_refused_call_is_a_fallback_and_the_bench_goes_on(monkeypatch: pytest.
     assert (row["fell_back"], row["can"], row["must"]) == (0.5, 0.0, 1.0)
 
 
+@pytest.mark.parametrize(("case", "reply"), [(JUDGED[0], "Panama City"), (JUDGED[1], "")])
+def test_a_judge_holds_only_where_both_shares_were_measured(
+    monkeypatch: pytest.MonkeyPatch, case: Case, reply: str
+) -> None:
+    with ModelServer([judge(reply) if reply else judge()]) as server:
+        rows = rows_of([case], {MODEL: ask(server, monkeypatch, cases=[case])}, PromptLibrary())
+    assert {rows[0]["can"], rows[0]["must"]} == {1.0, None}
+    assert not rows[0]["holds"]
+    said = "good enough for: nothing; not for: nothing; not measured on both can and must: kg_rag.reason"
+    assert verdicts(rows) == [f"{MODEL}: {said}"]
+    assert "kg_rag.reason: no model here holds" in toml(rows)
+
+
 def checked_figures(
     monkeypatch: pytest.MonkeyPatch, case: Case, role: str, *replies: str, **settings: Any
 ) -> list[dict[str, float]]:

@@ -26,5 +26,5 @@ READABLE, RECALL, JUDGING = 0.99, 0.9, 0.85
 """From where on a role holds: replies read at once; recall of choices and of what is generated; the mean of `can` and `must`."""
 HOLDS = (
     f"A role holds where at least {READABLE:.0%} of the replies are readable at once and recall is at least {RECALL}, for a judging "
-    f"role the mean of its shares `can` (right where the evidence suffices) and `must` (abstains where not) at least {JUDGING}."
+    f"role the mean of its shares `can` (right where the evidence suffices) and `must` (abstains where not), both measured, at least {JUDGING}."
 )

@@ -90,7 +90,9 @@ def _row(role: str, kind: str, model: str, pairs: Sequence[tuple[Case, Asked]]) 
     readable, sort = fmean(at_once), SORTS[kind]
     quality, enough = mean["recall"], RECALL
     if sort == "judging":
-        quality, enough = _mean(share for share in (mean["can"], mean["must"]) if share is not None), JUDGING
+        # One share alone tells no judge from a model that always answers, or never.
+        can, must = mean["can"], mean["must"]
+        quality, enough = None if can is None or must is None else (can + must) / 2, JUDGING
     return RoleRow(
         role=role,
         model=model,
@@ -150,13 +152,21 @@ def _cell(name: str, value: object) -> str:
 
 
 def verdicts(rows: Sequence[RoleRow]) -> list[str]:
-    """For each model, one line: what it is good enough for, and what not."""
+    """For each model, one line: what it is good enough for, and what not; which judging roles have one share alone."""
     lines = []
     for model in dict.fromkeys(row["model"] for row in rows):
-        own = [row for row in rows if row["model"] == model]
-        good, bad = (", ".join(row["role"] for row in own if row["holds"] == held) for held in (True, False))
-        lines.append(f"{model}: good enough for: {good or 'nothing'}; not for: {bad or 'nothing'}")
+        found: dict[str, list[str]] = {"good enough for": [], "not for": []}
+        for row in rows:
+            if row["model"] == model:
+                found.setdefault(_verdict(row), []).append(row["role"])
+        lines.append(f"{model}: " + "; ".join(f"{said}: {', '.join(of) or 'nothing'}" for said, of in found.items()))
     return lines
+
+
+def _verdict(row: RoleRow) -> str:
+    if row["measured"] == "judging" and None in {row["can"], row["must"]}:
+        return "not measured on both can and must"
+    return "good enough for" if row["holds"] else "not for"
 
 
 def toml(rows: Sequence[RoleRow]) -> str:
