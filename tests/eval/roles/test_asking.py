@@ -124,7 +124,15 @@ def test_where_the_encoder_chooses_no_model_is_asked(monkeypatch: pytest.MonkeyP
     with ModelServer([judge("Panama City"), judge()]) as server:
         asked = ask(server, monkeypatch, tmp_path, pruning="encoder")
         assert len(server.calls) == 2, "the judging role alone"
-    (prune, _) = rows_of(CASES, {MODEL: asked}, PromptLibrary())
+    rows = rows_of(CASES, {MODEL: asked}, PromptLibrary())
+    assert verdicts(rows) == [
+        f"{MODEL}: good enough for: kg_rag.reason; not for: nothing; by the encoder: tog2.relation_prune"
+    ]
+    asked_itself = {**rows[0], "model": "openai:large", "encoder": False}
+    assert f"# tog2.relation_prune: the encoder chooses for {MODEL}\n" in toml(rows)
+    assert "relation_prune" not in toml([*rows, asked_itself]), "the first that holds by itself is the default"
+    prune, _ = rows
+    assert prune["holds"]
     assert (prune["calls"], prune["readable"], prune["recall"], prune["same"]) == (2, 1.0, 1.0, 1.0)
     assert (prune["input_tokens"], prune["seconds"]) == (0.0, 0.0)
     with ModelServer([]) as server:

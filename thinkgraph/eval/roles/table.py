@@ -44,6 +44,8 @@ class RoleRow(TypedDict):
     seconds: float
     """Median of a call."""
     holds: bool
+    encoder: bool
+    """Whether the encoder chose in the model's place: the figures are not the model's."""
 
 
 _SHARES = ("recall", "precision", "none", "can", "must", "wrong")
@@ -113,6 +115,7 @@ def _row(role: str, kind: str, model: str, pairs: Sequence[tuple[Case, Asked]]) 
         output_tokens=fmean(one["output_tokens"] for _, one in pairs),
         seconds=median(one["seconds"] for _, one in pairs),
         holds=readable >= READABLE and quality is not None and quality >= enough,
+        encoder=not any(one["replies"] or one["error"] for _, one in pairs),
     )
 
 
@@ -152,7 +155,9 @@ def _cell(name: str, value: object) -> str:
 
 
 def verdicts(rows: Sequence[RoleRow]) -> list[str]:
-    """For each model, one line: what it is good enough for, and what not; which judging roles have one share alone."""
+    """For each model, one line: what it is good enough for, and what not; which judging roles have one share alone; where the encoder
+    chose in its place.
+    """
     lines = []
     for model in dict.fromkeys(row["model"] for row in rows):
         found: dict[str, list[str]] = {"good enough for": [], "not for": []}
@@ -166,6 +171,8 @@ def verdicts(rows: Sequence[RoleRow]) -> list[str]:
 def _verdict(row: RoleRow) -> str:
     if row["measured"] == "judging" and None in {row["can"], row["must"]}:
         return "not measured on both can and must"
+    if row["encoder"]:
+        return "by the encoder"
     return "good enough for" if row["holds"] else "not for"
 
 
@@ -178,9 +185,11 @@ def toml(rows: Sequence[RoleRow]) -> str:
     out = ["# The first model that holds in each role, by `thinkgraph bench roles`.", "[model]"]
     out.append(f"default = {json.dumps(models[-1])}")
     for role in dict.fromkeys(row["role"] for row in rows):
-        first = next((row["model"] for row in rows if row["role"] == role and row["holds"]), None)
+        own = [row for row in rows if row["role"] == role]
+        first = next((row["model"] for row in own if row["holds"] and not row["encoder"]), None)
         if first is None:
-            out.append(f"# {role}: no model here holds")
+            by = ", ".join(row["model"] for row in own if row["encoder"])
+            out.append(f"# {role}: " + (f"the encoder chooses for {by}" if by else "no model here holds"))
         elif first != models[-1]:
             out.append(f"{json.dumps(role)} = {json.dumps(first)}")
     return "\n".join(out) + "\n"
