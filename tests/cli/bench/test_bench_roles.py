@@ -35,6 +35,9 @@ def test_saved_cases_are_put_to_several_models(cli: Run, tmp_path: Path, cases: 
     assert 'default = "offline"' in (tmp_path / "t.toml").read_text("utf-8")
     (row,) = json.loads(cli(*words, "--json").out)["rows"]
     assert (row["recall"], row["readable"], row["cases"]) == (1.0, 1.0, 1)
+    assert "fewer cases than the 20 asked for: fiske.extract_clues has 1\n" in out.err
+    both = ["--roles", "fiske.extract_clues,tog2.reason", "--cases", "1"]
+    assert "fewer cases than the 1 asked for: tog2.reason has 0\n" in cli(*words, *both).err
 
 
 @pytest.mark.parametrize(

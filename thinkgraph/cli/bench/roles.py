@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
@@ -189,8 +190,9 @@ def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge,
         cases = make_cases(
             asked, roles, knowledge=knowledge, chooser=chooser, cases=args.cases, seed=args.seed, progress=progress
         )
-    if none := [role for role in roles if role not in {case.role for case in cases}]:
-        sys.stderr.write(f"no cases of {', '.join(none)}\n")
+    counts = Counter(case.role for case in cases)
+    if few := [f"{role} has {counts[role]}" for role in roles if counts[role] < args.cases]:
+        sys.stderr.write(f"fewer cases than the {args.cases} asked for: {', '.join(few)}\n")
     return cases
 
 
