@@ -46,6 +46,7 @@ def test_saved_cases_are_put_to_several_models(cli: Run, tmp_path: Path, cases: 
         (["--roles", "tog2.nothing"], "'tog2.nothing' is no role that can be measured; these can:"),
         (["--roles", ","], "--roles ',' names none"),
         (["--roles", "fasttog.community_text"], "is no role that can be measured"),
+        (["--roles", "kg_rag.reason,tog2.precheck"], "'tog2.precheck' is no role that can be measured"),
         (["--cases", "0"], "--cases must be at least 1"),
         (["--model", "gpt"], "must be named provider:name"),
         (["--cases-from", "/nowhere.jsonl"], "cannot be read"),

@@ -12,11 +12,11 @@ from thinkgraph.eval.roles.asking import put_to
 from thinkgraph.eval.roles.cases import Case, first_of_each, read_cases, save_cases, sort_of
 from thinkgraph.eval.roles.lines import another_order, lines_of, reordered, replaced
 from thinkgraph.eval.roles.main_path import MAIN_PATH
-from thinkgraph.eval.roles.sampling import in_turn, make_cases
+from thinkgraph.eval.roles.sampling import can_have_cases, in_turn, make_cases
 from thinkgraph.eval.roles.table import rows_of
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.models.roles import Models
-from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.prompts.library import PromptLibrary, builtin_roles
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -126,6 +126,12 @@ def test_the_halves_share_no_question_whatever_the_seed() -> None:
 
 def test_the_main_path_can_be_measured() -> None:
     assert all(sort_of(PromptLibrary().get(role)) for role in MAIN_PATH)
+
+
+def test_roles_that_no_run_here_gives_cases_of_are_known() -> None:
+    measured = [PromptLibrary().get(role) for role in builtin_roles()]
+    never = {prompt.role for prompt in measured if sort_of(prompt) and not can_have_cases(prompt)}
+    assert never == {"closing.verify", "recall.cot", "recall.direct", "search_agent.search", "tog2.precheck"}
 
 
 def test_lines_are_replaced_and_numbered_anew() -> None:

@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from thinkgraph.eval.roles.cases import Case
     from thinkgraph.eval.roles.table import RoleRow
     from thinkgraph.models.roles import Models
-    from thinkgraph.prompts.library import PromptLibrary
     from thinkgraph.state.settings import RunSettings
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.tools.progress import Progress
@@ -93,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     configured(args)
     names = split_names(given or model_name(None), "--model")
     prompts, settings = PromptLibrary(args.prompts), _settings(args)
-    roles = _roles(args, prompts)
+    roles = _roles(args)
     folder = Path(args.out).expanduser() if args.out else None
     kept = f"; what was answered is in {folder}: the same command goes on from there" if folder else ""
     with (
@@ -132,14 +131,19 @@ def split_names(given: str, flag: str) -> list[str]:
     return names
 
 
-def _roles(args: argparse.Namespace, prompts: PromptLibrary) -> list[str]:
+def _roles(args: argparse.Namespace) -> list[str]:
     from thinkgraph.eval.roles.cases import sort_of
-    from thinkgraph.prompts.library import builtin_roles
+    from thinkgraph.eval.roles.sampling import can_have_cases
+    from thinkgraph.prompts.library import PromptLibrary, builtin_roles
 
     if args.cases < 1:
         raise UsageError("--cases must be at least 1")
     roles = split_names(args.roles, "--roles")
-    measured = [role for role in builtin_roles() if sort_of(prompts.get(role))]
+    # Saved cases may be of one's own making.
+    known = {role: PromptLibrary().get(role) for role in builtin_roles()}
+    measured = [
+        role for role, prompt in known.items() if sort_of(prompt) and (args.cases_from or can_have_cases(prompt))
+    ]
     if unknown := [role for role in roles if role not in measured]:
         raise UsageError(f"--roles: '{unknown[0]}' is no role that can be measured; these can: {', '.join(measured)}")
     return roles

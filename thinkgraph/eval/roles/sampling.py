@@ -15,7 +15,9 @@ from thinkgraph.eval.bench_setup import known_golds
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.roles.cases import Case
 from thinkgraph.eval.roles.making import Maker
-from thinkgraph.eval.roles.recording import Oracle, recorded
+from thinkgraph.eval.roles.recording import Oracle, methods_of, recorded
+from thinkgraph.prompts.kinds import JUDGE
+from thinkgraph.prompts.library import Prompt
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 
@@ -39,6 +41,11 @@ def in_turn(questions: Sequence[Question], *, half: Half = "all", seed: int = 0)
         kept = group if half == "all" else group[half == "hold-out" :: 2]
         groups.append(rng.sample(kept, len(kept)))
     return [question for row in zip_longest(*groups) for question in row if question]
+
+
+def can_have_cases(prompt: Prompt) -> bool:
+    """Whether the runs of `make_cases` can give cases of a measured role: one of them calls it, and a judge is shown evidence."""
+    return bool(methods_of([prompt.role])) and (prompt.kind is not JUDGE or "evidence" in prompt.places)
 
 
 def make_cases(
