@@ -40,6 +40,36 @@ def test_saved_cases_are_put_to_several_models(cli: Run, tmp_path: Path, cases: 
     assert "fewer cases than the 1 asked for: tog2.reason has 0\n" in cli(*words, *both).err
 
 
+def test_cases_are_made_of_a_knowledge_base_of_ones_own(cli: Run, tmp_path: Path, kb: str) -> None:
+    capitals = {"Panama": "Panama City", "Colombia": "Bogota", "Costa Rica": "San Jose"}
+    rows = [
+        {
+            "id": country,
+            "question": f"What is the capital of {country}?",
+            "answers": [city],
+            "topic": [country],
+            "gold_path": [[country, "capital"]],
+        }
+        for country, city in capitals.items()
+    ]
+    (tmp_path / "gold.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows), "utf-8")
+    saved = tmp_path / "cases.jsonl"
+    out = cli(
+        *("bench", "roles", "--kb", kb, "--data", str(tmp_path / "gold.jsonl"), "--model", "perfect", "--cases", "2"),
+        *("--roles", "tog2.relation_prune,fiske.extract_clues,coggrag.reason"),
+        *("--save-cases", str(saved), "--json"),
+    )
+    assert out.code == 0, out.err
+    found = {row["role"]: row for row in json.loads(out.out)["rows"]}
+    assert {role: row["cases"] for role, row in found.items()} == dict.fromkeys(found, 2)
+    assert len(found) == 3
+    assert all(row["holds"] for row in found.values())
+    prunes = [case for case in map(json.loads, saved.read_text("utf-8").splitlines()) if "choices" in case["right"]]
+    for case in prunes:
+        (number,) = case["right"]["choices"]
+        assert f"[{number}] ({case['question']}) -[capital]-> x1" in case["inputs"]["options"]
+
+
 @pytest.mark.parametrize(
     ("words", "said"),
     [

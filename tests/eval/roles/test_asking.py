@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from model_server import ModelServer
-from replies import Fault
+from model_server import ModelServer, ServedCall
+from replies import Fault, Reply
 
 from thinkgraph.config import load_config
 from thinkgraph.errors import ModelError, UsageError
@@ -93,6 +93,27 @@ def test_replies_are_read_repaired_and_counted(monkeypatch: pytest.MonkeyPatch) 
     assert verdicts([prune, judged]) == [
         f"{MODEL}: good enough for: nothing; not for: tog2.relation_prune, kg_rag.reason"
     ]
+
+
+def test_a_server_gets_all_calls_of_a_role_before_the_next_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    other = dataclasses.replace(PRUNE, id="tog2.relation_prune/q2/right1", question="q2")
+
+    def reply(call: ServedCall) -> str:
+        return '{"scores": [[2, 9]]}' if call.role == PRUNE.role else judge()
+
+    with ModelServer(reply) as server:
+        asked = ask(server, monkeypatch, cases=[JUDGED[0], PRUNE, JUDGED[1], other])
+        roles = [call.role for call in server.calls]
+    assert roles == ["kg_rag.reason"] * 2 + [PRUNE.role] * 4
+    assert [one["id"] for one in asked] == [JUDGED[0].id, JUDGED[1].id, *[PRUNE.id] * 2, *[other.id] * 2]
+
+
+def test_the_tokens_of_a_call_are_those_of_all_its_replies(monkeypatch: pytest.MonkeyPatch) -> None:
+    said = (("what?", 100, 5), (judge("Panama City"), 130, 20), (judge(), 90, 15))
+    with ModelServer([Reply(text, input_tokens=read, output_tokens=wrote) for text, read, wrote in said]) as server:
+        asked = ask(server, monkeypatch, cases=JUDGED)
+    (row,) = rows_of(JUDGED, {MODEL: asked}, PromptLibrary())
+    assert (row["calls"], row["input_tokens"], row["output_tokens"]) == (2, (100 + 130 + 90) / 2, (5 + 20 + 15) / 2)
 
 
 def test_a_small_model_is_shown_the_options_that_a_run_would_show(monkeypatch: pytest.MonkeyPatch) -> None:

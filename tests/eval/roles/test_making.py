@@ -1,22 +1,30 @@
 from __future__ import annotations
 
 import random
+from collections.abc import Mapping
 from pathlib import Path
+from typing import cast
 
 import pytest
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.bench_setup import bench_model, load_questions
+from thinkgraph.eval.gold import Gold
 from thinkgraph.eval.perfect.chooser import PerfectChooser
+from thinkgraph.eval.questions import Question
 from thinkgraph.eval.roles.asking import put_to
 from thinkgraph.eval.roles.cases import Case, first_of_each, read_cases, save_cases, sort_of
 from thinkgraph.eval.roles.lines import another_order, lines_of, reordered, replaced
 from thinkgraph.eval.roles.main_path import MAIN_PATH
+from thinkgraph.eval.roles.making import Maker
+from thinkgraph.eval.roles.recording import Oracle, Recorded
 from thinkgraph.eval.roles.sampling import can_have_cases, in_turn, make_cases
 from thinkgraph.eval.roles.table import rows_of
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.models.roles import Models
+from thinkgraph.prompts.kinds import Judgement, Shape
 from thinkgraph.prompts.library import PromptLibrary, builtin_roles
+from thinkgraph.prompts.lines import numbered
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -126,6 +134,51 @@ def test_the_halves_share_no_question_whatever_the_seed() -> None:
 
 def test_the_main_path_can_be_measured() -> None:
     assert all(sort_of(PromptLibrary().get(role)) for role in MAIN_PATH)
+
+
+class _Judges:
+    """Knows which line holds a question's answer: the one about its country's capital."""
+
+    prompts = PromptLibrary()
+
+    def __call__(self, role: str, inputs: Mapping[str, str], shape: Shape) -> Judgement:
+        del role, shape
+        country = inputs["question"].rpartition(" ")[2].rstrip("?")
+        lines = enumerate(lines_of(inputs["evidence"]), start=1)
+        held = [number for number, line in lines if line.startswith(f"({country}) -[capital]")]
+        return Judgement(
+            sufficient=bool(held), answers=[f"City of {country}"] * bool(held), evidence=held, clues="", query=""
+        )
+
+
+def test_gold_lines_are_replaced_by_the_nearest_of_other_questions_by_words() -> None:
+    countries = ("Panama", "Peru", "Chile", "Cuba")
+    questions = [
+        Question(f"q{at}", f"What is the capital of {name}?", (f"City of {name}",)) for at, name in enumerate(countries)
+    ]
+    # Another question's evidence names each country and the word capital, in one line among eight.
+    evidence = {
+        question.id: numbered(
+            [
+                f"({countries[at]}) -[capital]-> (City of {countries[at]})",
+                f"({countries[at - 1]}) -[former capital]-> (Old Town {at})",
+                *(f"(River {at}{other}) -[mouth]-> (Sea {other})" for other in range(6)),
+            ]
+        )
+        for at, question in enumerate(questions)
+    }
+    golds = {question.id: Gold(question.question, question.answers, "chain") for question in questions}
+    role = "kg_rag.reason"
+    maker = Maker([role], golds, cast("Oracle", _Judges()), cases=8, seed=0)
+    for question in questions:
+        inputs = {"question": question.question, "evidence": evidence[question.id], "task": ""}
+        maker.add(question, [Recorded(role, inputs, Shape(evidence=8))])
+    cut = [case for case in maker.cases() if "/cut" in case.id]
+    assert [case.question for case in cut] == [question.id for question in questions]
+    for at, case in enumerate(cut):
+        own = lines_of(evidence[case.question])[1:]
+        near = f"({countries[at]}) -[former capital]-> (Old Town {(at + 1) % len(countries)})"
+        assert lines_of(case.inputs["evidence"]) == [*own, near]
 
 
 def test_roles_that_no_run_here_gives_cases_of_are_known() -> None:
