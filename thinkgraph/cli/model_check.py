@@ -137,7 +137,8 @@ def _set(client: ChatClient, window: int) -> str:
 def _speed(client: ChatClient) -> tuple[float, float]:
     """Tokens read and written in a second."""
     began = time.monotonic()
-    read = _ask(client, [("system", "Read the list. Reply with OK."), ("user", _LISTED)], limit=1)
+    # Fewer tokens are refused by some.
+    read = _ask(client, [("system", "Read the list. Reply with OK."), ("user", _LISTED)], limit=16)
     middle = time.monotonic()
     wrote = _ask(client, [("user", "Count from 1 to 40. Write the numbers alone.")], limit=100)
     ended = time.monotonic()
