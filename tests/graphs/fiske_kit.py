@@ -56,6 +56,18 @@ def mapping(*wanted: tuple[str, str]) -> Callable[[ParsedPrompt], Any]:
     return reply
 
 
+def first_of(*wanted: tuple[str, str]) -> Any:
+    """Pairs the clue with the first of these relations that is offered."""
+
+    def reply(prompt: ParsedPrompt) -> Any:
+        for pair in wanted:
+            if (found := mapping(pair)(prompt))["pairs"]:
+                return found
+        return {"pairs": []}
+
+    return reply
+
+
 def everything(prompt: ParsedPrompt) -> Any:
     """The last ends of all evidence lines as the answer."""
     ends = [

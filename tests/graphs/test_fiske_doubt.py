@@ -5,25 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from graphs.fiske_kit import BUYER, ask, asked, everything, knowledge, mapping, row
+from graphs.fiske_kit import BUYER, ask, asked, everything, first_of, knowledge, mapping, row
 
 from thinkgraph.prompts.parsed import ParsedPrompt
 
 UNFIT = "the question asks for a person, and 52 is a number"
 AGAIN = "; it was given again all the same"
 NEVER = {"sufficient": False, "answers": [], "evidence": []}
-
-
-def first_of(*wanted: tuple[str, str]) -> Any:
-    """Pairs the clue with the first of these relations that is offered."""
-
-    def reply(prompt: ParsedPrompt) -> Any:
-        for pair in wanted:
-            if (found := mapping(pair)(prompt))["pairs"]:
-                return found
-        return {"pairs": []}
-
-    return reply
 
 
 def sure_of(*ends: str) -> Any:

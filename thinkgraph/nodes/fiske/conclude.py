@@ -159,7 +159,8 @@ def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, se
 
     def asks(shown: PromptContext, *, key: str, doubted: str) -> Flow[Judgement]:
         said = {**inputs, "evidence": numbered(shown.lines), "doubted": doubted}
-        likely = bool(state["backtracked"])
+        # Of everything, only a sure answer counts (`_decide`), whether or not the search has gone back.
+        likely = ending.outcome == "partial" and bool(state["backtracked"])
         return judge("fiske.conclude", said, settings, evidence=len(shown.lines), likely=likely, key=key)
 
     def draft_of(judgement: Judgement, shown: PromptContext) -> Draft:
