@@ -50,8 +50,10 @@ def shapes(prompt: Prompt) -> Iterator[Shape]:
 
 
 def modes(prompt: Prompt) -> Iterator[tuple[Shape, dict[str, Any]]]:
-    for shape, profile, memory in itertools.product(shapes(prompt), PROFILES, YES_NO):
-        yield shape, {"profile": profile, "memory": memory}
+    # The labels of a judge tell the task.
+    tasks = ["question"] if prompt.kind.name == "judge" else list(TASK_LABELS)
+    for shape, profile, memory, task in itertools.product(shapes(prompt), PROFILES, YES_NO, tasks):
+        yield shape, {"profile": profile, "memory": memory, "task": task}
 
 
 @pytest.mark.parametrize("role", ROLES)
@@ -86,13 +88,28 @@ def test_every_mode_has_examples_and_every_example_a_mode(role: str) -> None:
     shown: set[str] = set()
     for shape, mode in modes(prompt):
         facts = facts_of(prompt.shaped(shape, mode["profile"]), **mode)
-        most = MOST_SHOTS if shape.labels == TASK_LABELS["fact"] else SHOTS
+        most = MOST_SHOTS if "task=fact" in facts else SHOTS
         fitting = [example for example in prompt.file.examples if example.fits(facts)][:most]
-        # Examples make a small verifier call right answers wrong: benchmarks/results/prompts.md.
-        bare = role == "coggrag.verify" and mode["profile"] == "small"
-        assert bool(fitting) is not bare, "at least one worked example"
+        assert bool(fitting) is not is_bare(role, mode), "at least one worked example"
         shown |= {example.text for example in fitting}
     assert shown == {example.text for example in prompt.file.examples}, "an example that is never sent"
+
+
+def is_bare(role: str, mode: Mapping[str, Any]) -> bool:
+    """Examples make a small verifier call right answers wrong: benchmarks/results/prompts.md."""
+    return role == "coggrag.verify" and mode["profile"] == "small"
+
+
+@pytest.mark.parametrize("role", [role for role in ROLES if role not in {"history.rephrase", "training.reword"}])
+def test_claims_have_examples_of_claims_and_questions_have_none(role: str) -> None:
+    prompt = PromptLibrary().get(role)
+    if "question" not in prompt.places:
+        pytest.skip("it is not told what is asked")
+    for shape, mode in modes(prompt):
+        if not is_bare(role, mode):
+            asked = [parse_prompt("", user).text("question") for user, _ in prompt.examples(shape, **mode)[:SHOTS]]
+            claims = "task=question" not in facts_of(shape, **mode)
+            assert any(not text.endswith("?") for text in asked) is claims
 
 
 @pytest.mark.parametrize("role", ["tog2.reason", "tog2.precheck", "recall.cot"])

@@ -27,6 +27,7 @@ from thinkgraph.prompts.files import Profile
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message, Prompt, PromptLibrary
 from thinkgraph.prompts.reading import BadReplyError, is_whole, strip_thinking
+from thinkgraph.prompts.tasks import Task
 from thinkgraph.state.events import Called, Event
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.state.usage import CallRecord
@@ -62,6 +63,8 @@ class ModelCall(Op[CallResult[T]]):
     """Tells calls of one node execution apart (an entity's id, a chunk's number)."""
     sample: int = 0
     """Tells self-consistency samples apart: equal prompts, different replies."""
+    task: Task | None = None
+    """What is asked, where it is not what the settings say: a part of a claim is a question."""
     spare: int = 0
     """Calls that must remain possible after this one."""
     temperature: float | None = None
@@ -108,14 +111,16 @@ def rendered(
     settings: RunSettings,
     *,
     shots: int | None = None,
+    task: Task | None = None,
 ) -> list[Message]:
-    """The messages of a call as settings and model want them; see `Prompt.render`. `shots` overrides the setting."""
+    """The messages of a call as settings and model want them; see `Prompt.render`. `shots` and `task` override the settings."""
     return prompt.render(
         inputs,
         shape,
         shots=settings.shots if shots is None else shots,
         profile=prompt_profile(prompt, models, settings),
         memory=settings.offers_memory,
+        task=task or settings.task,
     )
 
 
@@ -155,7 +160,7 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     request = replace(request, shape=prompt.shaped(request.shape, prompt_profile(prompt, scope.models, settings)))
 
     def render(inputs: Mapping[str, str], shape: Shape, shots: int) -> list[Message]:
-        return rendered(prompt, inputs, shape, scope.models, settings, shots=shots)
+        return rendered(prompt, inputs, shape, scope.models, settings, shots=shots, task=request.task)
 
     @functools.cache
     def write(room: float | None) -> FittedPrompt:

@@ -41,7 +41,7 @@ import yaml
 from thinkgraph.errors import PromptError
 from thinkgraph.prompts.forms import Order
 from thinkgraph.prompts.kinds import KINDS, Kind, Shape
-from thinkgraph.prompts.tasks import TASK_LABELS
+from thinkgraph.prompts.tasks import TASK_LABELS, Task
 
 Stage = Literal["explore", "reason"]
 Profile = Literal["small", "standard"]
@@ -119,15 +119,16 @@ class PromptFile:
 
 
 @functools.lru_cache(maxsize=1024)
-def facts_of(shape: Shape, profile: Profile, *, memory: bool) -> frozenset[str]:
+def facts_of(shape: Shape, profile: Profile, *, memory: bool, task: Task = "question") -> frozenset[str]:
     """The conditions that hold for a call.
 
     Args:
         shape: of its reply.
         profile: it is rendered for.
         memory: whether the model's own knowledge counts.
+        task: what is asked, unless the shape has a task's labels.
     """
-    task = next((task for task, labels in TASK_LABELS.items() if labels == shape.labels), "question")
+    task = next((name for name, labels in TASK_LABELS.items() if labels and labels == shape.labels), task)
     asked = {
         name for name in ("likely", "explain", "steps", "triples", "compares", "consistent") if getattr(shape, name)
     }

@@ -21,7 +21,7 @@ from thinkgraph.prompts.files import Part, Profile, PromptFile, Stage, Style, fa
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.lines import NUMBERED
 from thinkgraph.prompts.plain import plain_lines
-from thinkgraph.prompts.tasks import NOTATION
+from thinkgraph.prompts.tasks import NOTATION, Task
 
 Message = tuple[Literal["system", "user", "assistant", "message"], str]
 
@@ -78,10 +78,12 @@ class Prompt:
         """How many options are shown at most; 0 where all are."""
         return self.file.styles[profile].options
 
-    def examples(self, shape: Shape, *, profile: Profile = "standard", memory: bool = False) -> list[tuple[str, str]]:
+    def examples(
+        self, shape: Shape, *, profile: Profile = "standard", memory: bool = False, task: Task = "question"
+    ) -> list[tuple[str, str]]:
         """The worked examples that fit a call, as it shows them; for the arguments see `render`."""
         shape, style = self.shaped(shape, profile), self.file.styles[profile]
-        facts, schema = facts_of(shape, profile, memory=memory), self.kind.schema(shape)
+        facts, schema = facts_of(shape, profile, memory=memory, task=task), self.kind.schema(shape)
         key = profile, facts, shape.named, tuple(schema["properties"]) if schema else ()
         if key not in self._shown:
             fitting = [example for example in self.file.examples if example.fits(facts)]
@@ -96,6 +98,7 @@ class Prompt:
         shots: int = 0,
         profile: Profile = "standard",
         memory: bool = False,
+        task: Task = "question",
     ) -> list[Message]:
         """The messages of one call: fixed text first, variable text last, so that provider caches hit.
 
@@ -105,6 +108,7 @@ class Prompt:
             shots: most worked examples, of those that fit the call.
             profile: the size of model it is for.
             memory: whether the model's own knowledge counts.
+            task: what is asked; of a judge its labels tell a claim too.
 
         Raises:
             PromptError: the template names an input that the role does not give.
@@ -116,11 +120,11 @@ class Prompt:
                 f"it may use: {', '.join(sorted(inputs))}"
             )
         style, shape = self.file.styles[profile], self.shaped(shape, profile)
-        facts = facts_of(shape, profile, memory=memory)
+        facts = facts_of(shape, profile, memory=memory, task=task)
         words = {**NOTATION[style.lines], **inputs}
         said = [_fill(_first(self.file.systems, facts), words), self.kind.instruction(shape)]
         messages: list[Message] = [("system", "\n".join([said[0], *([DATA_NOTE] * self._has_data), said[1]]))]
-        for question, reply in self.examples(shape, profile=profile, memory=memory)[:shots]:
+        for question, reply in self.examples(shape, profile=profile, memory=memory, task=task)[:shots]:
             messages += [("user", question), ("assistant", reply)]
         user = _drop_empty_sections(_fill(_first(self.file.users, facts), words))
         messages.append(("user", _styled(user, style)))

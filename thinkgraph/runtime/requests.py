@@ -18,6 +18,7 @@ from thinkgraph.models.ops import Blocking, Flow, Gather, Op
 from thinkgraph.models.window import Rank
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.library import Message
+from thinkgraph.prompts.tasks import Task
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.manifest import make_manifest
 from thinkgraph.state.base import Manifest
@@ -248,6 +249,7 @@ def call(
     fallback: Fallback[T],
     key: str = "",
     sample: int = 0,
+    task: Task | None = None,
     spare: int = 0,
     temperature: float | None = None,
     rank: Mapping[str, Rank] | None = None,
@@ -268,6 +270,7 @@ def call(
         fallback=fallback,
         key=key,
         sample=sample,
+        task=task,
         spare=spare,
         temperature=temperature,
         rank=rank or {},

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
+from thinkgraph.nodes.coggrag.tree import task_of
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.prompts.kinds import SUBQUESTIONS, Shape
 from thinkgraph.prompts.lines import numbered, safe_block, safe_label
@@ -25,6 +26,7 @@ def decompose(state: DecomposeTask, settings: CogGragSettings) -> Flow[Update]:
             shape=Shape(most=state["most"], explain=settings.explain, compares=settings.comparisons),
             fallback=[],
             key=state["id"],
+            task=task_of(state["id"], settings),
         )
     except BudgetSpentError as spent:
         # The mind map as it stands can still be answered.

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
-from thinkgraph.nodes.coggrag.tree import ROOT
+from thinkgraph.nodes.coggrag.tree import ROOT, task_of
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.nodes.doubt.judged import Held, miscited, settled, unfit
@@ -40,7 +40,7 @@ def think(
         BudgetSpentError: a ceiling leaves no room.
         ModelError: the model cannot be reached or refuses.
     """
-    own = settings if state["id"] == ROOT else settings.model_copy(update={"task": "question"})
+    own = settings.model_copy(update={"task": task_of(state["id"], settings)})
     inputs = {
         "question": safe_block(state["asked"]),
         "evidence": numbered(context.lines),

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from typing import TypeVar, cast
 
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.prompts.tasks import Task
 from thinkgraph.state.answer import Trace, TraceLine
-from thinkgraph.state.coggrag import DrawnNode, MapKey, MindNode, Outcome, Solution
+from thinkgraph.state.coggrag import CogGragSettings, DrawnNode, MapKey, MindNode, Outcome, Solution
 
 T = TypeVar("T")
 
@@ -27,6 +28,11 @@ _OPEN = Outcome(asked="", answers=[], attempts=[], verified=None, supported=Fals
 REFERENCE = re.compile(r"#(\d{1,3})\b")
 
 Nodes = Mapping[str, MindNode]
+
+
+def task_of(key: str, settings: CogGragSettings) -> Task:
+    """What the question of this key asks for: a part of a claim is a question."""
+    return settings.task if key == ROOT else "question"
 
 
 def reachable(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> set[T]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import DO_NOT_KNOW, same_context
+from thinkgraph.nodes.coggrag.tree import task_of
 from thinkgraph.prompts.kinds import VERDICT, Shape, Verdict
 from thinkgraph.prompts.lines import numbered, safe_block
 from thinkgraph.runtime import requests
@@ -33,6 +34,7 @@ def verify(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
             # What is answered from memory follows from no line.
             shape=Shape(explain=settings.explain, consistent=settings.consistency or settings.offers_memory),
             fallback=Verdict(right=False),
+            task=task_of(state["id"], settings),
             rank={"evidence": context.rank},
         )
         judged = Attempt(answers=last["answers"], right=verdict["right"], judge="verifier")

@@ -69,6 +69,7 @@ def judge(
         fallback=NOT_SUFFICIENT,
         key=key,
         sample=sample,
+        task=settings.task,
         temperature=temperature,
         rank=rank if isinstance(rank, Mapping) else {"evidence": rank} if rank else None,
     )
