@@ -109,10 +109,10 @@ def test_extract_subjects_starts_from_all_namesakes_the_setting_allows() -> None
 
 
 def describe(prompt: ParsedPrompt) -> Any:
-    """A sentence for each triple; for the number alone something else."""
+    """A sentence for each triple; for the number alone something else, with a name of the prompt's example."""
     return {
         "texts": [
-            "Nothing of the kind happened in Atlantis."
+            "Nothing of the kind happened in Seddle."
             if "3475" in item.text
             else " ".join(f"{t.subject} {t.relation} {t.object}." for t in item.triples)
             for item in prompt.lines("options")

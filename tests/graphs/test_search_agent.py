@@ -104,6 +104,15 @@ def test_an_answer_that_no_line_holds_is_none_without_own_knowledge() -> None:
     assert (answer["status"], answer["answers"]) == ("memory", ["Colón"])
 
 
+@pytest.mark.parametrize("answer", ["Tall Ferry", "the ferry of Tall Ferry"])
+def test_an_answer_made_of_the_prompts_example_is_none(answer: str) -> None:
+    found, _ = ask([look("Panama", "capital")], said(1, answer=answer), own_knowledge=True)
+    assert (found["status"], found["answers"]) == ("unknown", [])
+    asked = f"What is the capital of Panama, Panama City or {answer}?"
+    found, _ = ask([look("Panama", "capital")], said(1, answer=answer), question=asked, own_knowledge=True)
+    assert (found["status"], found["answers"]) == ("memory", [answer])
+
+
 def test_a_list_of_relations_is_no_evidence() -> None:
     answer, _ = ask([look("Panama")], said(1, answer="capital"))
     assert (answer["status"], answer["evidence"]["triples"]) == ("unknown", [])

@@ -13,11 +13,21 @@ from thinkgraph.prompts.library import PromptLibrary, builtin_roles
 
 EXAMPLES = PromptLibrary().get("tog2.reason").file.examples
 INPUTS = {"question": "What is the capital of Gabon?", "evidence": "[1] (Gabon) -[capital]-> (Libreville)"}
+KEYS = [{"key": ["Lindow Hall", "architect", "?2"], "of": [1]}, {"key": ["Gabon", "capital", "?1"], "of": [1]}]
+
+
+def _question(text: str, *refers: int) -> dict[str, Any]:
+    return {"question": text, "open": False, "refers": list(refers)}
+
+
+QUESTIONS = [_question("Which school did Tomas Brede attend?"), _question("What is the capital of Gabon?")]
 
 
 def test_names_are_collected_from_the_prompt_files() -> None:
     assert {"Tomas Brede", "Lindow Hall", "Osk", "Varn", "Varnic", "Low Merish"} <= example_names(EXAMPLES)
     assert not {"Which", "In", "The", "Question", "Evidence"} & example_names(EXAMPLES)
+    for word in ("Life", "Line", "Two", "History", "Water", "Port"):
+        assert not any(word in example_names(PromptLibrary().get(role).file.examples) for role in builtin_roles())
     for role in builtin_roles():
         assert all(name[0].isupper() for name in example_names(PromptLibrary().get(role).file.examples))
 
@@ -32,6 +42,13 @@ def test_names_are_collected_from_the_prompt_files() -> None:
         ("the capital of Gabon", "the capital of Gabon"),
         ([(1, 9.0)], [(1, 9.0)]),
         ({"right": True}, {"right": True}),
+        ({"answers": ["the architect Tomas Brede", "Libreville"]}, {"answers": ["Libreville"]}),
+        (["Life", "Osktown", "A Short Life"], ["Life", "Osktown", "A Short Life"]),
+        (KEYS, KEYS[1:]),
+        (QUESTIONS, QUESTIONS[1:]),
+        ([*QUESTIONS, _question("Who wrote #2?", 2)], []),
+        ([*QUESTIONS, _question("Who wrote #2?")], []),
+        ({"triples": [["Lindow Hall", "architect", "Tomas Brede"], ["a", "b", "c"]]}, {"triples": [["a", "b", "c"]]}),
     ],
 )
 def test_what_was_copied_goes(value: Any, left: Any) -> None:
@@ -39,7 +56,7 @@ def test_what_was_copied_goes(value: Any, left: Any) -> None:
 
 
 def test_a_name_that_was_asked_about_stays() -> None:
-    value = {"answers": ["Tomas Brede"]}
+    value = {"answers": ["Tomas Brede", "the architect Tomas Brede"]}
     assert without_example_names(value, EXAMPLES, {"question": "Who is Tomas Brede?"}) == value
 
 

@@ -28,6 +28,7 @@ from thinkgraph.models.calls import CallResult, CallScope, ModelCall, call_model
 from thinkgraph.models.journal import Journal, MemoryJournal, StoreJournal
 from thinkgraph.models.ops import Blocking, Flow, Gather, NodeFunction, Op, SendRequest, Sleep, Update
 from thinkgraph.prompts.example_names import without_example_names
+from thinkgraph.prompts.kinds import TEXTS
 from thinkgraph.prompts.library import Message
 from thinkgraph.runtime.ceilings import Ceilings, changed_manifest, from_user
 from thinkgraph.runtime.deps import Deps
@@ -203,7 +204,8 @@ class Driver:
         shown, numbers = yield from shortlist(call, prompt.most_options(profile))
         shown = yield from with_nearest_clues(shown, prompt, profile)
         result = yield from self._with_room(functools.partial(call_model, shown, scope))
-        result = replace(result, value=without_example_names(result.value, prompt.file.examples, call.inputs))
+        if call.kind.name != TEXTS.name:  # these stand for their options one by one, and are checked against them
+            result = replace(result, value=without_example_names(result.value, prompt.file.examples, call.inputs))
         return renumbered(call, result, numbers)
 
     def _with_room(self, call: Callable[[], Flow[T]]) -> Flow[T]:

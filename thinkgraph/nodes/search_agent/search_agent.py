@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
@@ -21,9 +22,11 @@ from thinkgraph.models.calls import ModelCall, rendered
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.models.wire.forms import pack
 from thinkgraph.nodes.common.reports import retrieved
+from thinkgraph.prompts.example_names import without_example_names
 from thinkgraph.prompts.kinds import JUDGE, NOT_SUFFICIENT, Judgement, Shape
 from thinkgraph.prompts.library import Message
 from thinkgraph.prompts.lines import path_line, relation_line, safe_block
+from thinkgraph.prompts.reading import BadReplyError
 from thinkgraph.prompts.tasks import TASK_LABELS, TASK_WORDS, otherwise
 from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
@@ -216,24 +219,35 @@ class SearchAgent(Converse[AgentReply]):
         warnings.filterwarnings("ignore", "`durability` has no effect")
         return agent, {"messages": [{"role": message[0], "content": message[1]} for message in messages]}, config
 
-    def _reply(self, messages: Sequence[BaseMessage]) -> AgentReply:
+    def _reply(self, messages: Sequence[BaseMessage], deps: Deps) -> AgentReply:
         own = [message for message in messages if isinstance(message, AIMessage)]
         last = own[-1] if own else AIMessage(content="")
         return AgentReply(
-            text="" if last.tool_calls else str(last.text),
+            text="" if last.tool_calls else self._own_words(str(last.text), deps),
             lines=self.log.lines,
             items=[item["id"] if item else "" for item in self.log.items],
         )
 
+    def _own_words(self, text: str, deps: Deps) -> str:
+        """A last message; where it copied an answer from the prompt's examples, as JSON without it."""
+        try:
+            judgement = JUDGE.parse(text, self._request((), 0).shape)
+        except BadReplyError:
+            return text
+        shown = {"question": self.question, "lines": "\n".join(self.log.lines)}
+        left = without_example_names(judgement, deps.prompts.get(ROLE).file.examples, shown)
+        sufficient = left["sufficient"] and bool(left["answers"])
+        return text if left == judgement else json.dumps({**left, "sufficient": sufficient})
+
     def run(self, turn: Turn, deps: Deps) -> AgentReply:
         """See Converse."""
         agent, start, config = self._agent(deps, turn=turn)
-        return self._reply(agent.invoke(start, config, durability=_DURABILITY)["messages"])
+        return self._reply(agent.invoke(start, config, durability=_DURABILITY)["messages"], deps)
 
     async def arun(self, turn: AsyncTurn, deps: Deps) -> AgentReply:
         """See Converse."""
         agent, start, config = self._agent(deps, aturn=turn)
-        return self._reply((await agent.ainvoke(start, config, durability=_DURABILITY))["messages"])
+        return self._reply((await agent.ainvoke(start, config, durability=_DURABILITY))["messages"], deps)
 
 
 def search_agent(state: SearchAgentState, settings: SearchAgentSettings) -> Flow[Update]:
