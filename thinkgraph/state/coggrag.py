@@ -84,7 +84,12 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     )
     least: int = Field(3, ge=0, le=50, description="Lists (or triples) kept for every key even if none is near enough.")
     open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
-    keys: int = Field(100, ge=1, le=500, description="Most keys of one level.")
+    keys: int = Field(
+        100,
+        ge=1,
+        le=500,
+        description="Most keys of one level; no more than four of each question and four besides are asked for.",
+    )
     names: int = Field(48, ge=1, le=1_000, description="Most names linked at a time.")
     entities: int = Field(128, ge=1, le=1_000, description="Most entities expanded at a time.")
     link_candidates: int = Field(3, ge=1, le=20, description="Most entities that one name stands for.")
