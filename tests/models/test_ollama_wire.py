@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -42,6 +43,43 @@ def test_an_object_is_asked_for_its_own_window(num_ctx: int | None, given: dict[
         client = client_for(made, {"m": given})
         assert window_sent(server, client) == client.window == window
     assert getattr(made, "num_ctx", None) == num_ctx, "it is not changed itself"
+
+
+@pytest.mark.parametrize(
+    ("name", "picks", "reasons"),
+    [
+        ("qwen3:8b", False, True),
+        ("deepseek-r1", False, True),
+        ("gpt-oss:20b", "low", "medium"),
+        ("qwen3:4b-instruct", None, None),
+        ("qwen3-coder:30b", None, None),
+        ("llama3.1:70b", None, None),
+    ],
+)
+def test_a_model_that_thinks_is_told_how_much(
+    name: str, picks: Any, reasons: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with WireServer(wire_of("ollama"), Said("stop")) as server:
+        monkeypatch.setenv("OLLAMA_HOST", server.url)
+        client = client_for(f"ollama:{name}")
+        for stage in ("explore", "reason"):
+            client.invoke(ASKED, replace(OPTIONS, stage=stage, effort="auto"), {})
+        assert [body.get("think") for body in server.bodies] == [picks, reasons]
+        assert all(body["options"]["temperature"] == OPTIONS.temperature for body in server.bodies)
+
+
+def test_an_object_thinks_as_it_was_made_to() -> None:
+    wire = wire_of("ollama")
+    with WireServer(wire, Said("stop")) as server:
+        made = wire.make(server.url).model_copy(update={"model": "qwen3:8b", "reasoning": True})
+        client_for(made).invoke(ASKED, replace(OPTIONS, stage="explore", effort="auto"), {})
+    assert server.bodies[-1]["think"] is True
+
+
+def test_what_does_not_think_after_all_is_told_nothing() -> None:
+    client = client_for("ollama:qwen3:8b")
+    assert client.learn_from('"qwen3:8b" does not support thinking')
+    assert client.refused == {"effort"}
 
 
 def test_the_first_prompt_of_a_name_fits_already() -> None:

@@ -32,7 +32,7 @@ ChatModel = BaseChatModel | RunnableWithFallbacks[Any, Any]
 """A LangChain chat model, or one with others to fall back to (`with_fallbacks`)."""
 
 _REFUSALS: Final[Mapping[str, tuple[str, ...]]] = {
-    "effort": ("reasoning_effort", "reasoning.effort", "effort", "thinking_level"),
+    "effort": ("reasoning_effort", "reasoning.effort", "effort", "thinking_level", "does not support thinking"),
     "temperature": ("temperature",),
     "usage": ("stream_options", "include_usage"),
     # llama.cpp's grammar counts repetitions.

@@ -31,6 +31,11 @@ _PARAMETERS = re.compile(r"(?<![\w.])(?:(\d+(?:\.\d+)?)b|\d{2,}m)(?![a-z0-9])", 
 """The number of parameters in a name: "qwen2.5-coder-1.5b", "llama3.1:8b", "gemma3:270m"; "1m" is the length of a window."""
 _REASONS = re.compile(r"^(o\d|gpt-5)(?!.*chat)")
 """OpenAI's reasoning models, for names that LangChain does not know."""
+_THINKS: Final = (
+    (re.compile(r"(?:.*/)?gpt-oss"), ("low", "medium", "high")),
+    (re.compile(r"(?:.*/)?(?:qwen3(?::(?!.*instruct)|$)|deepseek-(?:r1|v3\.1))"), ("none", "medium")),
+)
+"""Ollama's reasoning models: each thinks at length unless it is told how much."""
 
 
 @dataclass(frozen=True)
@@ -124,12 +129,16 @@ def profile_of(model: BaseChatModel, name: str) -> ChatProfile:
     provider: Provider = next((kind for kind in kinds if kind), "other")
     # Every request to Ollama says how much it is to read, whatever the model could.
     usual = _OLLAMA_WINDOW if provider == "ollama" else known.get("max_input_tokens")
+    efforts = tuple(known.get("reasoning_effort_levels") or ())
+    if provider == "ollama" and getattr(model, "reasoning", None) is None:
+        thinks = (levels for names, levels in _THINKS if names.match(name.removeprefix("ollama:")))
+        efforts = next(thinks, efforts)
     return replace(
         by_name,
         provider=provider,
         window=getattr(model, "num_ctx", None) or usual,
         max_output=known.get("max_output_tokens"),
-        reasoning=bool(known.get("reasoning_output", by_name.reasoning)),
-        efforts=tuple(known.get("reasoning_effort_levels") or ()),
+        reasoning=bool(known.get("reasoning_output", by_name.reasoning or efforts)),
+        efforts=efforts,
         temperature=bool(known.get("temperature", True)),
     )

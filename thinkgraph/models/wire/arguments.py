@@ -38,7 +38,7 @@ def effort_of(profile: ChatProfile, options: CallOptions) -> str | None:
     """How much a reasoning model is asked to think; None where nothing is said about it.
 
     "auto" is as little as the model takes for calls that explore, and "medium" for calls that reason. It says nothing to
-    Anthropic, Ollama and Mistral, whose models think as they were set up to.
+    Anthropic and Mistral, whose models think as they were set up to.
     """
     if not profile.reasoning:
         return None
@@ -46,7 +46,7 @@ def effort_of(profile: ChatProfile, options: CallOptions) -> str | None:
         return options.effort
     wanted = _LEAST if options.stage == "explore" else ("medium",)
     if profile.efforts:
-        known = profile.provider in {"openai", "google_genai"}
+        known = profile.provider in {"openai", "google_genai", "ollama"}
         return next((effort for effort in wanted if known and effort in profile.efforts), None)
     return wanted[-1] if profile.provider == "openai" else None
 
