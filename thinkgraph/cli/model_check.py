@@ -27,11 +27,11 @@ from thinkgraph.prompts.parsed import parse_prompt
 from thinkgraph.prompts.reading import BadReplyError, strip_thinking
 from thinkgraph.prompts.tasks import TASK_WORDS, otherwise
 from thinkgraph.state.events import Event
-from thinkgraph.state.settings import RunSettings, resolve_settings
+from thinkgraph.state.settings import LONGEST_TIMEOUT, RunSettings, resolve_settings
 
 Say = Callable[[str], None]
 
-_PATIENCE = float(RunSettings.model_json_schema()["properties"]["call_timeout"]["maximum"])
+_PATIENCE = LONGEST_TIMEOUT
 """Seconds to the first token, the most that settings accept: a check must not fail by a limit of its own."""
 _SPARE = 1.5
 """How many times as long as it took a model should be given: its speed is not always the same."""
@@ -127,7 +127,7 @@ def _facts(client: ChatClient, say: Say) -> None:
             f"and a smaller window: {_set(client, readable)}"
         )
     elif longest > 0.8 * usual:
-        say(f"{slow}: set call_timeout = {min(wanted, int(_PATIENCE))} under [settings]")
+        say(f"{slow}: set call_timeout = {wanted} under [settings]")
 
 
 def _set(client: ChatClient, window: int) -> str:

@@ -289,9 +289,10 @@ def keys_form(shape: Shape) -> ReplyForm:
     if shape.triples:
         a_key = "Each key is [subject, relation, object]."
     key = {"key": list_of(text(), 3, 1), "of": list_of(number(shape.questions), shape.questions)}
+    # So few that a model which repeats itself comes to an end within the limit.
+    most = _KEYS_EACH * (shape.questions + 1)
     return ReplyForm(
-        # So few that a model which repeats itself comes to an end within the limit.
-        {"keys": list_of(an_object(key), min(shape.most or MOST_TOKENS, _KEYS_EACH * (shape.questions + 1)))},
+        {"keys": list_of(an_object(key), min(shape.most or most, most))},
         '{"keys": [{"key": ["...", "...", "?2"], "of": [2]}]}',
         f'{a_key} "of" lists the numbers of the questions it belongs to.',
         300 + 120 * shape.questions,

@@ -15,6 +15,8 @@ Effort = Literal["auto", "none", "minimal", "low", "medium", "high", "xhigh"]
 
 RANKER = r"^(dense|bm25|llm|cross-encoder(:.+)?)$"
 """The rankers a setting can name; "cross-encoder:" may be followed by a model's name or folder."""
+LONGEST_TIMEOUT = 3600
+"""Seconds: the largest `call_timeout`."""
 
 
 class RunSettings(BaseModel):
@@ -82,7 +84,7 @@ class RunSettings(BaseModel):
     call_timeout: float = Field(
         300.0,
         gt=0,
-        le=3600,
+        le=LONGEST_TIMEOUT,
         description="Seconds a model may take to its first token, or be silent between two; in all twelve times as long.",
     )
     call_retries: int = Field(3, ge=0, le=10, description="How often a call that can pass later is tried again.")

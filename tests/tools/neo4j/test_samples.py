@@ -277,12 +277,12 @@ def test_overrides_that_name_nothing(northwind: Database, option: str, said: str
 @pytest.mark.parametrize("name", ["movies", "northwind"])
 def test_training_data_of_its_own_paths(name: str, request: pytest.FixtureRequest, tmp_path: Path) -> None:
     there: Database = request.getfixturevalue(name)
-    words = ("--generate", "12", "--methods", "tog2,fiske,coggrag", "--json")
+    words = ("--generate", "24", "--methods", "tog2,fiske,coggrag", "--json")
     done = cli_run("export", "training", str(tmp_path / "data"), "--kb", there.spec, *words)
     assert done.code == 0, done.err
     report = json.loads(done.out)
     assert report["unfit"] == 0
-    assert report["train"] > 50
+    assert report["train"] > 100
     assert there.address.password not in (tmp_path / "data" / "README.md").read_text("utf-8")
     hops = {
         json.loads(line)["type"]

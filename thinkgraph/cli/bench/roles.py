@@ -140,10 +140,8 @@ def _roles(args: argparse.Namespace) -> list[str]:
         raise UsageError("--cases must be at least 1")
     roles = split_names(args.roles, "--roles")
     # Saved cases may be of one's own making.
-    known = {role: PromptLibrary().get(role) for role in builtin_roles()}
-    measured = [
-        role for role, prompt in known.items() if sort_of(prompt) and (args.cases_from or can_have_cases(prompt))
-    ]
+    known = map(PromptLibrary().get, builtin_roles())
+    measured = [one.role for one in known if sort_of(one) and (args.cases_from or can_have_cases(one))]
     if unknown := [role for role in roles if role not in measured]:
         raise UsageError(f"--roles: '{unknown[0]}' is no role that can be measured; these can: {', '.join(measured)}")
     return roles
