@@ -6,9 +6,7 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
@@ -18,8 +16,6 @@ from model_server import ModelServer
 from replies import Fault, Hang
 
 from thinkgraph.cli.main import COMMANDS
-from thinkgraph.cli.model_check import served_window
-from thinkgraph.models.client import client_for
 
 GOLD = {"id": "1", "question": "What is the capital of Panama?", "answers": ["Panama City"], "type": "1hop"}
 
@@ -68,36 +64,6 @@ def test_doctor(cli: Run, kb: str, served: ModelServer) -> None:
     assert "not known; a server that refuses a prompt that is too long tells it then" in done.out
     assert f"thinkgraph bench roles --model {MODEL}" in done.out
     assert done.out.endswith("all is well\n")
-
-
-@pytest.mark.parametrize(
-    ("path", "body"),
-    [
-        ("/props", {"default_generation_settings": {"n_ctx": 6144}}),
-        ("/v1/models", {"data": [{"id": "other", "max_model_len": 1}, {"id": "test", "max_model_len": 6144}]}),
-        ("/v1/models", {"data": [{"id": "test", "context_length": 6144}]}),
-        ("/v1/models", {"data": []}),
-        ("/props", []),
-    ],
-)
-def test_a_server_tells_its_window(monkeypatch: pytest.MonkeyPatch, path: str, body: object) -> None:
-    class Handler(BaseHTTPRequestHandler):
-        def do_GET(self) -> None:
-            self.send_response(200 if self.path == path else 404)
-            self.end_headers()
-            self.wfile.write(json.dumps(body).encode() if self.path == path else b"no such page")
-
-        def log_message(self, *_: object) -> None: ...
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    monkeypatch.setenv("OPENAI_BASE_URL", f"http://127.0.0.1:{server.server_port}/v1")
-    try:
-        known = isinstance(body, dict) and body.get("data") != []
-        assert served_window(client_for("openai:test")) == (6144 if known else None)
-    finally:
-        server.shutdown()
-        server.server_close()
 
 
 def test_doctor_finds_every_fault(cli: Run, kb: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -31,8 +31,11 @@ def a_scope(
     """Where calls of one node happen; its events gather in `scope.emit.__self__`."""
     limits = RunSettings.model_validate({"shots": 0, **settings})
     events: list[Any] = []
+    models = Models(model or FakeModel({}), offline=no_offline, prices=PRICES)
+    for client in models.clients():
+        client.looked_up = True  # no server has a window to tell
     return CallScope(
-        models=Models(model or FakeModel({}), offline=no_offline, prices=PRICES),
+        models=models,
         prompts=PromptLibrary(),
         journal=journal if journal is not None else MemoryJournal(),
         thread="thread",

@@ -243,7 +243,7 @@ def test_what_keeps_failing_is_given_up() -> None:
     hand = Hand(*[Failed(500, "down")] * 3)
     with pytest.raises(ModelError, match="failed after 3 attempts: HTTP 500: down"):
         hand.run(call_model(a_question(), a_scope(call_retries=2)))
-    assert len(hand.calls) == 3
+    assert [call.options.fresh for call in hand.calls] == [False, True, True]
 
 
 def test_a_bug_rises_as_it_is() -> None:

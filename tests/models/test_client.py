@@ -5,15 +5,17 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from typing import Any
 
 import pytest
-from langchain_core.language_models import BaseChatModel
+from langchain_core.language_models import BaseChatModel, SimpleChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_mistralai import ChatMistralAI
 from langchain_openai import ChatOpenAI
 from model_server import ModelServer
 from pydantic import SecretStr
@@ -23,6 +25,7 @@ from replies import Reply as ServedReply
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.client import ChatClient, client_for
 from thinkgraph.models.failures import Failure, classify
+from thinkgraph.models.profiles import profile_of
 from thinkgraph.models.wire.arguments import prepared
 from thinkgraph.models.wire.forms import CallOptions, ModelReply, pack, read_message
 from thinkgraph.prompts.library import Message
@@ -208,6 +211,38 @@ async def test_a_call_that_takes_too_long_is_ended() -> None:
     client = ChatClient("m", lambda: Loud(wait=30.0, seen=[], loops=[]))
     with pytest.raises(TimeoutError):
         await client.ainvoke(ASKED, CallOptions(None, None, None, 0.02), {})  # type: ignore[arg-type]
+
+
+class Slow(SimpleChatModel):
+    """A model with blocking code alone."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "slow"
+
+    def _call(self, *_: Any, **__: Any) -> str:
+        time.sleep(0.5)
+        return "late"
+
+    _agenerate = BaseChatModel._agenerate
+
+
+async def test_a_model_without_asynchronous_code_is_ended_too() -> None:
+    client, options = client_for(Slow()), CallOptions(None, None, None, 0.02)
+    with pytest.raises(TimeoutError):
+        client.invoke(ASKED, options, {})  # type: ignore[arg-type]
+    with pytest.raises(TimeoutError):
+        await client.ainvoke(ASKED, options, {})  # type: ignore[arg-type]
+
+
+def test_a_timeout_of_the_users_own_is_kept() -> None:
+    options = CallOptions(None, None, None, 300.0)
+    for own, sent in ((None, 300.0), (7, 7.0)):
+        model = ChatMistralAI(api_key=SecretStr("x"), **({} if own is None else {"timeout": own}))
+        asked, _ = prepared(model, profile_of(model, "m"), options, frozenset())
+        assert isinstance(asked, ChatMistralAI)
+        assert asked.client.timeout.read == asked.async_client.timeout.read == sent
+        assert model.client.timeout.read == (own or 120.0), "the user's model stays as it is"
 
 
 def test_nothing_is_made_before_the_first_call() -> None:

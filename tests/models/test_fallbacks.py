@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -91,3 +92,12 @@ async def test_a_models_own_cache_answers_a_second_time() -> None:
     client = client_for(model)
     replies = [await client.ainvoke(ASKED, BARE, {}) for _ in range(3)]  # type: ignore[arg-type]
     assert (len(model.seen), {reply.text for reply in replies}) == (1, {"words"})
+
+
+@pytest.mark.usefixtures("llm_cache")
+def test_a_request_made_again_after_a_failure_is_not_answered_by_a_cache() -> None:
+    model = Loud(seen=[], loops=[])
+    client = client_for(model)
+    for fresh in (False, False, True):
+        assert client.invoke(ASKED, replace(BARE, fresh=fresh), {}).text == "words"  # type: ignore[arg-type]
+    assert len(model.seen) == 2

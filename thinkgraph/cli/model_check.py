@@ -8,8 +8,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import httpx
-
 from thinkgraph.errors import ModelError
 from thinkgraph.eval.roles.asking import call_alone
 from thinkgraph.eval.roles.cases import sort_of
@@ -110,13 +108,13 @@ def _facts(client: ChatClient, say: Say) -> None:
     refused = sorted(client.refused & {"temperature", "schema", "limit", "effort"})
     without = f"; it refuses {' and '.join(refused)}, and is used without" if refused else ""
     say(f"ok   {'schema':<24} {keeps}{without}")
-    window = client.window or served_window(client)
+    client.look_up_window()
+    window = client.window
     if window is None:
         say(f"     {'window':<24} not known; a server that refuses a prompt that is too long tells it then")
         return
     readable = int(read * _PATIENCE / _SPARE)
-    told = "" if client.window or window > readable else f"; say so in thinkgraph.toml: {_set(client, window)}"
-    say(f"ok   {'window':<24} {window:,} tokens{told}")
+    say(f"ok   {'window':<24} {window:,} tokens")
     usual: float = RunSettings.model_fields["call_timeout"].default
     longest = window / read
     wanted = -(-int(_SPARE * longest) // 60) * 60
@@ -124,14 +122,10 @@ def _facts(client: ChatClient, say: Say) -> None:
     if window > readable:
         say(
             f"{slow}, and call_timeout is at most {_PATIENCE:.0f}: set call_timeout = {_PATIENCE:.0f} under [settings] "
-            f"and a smaller window: {_set(client, readable)}"
+            f'and a smaller window: [models."{client.name}"] window = {readable}'
         )
     elif longest > 0.8 * usual:
         say(f"{slow}: set call_timeout = {wanted} under [settings]")
-
-
-def _set(client: ChatClient, window: int) -> str:
-    return f'[models."{client.name}"] window = {window}'
 
 
 def _speed(client: ChatClient) -> tuple[float, float]:
@@ -162,31 +156,6 @@ def _keeps_to_schema(client: ChatClient) -> bool | None:
         return "schema" not in client.refused and isinstance(json.loads(text)["numbers"], list)
     except (ValueError, TypeError, KeyError):
         return False
-
-
-def served_window(client: ChatClient) -> int | None:
-    """The window that an OpenAI-compatible server tells of itself: llama.cpp's /props, vLLM's and OpenRouter's /models."""
-    base = str(getattr(getattr(client.made(), "root_client", None), "base_url", ""))
-    if not base:
-        return None
-    root = base.rstrip("/").removesuffix("/v1")
-    for url, find in ((f"{root}/props", _in_props), (f"{base.rstrip('/')}/models", _in_models)):
-        try:
-            found = find(httpx.get(url, timeout=10.0).json(), client.name.partition(":")[2])
-        except (httpx.HTTPError, ValueError, TypeError, KeyError):
-            continue
-        if isinstance(found, int) and found > 0:
-            return found
-    return None
-
-
-def _in_props(value: Any, _: str) -> Any:
-    return value["default_generation_settings"]["n_ctx"]
-
-
-def _in_models(value: Any, model: str) -> Any:
-    entry = next(one for one in [*value["data"], {}] if one.get("id", model) == model)
-    return entry.get("max_model_len") or entry.get("context_length")
 
 
 def _ask(

@@ -413,6 +413,8 @@ def _request(
     most: float | None = None
     refused: tuple[float, int] | None = None
     while True:
+        if not client.looked_up:
+            yield Blocking(client.look_up_window)
         prices = scope.models.price(client) or (0.0, 0.0)
         limit = _limit(client, options.max_output_tokens or 0)
         room = None if client.window is None else client.gauge.room(client.window - limit) - beside
@@ -427,7 +429,7 @@ def _request(
         tally.attempts += 1
         sent = client.learnt
         try:
-            told = replace(options, max_output_tokens=limit)
+            told = replace(options, max_output_tokens=limit, fresh=failures > 0)
             reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:

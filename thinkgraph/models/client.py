@@ -25,6 +25,7 @@ from thinkgraph.models.window import Gauge
 from thinkgraph.models.wire.arguments import prepared
 from thinkgraph.models.wire.forms import CallOptions, ModelReply, read_message, reply_of, to_messages
 from thinkgraph.models.wire.lean_openai import make_openai
+from thinkgraph.models.wire.served import served_window
 from thinkgraph.models.wire.watch import HeldLimiter, OversizedReplyError, Watch
 from thinkgraph.prompts.library import Message
 
@@ -52,8 +53,6 @@ _TOO_LARGE: Final = re.compile(
 """A refusal of the limit's value, which the server knows under the name it was sent by."""
 _LONGEST: Final = re.compile(r"(?:at most|less than or equal to|\d >|\[\d+,)\W{0,2}(\d[\d,]*)")
 """The longest reply in tokens, as such a refusal tells it: "at most 128", "900 > 128", "[1, 128]"."""
-_MAKING: Final[Mapping[str, Mapping[str, Any]]] = {"mistralai": {"timeout": 3600}}
-"""Arguments of a provider's class whose default would end a request before our own limits do."""
 
 
 @dataclass
@@ -85,6 +84,8 @@ class ChatClient:
     recording: Recording | None = None
     """Where its replies are kept, or come from."""
     _window: int | None = field(default=None, repr=False)
+    looked_up: bool = field(default=False, repr=False)
+    """Whether its window has been looked up, or need not be."""
     _sync: BaseChatModel | None = field(default=None, repr=False)
     _lock: threading.Lock = field(default_factory=threading.Lock, repr=False)
     _by_loop: weakref.WeakKeyDictionary[asyncio.AbstractEventLoop, BaseChatModel] = field(
@@ -109,6 +110,19 @@ class ChatClient:
     @window.setter
     def window(self, tokens: int) -> None:
         self._window = tokens
+
+    def look_up_window(self) -> None:
+        """Make the model, and ask its server for a window that nobody knows. It blocks; a replayed model has no server.
+
+        Raises:
+            ModelError: see `made`.
+        """
+        self.looked_up = True
+        if self.recording is not None and self.recording.replays:
+            return
+        model = self.made()
+        if self.window is None:
+            self._window = served_window(model)
 
     @property
     def learnt(self) -> tuple[frozenset[str], int | None]:
@@ -169,9 +183,9 @@ class ChatClient:
             self.limiter.acquire()
         model, asked, watch = self.made(), to_messages(messages), Watch(options)
         bound, arguments = self._bound(model, options, watch)
-        call = functools.partial(bound.invoke, asked, _watched(config, model, watch), **arguments)
+        call = functools.partial(bound.invoke, asked, _watched(config, watch), **arguments)
         try:
-            return self._read(call() if _local(model) else watch.run(call), messages, watch)
+            return self._read(watch.run(call), messages, watch)
         except Exception as error:
             if reply := _ended(error, watch, messages):
                 return reply
@@ -185,7 +199,7 @@ class ChatClient:
         asked, watch = to_messages(messages), Watch(options)
         bound, arguments = self._bound(model, options, watch)
         try:
-            call = bound.ainvoke(asked, _watched(config, model, watch), **arguments)
+            call = bound.ainvoke(asked, _watched(config, watch), **arguments)
             return self._read(await watch.arun(call), messages, watch)
         except Exception as error:
             if reply := _ended(error, watch, messages):
@@ -214,6 +228,8 @@ class ChatClient:
         model, arguments = prepared(model, self.profile, options, self.refused)
         if model.rate_limiter is not None:
             model = model.model_copy(update={"rate_limiter": HeldLimiter(model.rate_limiter, watch)})
+        if options.fresh:
+            model = model.model_copy(update={"cache": False})
         if not options.tools:
             return model, arguments
         try:
@@ -229,14 +245,8 @@ class ChatClient:
             await client.aclose()
 
 
-def _local(model: BaseChatModel) -> bool:
-    """Whether a model has no asynchronous code of its own: it speaks to no network, and cannot be late."""
-    kind = type(model)
-    return kind._agenerate is BaseChatModel._agenerate and kind._astream is BaseChatModel._astream  # noqa: SLF001
-
-
-def _watched(config: RunnableConfig, model: BaseChatModel, watch: Watch) -> RunnableConfig:
-    return config if _local(model) else merge_configs(config, {"callbacks": [watch]})
+def _watched(config: RunnableConfig, watch: Watch) -> RunnableConfig:
+    return merge_configs(config, {"callbacks": [watch]})
 
 
 def _ended(error: Exception, watch: Watch, sent: Sequence[Message]) -> ModelReply | None:
@@ -273,16 +283,16 @@ def client_for(model: str | ChatModel, profiles: Mapping[str, Mapping[str, Any]]
     provider, _, name = model.partition(":")
     if not name:
         raise UsageError(f"model '{model}' must be named provider:name, for example openai:gpt-4o-mini (or 'offline')")
-    make = functools.partial(make_openai, name) if provider == "openai" else functools.partial(_make, model, provider)
+    make = functools.partial(make_openai, name) if provider == "openai" else functools.partial(_make, model)
     known = named_profile(model), (profiles or {}).get(model, {})
     return ChatClient(model, make, *known, own=provider == "openai")
 
 
-def _make(model: str, provider: str) -> BaseChatModel:
+def _make(model: str) -> BaseChatModel:
     from langchain.chat_models import init_chat_model
 
     try:
-        made: BaseChatModel = init_chat_model(model, **_MAKING.get(provider, {}))
+        made: BaseChatModel = init_chat_model(model)
     except ImportError as error:
         raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
     except ValueError as error:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable, Mapping
 from collections.abc import Set as AbstractSet
 from typing import Any, Final
@@ -160,7 +161,18 @@ def _mistral(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tup
     arguments = _renamed(given, names)
     if "schema" in given:
         arguments["response_format"] = _json_schema(given["schema"])
-    return model, arguments
+    changed = {}
+    if "timeout" in given and "timeout" not in model.model_fields_set:
+        # LangChain's usual two minutes would end a request before our own limits do.
+        changed = {name: _patient(getattr(model, name), given["timeout"]) for name in ("client", "async_client")}
+    return model.model_copy(update=changed), arguments
+
+
+def _patient(client: Any, seconds: float) -> Any:
+    """An HTTP client with a timeout of its own, over the same connections."""
+    other = copy.copy(client)
+    other.timeout = seconds
+    return other
 
 
 def _other(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tuple[BaseChatModel, Arguments]:

@@ -84,6 +84,8 @@ class CallOptions:
     """`explore` or `reason`: how much a reasoning model thinks, where `effort` is "auto"."""
     effort: str = "auto"
     """`reasoning_effort` of a reasoning model."""
+    fresh: bool = False
+    """Whether it is asked again after a failure: an LLM cache may have kept that."""
 
 
 def pack(message: BaseMessage) -> Message:

@@ -1,0 +1,44 @@
+"""The window that an OpenAI-compatible server tells of itself."""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+from langchain_core.language_models import BaseChatModel
+
+_PATIENCE: Final = 5.0
+"""Seconds for each of two questions. A server that takes longer tells its window by refusing a prompt."""
+_TELLS_NONE: Final = "api.openai.com"
+
+
+def served_window(model: BaseChatModel) -> int | None:
+    """The window in tokens, as llama.cpp's /props, or vLLM's and OpenRouter's /models tell it; None where neither does.
+
+    Only models with OpenAI's client have a server that is asked.
+    """
+    client: Any = getattr(model, "root_client", None)
+    if client is None or client.base_url.host == _TELLS_NONE:
+        return None
+    import httpx
+    import openai
+
+    base = str(client.base_url).rstrip("/")
+    for url, find in ((f"{base.removesuffix('/v1')}/props", _in_props), (f"{base}/models", _in_models)):
+        try:
+            # With the keys, proxies and certificates of the model's own requests.
+            reply = client.get(url, cast_to=httpx.Response, options={"timeout": _PATIENCE, "max_retries": 0})
+            found = find(reply.json(), getattr(model, "model_name", ""))
+        except (openai.OpenAIError, ValueError, TypeError, KeyError):
+            continue
+        if isinstance(found, int) and found > 0:
+            return found
+    return None
+
+
+def _in_props(value: Any, _: str) -> Any:
+    return value["default_generation_settings"]["n_ctx"]
+
+
+def _in_models(value: Any, model: str) -> Any:
+    entry = next(one for one in [*value["data"], {}] if one.get("id", model) == model)
+    return entry.get("max_model_len") or entry.get("context_length")
