@@ -24,6 +24,11 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+def pytest_xdist_auto_num_workers() -> int:
+    """Two workers more than cores: many tests wait for a server, a browser or a process of their own."""
+    return (os.cpu_count() or 1) + 2
+
+
 @pytest.fixture(autouse=True)
 def own_folders(tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch) -> None:
     """Runs go to a folder of the test; no key or model of the developer's environment is seen."""
