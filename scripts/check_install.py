@@ -23,6 +23,7 @@ import tempfile
 import time
 import zipfile
 from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from itertools import chain
 from pathlib import Path
 
@@ -193,12 +194,14 @@ def first_question(programs: Path, scratch: Path) -> None:
     question, answer = _FIRST.search(readme), _ANSWER.search(readme)
     if question is None or answer is None:
         raise CheckError("the README's first question and its answer were not found")
-    home = {"THINKGRAPH_HOME": str(scratch / "home"), "THINKGRAPH_CACHE": str(scratch / "cache")}
+    own = scratch / f"files-{programs.parent.name}"
+    home = {"THINKGRAPH_HOME": str(own / "home"), "THINKGRAPH_CACHE": str(own / "cache")}
     began = time.monotonic()
     said = run([str(programs / "thinkgraph"), "ask", question[1]], cwd=scratch, env=home)
     if not said.startswith(f"{answer[1]}\n") or "status    grounded" not in said:
         raise CheckError(f"the README's first question was answered otherwise:\n{said}")
-    say(f"the README's first question: {answer[1]}, grounded, in {time.monotonic() - began:.1f} s")
+    seconds = time.monotonic() - began
+    say(f"the README's first question: {answer[1]}, grounded, in {seconds:.1f} s (environment {programs.parent.name})")
 
 
 def bare(folder: Path, built: Path) -> None:
@@ -247,18 +250,20 @@ def main() -> int:
     parser.add_argument(
         "what", nargs="*", metavar="WHAT", help="wheel, dist, release, bare, extras, latest, lowest (default: all)"
     )
-    checks = {"release": release, "bare": bare, "extras": extras, "latest": latest, "lowest": lowest}
+    checks = {"release": release, "extras": extras, "latest": latest, "lowest": lowest, "bare": bare}
     asked = parser.parse_args().what or ["wheel", "dist", *checks]
     if unknown := [name for name in asked if name not in {"wheel", "dist", *checks}]:
         parser.error(f"there is no check '{unknown[0]}'")
     folder = Path(tempfile.mkdtemp(prefix="thinkgraph-install-"))
     try:
         built = wheel(folder)
-        for name in asked:
-            if name == "dist":
-                dist()
-            elif name in checks:
-                checks[name](folder, built)
+        if "dist" in asked:
+            dist()
+        # Two side by side, the longest first: most of each is one thread's work.
+        with ThreadPoolExecutor(2) as pool:
+            done = [pool.submit(check, folder, built) for name, check in checks.items() if name in asked]
+            for one in done:
+                one.result()
     except CheckError as error:
         print(f"check_install: error: {error}", file=sys.stderr)
         return 1
