@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 from by_hand import Hand, a_scope
-from test_calls import GOOD, long_question
+from test_calls import GOOD
+from test_calls_window import long_question
 from test_wires import ASKED, OPTIONS
 from wires import Said, WireServer, wire_of
 

@@ -408,8 +408,7 @@ def _request(
     write, more = writing
     # Providers count schema and tools too, and so does what follows the prompt.
     beside = weigh(json.dumps([options.schema, [dict(tool) for tool in options.tools]])) + weigh_all(more)
-    began = time.monotonic()
-    failures = 0
+    began, failures = time.monotonic(), 0
     most: float | None = None
     refused: tuple[float, int] | None = None
     while True:
@@ -427,9 +426,8 @@ def _request(
             characters=_bytes(messages), output=limit, spare=request.spare, price_in=prices[0], price_out=prices[1]
         )
         tally.attempts += 1
-        sent = client.learnt
+        sent, told = client.learnt, replace(options, max_output_tokens=limit, fresh=failures > 0)
         try:
-            told = replace(options, max_output_tokens=limit, fresh=failures > 0)
             reply = yield from _sent(client, messages, told, request.role)
             break
         except Exception as error:
