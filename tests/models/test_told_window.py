@@ -49,6 +49,11 @@ class _Handler(BaseHTTPRequestHandler):
         ("/props", {"default_generation_settings": {"n_ctx": 6144}}, 6144),
         ("/v1/models", {"data": [{"id": "other", "max_model_len": 1}, {"id": "test", "max_model_len": 6144}]}, 6144),
         ("/v1/models", {"data": [{"id": "test", "context_length": 6144}]}, 6144),
+        (
+            "/api/v0/models",
+            {"data": [{"id": "test", "loaded_context_length": 6144, "max_context_length": 32768}]},
+            6144,
+        ),
         ("/v1/models", {"data": []}, None),
         ("/props", [], None),
         ("/nothing", {}, None),
