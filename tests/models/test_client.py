@@ -15,7 +15,6 @@ import pytest
 from langchain_core.language_models import BaseChatModel, SimpleChatModel
 from langchain_core.messages import AIMessage, BaseMessage, ToolCall
 from langchain_core.outputs import ChatGeneration, ChatResult
-from langchain_mistralai import ChatMistralAI
 from langchain_openai import ChatOpenAI
 from model_server import ModelServer
 from pydantic import SecretStr
@@ -236,11 +235,11 @@ async def test_a_model_without_asynchronous_code_is_ended_too() -> None:
 
 
 def test_a_timeout_of_the_users_own_is_kept() -> None:
-    options = CallOptions(None, None, None, 300.0)
+    mistral = pytest.importorskip("langchain_mistralai").ChatMistralAI
     for own, sent in ((None, 300.0), (7, 7.0)):
-        model = ChatMistralAI(api_key=SecretStr("x"), **({} if own is None else {"timeout": own}))
-        asked, _ = prepared(model, profile_of(model, "m"), options, frozenset())
-        assert isinstance(asked, ChatMistralAI)
+        model = mistral(api_key=SecretStr("x"), **({} if own is None else {"timeout": own}))
+        asked: Any
+        asked, _ = prepared(model, profile_of(model, "m"), CallOptions(None, None, None, 300.0), frozenset())
         assert asked.client.timeout.read == asked.async_client.timeout.read == sent
         assert model.client.timeout.read == (own or 120.0), "the user's model stays as it is"
 

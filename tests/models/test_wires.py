@@ -6,10 +6,9 @@ import asyncio
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import pytest
-from langchain_mistralai import ChatMistralAI
 from wires import PIECES, TEXT, USED, WIRES, Said, Wire, WireServer, wire_of
 
 from thinkgraph.models.client import ChatClient, client_for
@@ -181,7 +180,7 @@ def test_a_slow_first_token_is_no_failure(provider: str, mode: str, monkeypatch:
         monkeypatch.setattr(server, "wire", replace(wire, events=lambda _: server.wait(0.6) or events))
         if provider == "mistralai":
             # In place of LangChain's own two minutes.
-            made = cast("ChatMistralAI", client.made())
+            made: Any = client.made()
             made.client.timeout = made.async_client.timeout = 0.2
         assert ask(client, replace(OPTIONS, timeout=30.0), mode).text == TEXT
 
