@@ -55,6 +55,7 @@ class _Handler(BaseHTTPRequestHandler):
             6144,
         ),
         ("/v1/models", {"data": []}, None),
+        ("/v1/models", {"data": ["test"]}, None),
         ("/props", [], None),
         ("/nothing", {}, None),
     ],

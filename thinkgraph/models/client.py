@@ -183,7 +183,7 @@ class ChatClient:
             self.limiter.acquire()
         model, asked, watch = self.made(), to_messages(messages), Watch(options)
         bound, arguments = self._bound(model, options, watch)
-        call = functools.partial(bound.invoke, asked, _watched(config, watch), **arguments)
+        call = functools.partial(bound.invoke, asked, merge_configs(config, {"callbacks": [watch]}), **arguments)
         try:
             return self._read(watch.run(call), messages, watch)
         except Exception as error:
@@ -199,7 +199,7 @@ class ChatClient:
         asked, watch = to_messages(messages), Watch(options)
         bound, arguments = self._bound(model, options, watch)
         try:
-            call = bound.ainvoke(asked, _watched(config, watch), **arguments)
+            call = bound.ainvoke(asked, merge_configs(config, {"callbacks": [watch]}), **arguments)
             return self._read(await watch.arun(call), messages, watch)
         except Exception as error:
             if reply := _ended(error, watch, messages):
@@ -243,10 +243,6 @@ class ChatClient:
         client = getattr(model, "http_async_client", None)
         if self.own and client is not None:
             await client.aclose()
-
-
-def _watched(config: RunnableConfig, watch: Watch) -> RunnableConfig:
-    return merge_configs(config, {"callbacks": [watch]})
 
 
 def _ended(error: Exception, watch: Watch, sent: Sequence[Message]) -> ModelReply | None:

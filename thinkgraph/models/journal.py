@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Annotated, Any, NotRequired, Protocol, runtime_checkable
 
 from langgraph.store.base import BaseStore
+from langgraph.store.memory import InMemoryStore
 from pydantic import Field, InstanceOf, TypeAdapter
 from typing_extensions import TypedDict
 
@@ -186,32 +187,40 @@ def _advice(error: sqlite3.Error) -> str:
     return "check free space and permissions"
 
 
+_IN_MEMORY = threading.Lock()
+"""Over LangGraph's store in memory: it fails where one thread searches while another writes."""
+
+
 class StoreJournal:
     """A journal in LangGraph's store (`langgraph.store`), for servers and embedded use."""
 
     def __init__(self, store: BaseStore) -> None:
         self._store = store
+        self._turn = _IN_MEMORY if isinstance(store, InMemoryStore) else contextlib.nullcontext()
 
     def get(self, thread: str, key: str) -> RawReply | None:
         """See Journal."""
-        item = self._store.get(_space(thread), key)
+        with self._turn:
+            item = self._store.get(_space(thread), key)
         return _read(item.value.get("body")) if item else None
 
     def put(self, thread: str, key: str, reply: RawReply) -> None:
         """See Journal."""
-        self._store.put(_space(thread), key, {"body": json.dumps(reply)}, index=False)
+        with self._turn:
+            self._store.put(_space(thread), key, {"body": json.dumps(reply)}, index=False)
 
     def forget(self, thread: str) -> None:
         """See Journal."""
         space = _space(thread)
         skipped = 0
-        while items := self._store.search(space, limit=100, offset=skipped):
-            for item in items:
-                if tuple(item.namespace) == space:
-                    self._store.delete(space, item.key)
-                else:
-                    # A store may compare namespaces as text, by their beginning: "a" then finds "ab" too.
-                    skipped += 1
+        with self._turn:
+            while items := self._store.search(space, limit=100, offset=skipped):
+                for item in items:
+                    if tuple(item.namespace) == space:
+                        self._store.delete(space, item.key)
+                    else:
+                        # A store may compare namespaces as text, by their beginning: "a" then finds "ab" too.
+                        skipped += 1
 
 
 def _space(thread: str) -> tuple[str, str, str]:

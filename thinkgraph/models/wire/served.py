@@ -32,7 +32,7 @@ def served_window(model: BaseChatModel) -> int | None:
             # With the keys, proxies and certificates of the model's own requests.
             reply = client.get(url, cast_to=httpx.Response, options={"timeout": _PATIENCE, "max_retries": 0})
             found = find(reply.json(), getattr(model, "model_name", ""))
-        except (openai.OpenAIError, ValueError, TypeError, KeyError):
+        except (openai.OpenAIError, ValueError, TypeError, KeyError, AttributeError):
             continue
         if isinstance(found, int) and found > 0:
             return found
