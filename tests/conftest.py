@@ -24,6 +24,7 @@ settings.register_profile(
 settings.load_profile("repeatable")
 
 
+@pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers() -> int:
     """Two workers more than cores: many tests wait for a server, a browser or a process of their own."""
     return (os.cpu_count() or 1) + 2
