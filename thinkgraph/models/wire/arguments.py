@@ -161,11 +161,11 @@ def _mistral(model: BaseChatModel, given: Arguments, _: AbstractSet[str]) -> tup
     arguments = _renamed(given, names)
     if "schema" in given:
         arguments["response_format"] = _json_schema(given["schema"])
-    changed = {}
+    changed = Arguments()
     if "timeout" in given and "timeout" not in model.model_fields_set:
         # LangChain's usual two minutes would end a request before our own limits do.
         changed = {name: _patient(getattr(model, name), given["timeout"]) for name in ("client", "async_client")}
-    return model.model_copy(update=changed), arguments
+    return model.model_copy(update=changed) if changed else model, arguments
 
 
 def _patient(client: Any, seconds: float) -> Any:
