@@ -25,6 +25,8 @@ from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.training.chat import export as exporting
 from thinkgraph.training.chat.split import about
 
+pytestmark = pytest.mark.xdist_group("export_training")
+"""The export is made once, by one worker."""
 MADE = ("--generate", "40", "--topic", "Oskow Town", "--methods", "tog2,fiske,coggrag", "--test", "0.2")
 
 

@@ -16,6 +16,8 @@ from cli.conftest import PROGRAM, QUESTION, Run, environment
 from page_blocks import block_of
 from training.sample import rows, write_rows
 
+pytestmark = pytest.mark.xdist_group("g2t")
+"""One worker imports PyTorch for all of them."""
 TINY = ("--from-scratch", "tiny")
 
 

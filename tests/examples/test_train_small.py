@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 import subprocess
 import sys
@@ -10,15 +11,12 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from cli.conftest import environment
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
 from langchain_core.outputs import ChatGeneration, ChatResult
 from model_server import ModelServer
-from peft import PeftModel
 from tokenizers import Tokenizer, decoders, models, pre_tokenizers, trainers
-from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 from thinkgraph.cli.main import main
 
@@ -43,6 +41,9 @@ def data(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base(data: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A llama of two layers that has learnt nothing, with a tokenizer of the export's own words."""
+    import torch
+    from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
+
     made = Tokenizer(models.BPE())
     made.pre_tokenizer, made.decoder = pre_tokenizers.ByteLevel(add_prefix_space=False), decoders.ByteLevel()
     special = ["<|system|>", "<|user|>", "<|assistant|>", "<|end|>"]
@@ -91,6 +92,14 @@ def trained(data: Path, base: Path, tmp_path_factory: pytest.TempPathFactory) ->
     return out, done.stdout
 
 
+@functools.cache
+def loaded(folder: str) -> tuple[Any, Any]:
+    """A model and its tokenizer."""
+    from transformers import LlamaForCausalLM, PreTrainedTokenizerFast
+
+    return LlamaForCausalLM.from_pretrained(folder), PreTrainedTokenizerFast.from_pretrained(folder)
+
+
 class Generating(BaseChatModel):
     """A model of transformers behind a chat server."""
 
@@ -103,8 +112,7 @@ class Generating(BaseChatModel):
     def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
         who = {"human": "user", "ai": "assistant"}
         rows = [{"role": who.get(one.type, one.type), "content": str(one.text)} for one in messages]
-        tokenizer = PreTrainedTokenizerFast.from_pretrained(self.folder)
-        model = LlamaForCausalLM.from_pretrained(self.folder)
+        model, tokenizer = loaded(self.folder)
         asked = tokenizer.apply_chat_template(rows, add_generation_prompt=True, tokenize=False)
         tokens = tokenizer(asked, add_special_tokens=False, return_tensors="pt").input_ids
         said = model.generate(tokens, max_new_tokens=24, do_sample=False, pad_token_id=tokenizer.pad_token_id)
@@ -127,6 +135,10 @@ def measured(folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.Captu
 # peft asks transformers for a property by its former name.
 @pytest.mark.filterwarnings("ignore:`is_gradient_checkpointing`:FutureWarning")
 def test_the_loss_falls_and_the_adapter_merges(base: Path, trained: tuple[Path, str]) -> None:
+    import torch
+    from peft import PeftModel
+    from transformers import LlamaForCausalLM
+
     out, said = trained
     assert f"goes on from {out / 'steps' / 'checkpoint-'}" in said
     before, after = (float(part.split()[0]) for part in said.splitlines()[-1].partition(":")[2].split(", ")[:2])

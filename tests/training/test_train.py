@@ -13,9 +13,9 @@ import time
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
-import torch
-from safetensors.torch import load_file
+from safetensors.numpy import load_file
 from training.sample import PLACES, write_rows
 
 from thinkgraph.errors import KnowledgeError, ModelError
@@ -28,6 +28,8 @@ from thinkgraph.training.train import KIND, TrainReport, TrainSettings, from_che
 
 QUICK = TrainSettings(scratch="tiny", epochs=3, lr=2e-3, batch=4, warmup=0.1, save_every=2)
 ROOT = Path(__file__).parents[2]
+pytestmark = pytest.mark.xdist_group("g2t")
+"""One worker imports PyTorch for all of them."""
 
 
 class Cut(BaseException):
@@ -53,7 +55,7 @@ def weights(folder: Path) -> dict[str, Any]:
 
 def same(one: Path, other: Path) -> bool:
     first, second = weights(one), weights(other)
-    return first.keys() == second.keys() and all(torch.allclose(first[name], second[name], atol=1e-6) for name in first)
+    return first.keys() == second.keys() and all(np.allclose(first[name], second[name], atol=1e-6) for name in first)
 
 
 @pytest.fixture(scope="module")
@@ -251,6 +253,8 @@ def test_two_at_a_time_are_refused(whole: tuple[Path, Split, TrainReport], tmp_p
 def test_nothing_is_said_and_the_callers_random_numbers_stay(
     whole: tuple[Path, Split, TrainReport], tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    import torch
+
     _, pairs, _ = whole
     torch.manual_seed(5)
     before = torch.get_rng_state()
@@ -280,6 +284,7 @@ def test_texts_too_long_for_the_model_are_left_out_and_counted(tmp_path: Path) -
 
 
 def test_any_kind_of_checkpoint_can_be_the_start(whole: tuple[Path, Split, TrainReport], tmp_path: Path) -> None:
+    import torch
     from transformers import BartConfig, BartForConditionalGeneration
 
     out, pairs, _ = whole

@@ -12,7 +12,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import torch
 from runtime.test_driver import MODES, Toy
 
 from thinkgraph.errors import ModelError
@@ -30,6 +29,8 @@ from thinkgraph.tools.meter import Meter, current_meter
 from thinkgraph.training.pairs import Split, TextPair, make_triple
 from thinkgraph.training.train import TrainSettings, from_scratch, train
 
+pytestmark = pytest.mark.xdist_group("g2t")
+"""One worker imports PyTorch for all of them."""
 COUNTRIES = ("Panama", "Colombia", "Peru", "Chile", "Bolivia", "Uruguay", "Japan", "Suriname")
 
 
@@ -44,6 +45,8 @@ def community(name: str, more: int = 0) -> list[Triple]:
 @pytest.fixture(scope="module")
 def raw(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A checkpoint with random weights."""
+    import torch
+
     folder = tmp_path_factory.mktemp("raw") / "model"
     torch.manual_seed(1)
     lines = [community_line(community(name)) for name in COUNTRIES]
