@@ -243,6 +243,14 @@ def test_a_judge_is_measured_as_a_run_takes_its_reply(monkeypatch: pytest.Monkey
     assert checked_figures(monkeypatch, who, "coggrag.reason", judge("Tomas Brede")) == [copied]
 
 
+def test_an_answer_from_memory_has_no_lines_to_be_held_against(monkeypatch: pytest.MonkeyPatch) -> None:
+    inputs = {"question": "What is the capital of Panama?", "task": ""}
+    case = dataclasses.replace(JUDGED[0], id="recall.direct/q1", role="recall.direct", inputs=inputs, shape={})
+    with ModelServer([judge("Panama City")]) as server:
+        (one,) = ask(server, monkeypatch, cases=[case])
+    assert (one["value"]["sufficient"], one["value"]["answers"]) == (True, ["Panama City"])
+
+
 def test_a_verifier_is_measured_with_what_it_is_not_asked(monkeypatch: pytest.MonkeyPatch) -> None:
     def verified(answer: str, *, right: bool, **inputs: str) -> list[dict[str, float]]:
         inputs = {**JUDGED[0].inputs, "answer": answer, **inputs}

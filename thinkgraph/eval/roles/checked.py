@@ -25,7 +25,8 @@ def checked(case: Case, kind: str, value: Any, settings: RunSettings) -> Flow[An
     """A reply after what code checks before it counts. Only judgements and verdicts are checked.
 
     An answer that no line holds is none, nor is one that does not fit the question where the method doubts (`backtracks`); the verdict
-    on either is "wrong". An answer that the statements settle is right without a verifier (`skip_settled` of CogGRAG).
+    on either is "wrong". An answer that the statements settle is right without a verifier (`skip_settled` of CogGRAG). What comes from
+    memory has no lines to be held against.
 
     Args:
         case: what was asked.
@@ -34,7 +35,8 @@ def checked(case: Case, kind: str, value: Any, settings: RunSettings) -> Flow[An
         settings: of the role's method.
     """
     verdict = kind == VERDICT.name
-    if value is None or not (verdict or (kind == JUDGE.name and value["sufficient"])):
+    judged = kind == JUDGE.name and "evidence" in case.inputs
+    if value is None or not (verdict or (judged and value["sufficient"])):
         return value
     # A claim is no question.
     question = "" if case.bounds.labels else case.inputs["question"]
