@@ -91,6 +91,10 @@ def test_a_ranked_reply_has_as_many_of_each_entity_as_the_prompt_asks_for() -> N
     assert "Name the best 2 relations of each entity" in known.messages[0][1]
     # The path's relation, then those that the question names; "written by" is one too many.
     assert json.loads(known.reply) == {"numbers": [2, 3, 4]}
+    # Where no number is asked for, what the path does not need is not named.
+    facts = numbered(["(Frost) written by: (Bo)", "(Frost) genre: (Drama)"])
+    (known,) = made("rank.texts", QUESTION, right={"choices": [2]}, profile="small", options=facts, options_shown=2)
+    assert json.loads(known.reply) == {"numbers": [2]}
 
 
 def test_clues_stand_in_the_question() -> None:

@@ -125,10 +125,12 @@ def _names_finds(prompt: Prompt) -> bool:
 
 
 def _best(call: RoleCall, scored: Sequence[tuple[int, float]], most: int) -> Flow[list[int]]:
-    """As many options of each entity as the prompt asks for: those on the path, then the nearest to the question."""
+    """The options on the path; where the prompt asks for so many of each entity, then the nearest to the question."""
     inputs = call.request.inputs
-    near = yield from by_nearness(inputs["question"], parse_items(inputs["options"]))
     right = [number for number, _ in sorted(scored, key=lambda pair: -pair[1])]
+    if "most" not in inputs:
+        return right[: most or None]
+    near = yield from by_nearness(inputs["question"], parse_items(inputs["options"]))
     each: Counter[str] = Counter()
     best = []
     for item in sorted(near, key=lambda item: right.index(item.number) if item.number in right else len(right)):
