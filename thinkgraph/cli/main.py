@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 import importlib
 import os
 import sqlite3
@@ -143,4 +144,7 @@ def entry() -> NoReturn:
     if not _open_streams():
         sys.exit(_fail("standard output is closed: there is nowhere to write an answer to", 1))
     heed_sigterm()
-    sys.exit(main())
+    code = main()
+    # Before it ends Python looks for garbage in all it imported: a sixth of a short command's time.
+    gc.freeze()
+    sys.exit(code)
