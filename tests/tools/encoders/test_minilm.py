@@ -84,6 +84,19 @@ def test_batches_are_bounded_and_hold_every_text_once():
     assert list(minilm._batches([])) == []
 
 
+def test_attention_beyond_what_exp_bears_is_the_same(model, monkeypatch):
+    plain = model.encode(texts(20))
+    monkeypatch.setattr(minilm, "_LARGE", 0)
+    assert np.abs(model.encode(texts(20)) - plain).max() < 1e-6
+    lengths, qkv = [3, 3, 5], np.random.default_rng(18).normal(size=(11, 3 * minilm.DIMENSIONS)).astype(np.float32)
+    monkeypatch.undo()
+    # Every query meets itself as key in thousands: a head gathers the piece it looks at and nothing else.
+    qkv[:, minilm.DIMENSIONS : 2 * minilm.DIMENSIONS] = 100 * qkv[:, : minilm.DIMENSIONS]
+    gathered = minilm._attend(qkv, lengths)
+    assert np.isfinite(gathered).all()
+    assert np.allclose(gathered, qkv[:, 2 * minilm.DIMENSIONS :])
+
+
 def test_gelu_is_the_exact_one():
     x = np.concatenate([np.linspace(-40, 40, 70_001), [-300, -1e-6, 0, 1e-6, 300]]).astype(np.float32)
     exact = [v * 0.5 * math.erfc(-v / math.sqrt(2)) for v in x.tolist()]

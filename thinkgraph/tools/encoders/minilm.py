@@ -35,6 +35,8 @@ _BATCH_TOKENS = 2048
 """Word pieces of one batch: fewer leave the products small, more leave the processor's caches."""
 _PAIRS = 1 << 17
 """Pairs of word pieces that attend at once, for each head: as above."""
+_LARGE = np.float32(60)
+"""exp of at most this, times all pieces of a window, is a float32."""
 _CHUNK = 32_768
 """Numbers that GELU's passes work on at once: as above."""
 _LOGIT = np.array(
@@ -121,6 +123,7 @@ def _batches(lengths: list[int]) -> Iterator[list[int]]:
 def _attend(qkv: Floats, lengths: list[int]) -> Floats:
     """What the heads gather from `qkv`, shape (tokens, 3 * 384), texts of one length together; queries are scaled already."""
     gathered = np.empty((len(qkv), DIMENSIONS), np.float32)
+    room = np.empty(_HEADS * max(_PAIRS, max(lengths) ** 2), np.float32)
     start = 0
     for length, group in groupby(lengths):
         left = sum(1 for _ in group)
@@ -128,11 +131,14 @@ def _attend(qkv: Floats, lengths: list[int]) -> Floats:
             several = min(left, max(1, _PAIRS // length**2))
             end = start + several * length
             q, k, v = qkv[start:end].reshape(several, length, 3, _HEADS, -1).transpose(2, 0, 3, 1, 4)
-            weights = q @ k.swapaxes(-1, -2)
-            weights -= weights.max(-1, keepdims=True)
+            weights = room[: several * _HEADS * length**2].reshape(several, _HEADS, length, length)
+            np.matmul(q, k.swapaxes(-1, -2), out=weights)
+            # The greatest of each row takes as long as exp itself, and is needed only where exp might overflow.
+            if weights.max() > _LARGE or weights.min() < -_LARGE:
+                weights -= weights.max(-1, keepdims=True)
             np.exp(weights, out=weights)
             heads = weights @ v
-            heads /= weights.sum(-1, keepdims=True)
+            heads /= np.einsum("thij->thi", weights)[..., None]
             gathered[start:end].reshape(several, length, _HEADS, -1)[:] = heads.swapaxes(1, 2)
             start, left = end, left - several
     return gathered
