@@ -81,7 +81,13 @@ class Judged(NamedTuple):
 
 
 def judged(
-    asks: Asks, draft_of: Drafts, context: PromptContext, state: BacktrackState, settings: DoubtSettings
+    asks: Asks,
+    draft_of: Drafts,
+    context: PromptContext,
+    state: BacktrackState,
+    settings: DoubtSettings,
+    *,
+    mapped: bool = False,
 ) -> Flow[Judged]:
     """A judgement of evidence. Where the answer that it leads to does not fit the question, or stands elsewhere than the model says, it is
     told why and asked again; so it is where it repeats a doubted answer, once.
@@ -97,6 +103,7 @@ def judged(
         context: the evidence that the model is shown.
         state: the run's.
         settings: the run's.
+        mapped: whether each relation of the evidence was matched with the question's words before. Then no lines are judged alone.
 
     Returns:
         The last judgement made. Where its answer does not fit either, `fault` says why.
@@ -114,7 +121,7 @@ def judged(
         held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
         fault = against = yield from unfit(held)
         against = against or (yield from miscited(draft.get("instead_of", ()), held))
-        if not against and key != _LAST and (yield from named(held)) is False:
+        if not (against or mapped or key == _LAST) and (yield from named(held)) is False:
             against = f"{_listed(draft['answers'])} does not follow from the lines cited for it alone"
             if against not in doubted:
                 alone = context.only({*draft["cited"], *context.ids(judgement["evidence"])})

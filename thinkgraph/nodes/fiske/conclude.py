@@ -166,7 +166,9 @@ def _closing_call(context: PromptContext, ending: _Ending, state: FiskeState, se
     def draft_of(judgement: Judgement, shown: PromptContext) -> Draft:
         return _decide(judgement, shown, ending, state, settings)
 
-    return (yield from judged(asks, draft_of, context, state, settings))
+    # Of a complete branch each step maps a clue: which relation the question means was asked there.
+    mapped = ending.outcome == "complete"
+    return (yield from judged(asks, draft_of, context, state, settings, mapped=mapped))
 
 
 def _decide(
