@@ -81,7 +81,8 @@ def trained(data: Path, base: Path, tmp_path_factory: pytest.TempPathFactory) ->
     """A model that was trained in two runs: the first is killed once it has saved something."""
     out = tmp_path_factory.mktemp("trained")
     roles = f"{ROLE},tog2.relation_prune"
-    words = ("--roles", roles, "--max-steps", "100", "--save", "20", "--lr", "5e-3", "--batch", "4", "--collect", "1")
+    steps = ("--max-steps", "100", "--save", "20", "--tested", "24", "--batch", "4", "--collect", "1")
+    words = ("--roles", roles, "--lr", "5e-3", *steps)
     with subprocess.Popen(command_for(data, base, out, *words), env=environment()) as begun:
         while not list(out.glob("steps/checkpoint-*/trainer_state.json")):
             assert begun.poll() is None, "it ended before it saved anything"

@@ -183,7 +183,7 @@ def test_communities_are_drawn_without_the_crowd_round_them(browse: Browse, addr
     assert drawn["boxes"]
     assert all(name.startswith(members[0]) for name, members in drawn["boxes"])
     assert drawn["members"] == [], "a community has one name until somebody picks it"
-    page.evaluate("""() => document.querySelector(".canvas")._cyreg.cy.nodes(".box").first().emit("tap")""")
+    page.evaluate("""() => { document.querySelector(".canvas")._cyreg.cy.nodes(".box").first().emit("tap"); }""")
     assert page.evaluate(DRAWN)["members"]
     page.locator("button.part").first.click()
     page.wait_for_timeout(500)
