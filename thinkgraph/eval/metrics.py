@@ -6,6 +6,7 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
+from rapidfuzz.distance import LCSseq
 from typing_extensions import TypedDict
 
 from thinkgraph.eval.gold import Gold
@@ -134,14 +135,7 @@ def _rouge_l(said: Sequence[str], reference: Sequence[str]) -> float:
     """Twice the longest common subsequence of words, by the words of both."""
     if not said or not reference:
         return 0.0
-    row = [0] * (len(reference) + 1)
-    for word in said:
-        before = 0  # of the row before, one place to the left
-        for at, other in enumerate(reference, start=1):
-            above = row[at]
-            row[at] = before + 1 if word == other else max(above, row[at - 1])
-            before = above
-    return 2 * row[-1] / (len(said) + len(reference))
+    return 2 * LCSseq.similarity(said, reference) / (len(said) + len(reference))
 
 
 def evidence_scores(evidence: Evidence, gold: Gold | None) -> EvidenceScores | None:
