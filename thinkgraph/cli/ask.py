@@ -92,7 +92,7 @@ def run(args: argparse.Namespace) -> int:
     check_fits(question, options)
     if args.estimate:
         with open_knowledge(args) as knowledge:
-            models = open_models(args, knowledge)
+            models = open_models(args.model, knowledge, prices=args.prices)
             told = estimate_lines(
                 models, knowledge, {args.method: settings}, [question], prices_of(args.prices), prompts=args.prompts
             )

@@ -193,7 +193,7 @@ async def _asker(
             yield partial(ask, args.method)
     else:
         with open_knowledge(args) as knowledge:
-            models = open_models(args, knowledge, args.rate)
+            models = open_models(args.model, knowledge, prices=args.prices, rate=args.rate)
             methods = {args.method: settings}
             asker = local_asker(models, knowledge, methods, prompts=args.prompts, journal=replies.journal)
             async with asker as ask:

@@ -18,7 +18,7 @@ from thinkgraph.cli.options import (
     add_flags,
     configured,
     open_knowledge,
-    profiles,
+    open_models,
 )
 from thinkgraph.cli.show import counted, write_line
 from thinkgraph.config import Config, Value, shown
@@ -141,13 +141,11 @@ def _encoder(knowledge: Knowledge) -> str:
 def _calls(args: argparse.Namespace, knowledge: Callable[[], Knowledge]) -> int:
     """What the models are like, and one small call of every role."""
     from thinkgraph.cli.model_check import check_model
-    from thinkgraph.graphs.build import offline_model
-    from thinkgraph.models.roles import Models
     from thinkgraph.prompts.library import PromptLibrary
 
     try:
         library = PromptLibrary(args.prompts)
-        models = Models(args.model, offline=offline_model(knowledge()), profiles=profiles())
+        models = open_models(args.model, knowledge())
     except ThinkGraphError as error:
         _print(f"FAIL {'model calls':<24} not made: {one_line(str(error))}")
         return 1

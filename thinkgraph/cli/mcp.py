@@ -29,7 +29,7 @@ def run(args: argparse.Namespace) -> int:
     # Flags first: a wrong one must not cost the opening of a knowledge base.
     fixed = served_settings(args)
     with open_knowledge(args) as knowledge:
-        models = open_models(args, knowledge)
+        models = open_models(args.model, knowledge, prices=args.prices)
         # A server that can answer nothing is better refused to whoever starts it than to a client's model.
         models.check()
         with leaving_at_once("interrupted"):

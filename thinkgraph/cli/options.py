@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
     from thinkgraph.config import Config
     from thinkgraph.models.prices import Prices
-    from thinkgraph.models.roles import Models
+    from thinkgraph.models.recorded import Recording
+    from thinkgraph.models.roles import Models, ModelSpec
     from thinkgraph.prompts.tasks import Task
     from thinkgraph.tools.knowledge import Knowledge
 
@@ -270,8 +271,22 @@ def open_knowledge(args: argparse.Namespace) -> Knowledge:
     return Knowledge.open(args.kb, text=args.text, trust_embedder=bool(args.trust_embedder))
 
 
-def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | None = None) -> Models:
-    """The models of --model and --prices, called at most `rate` times a second; the offline one uses the knowledge's encoder.
+def open_models(
+    model: ModelSpec,
+    knowledge: Knowledge,
+    *,
+    prices: str | None = None,
+    rate: float | None = None,
+    recording: Recording | None = None,
+) -> Models:
+    """The models of --model, with what the configuration says of them.
+
+    Args:
+        model: one, or by role.
+        knowledge: its encoder is the offline model's.
+        prices: the path of --prices.
+        rate: requests a second at most.
+        recording: keeps the replies of the one model.
 
     Raises:
         UsageError: a malformed model name or price table.
@@ -280,9 +295,14 @@ def open_models(args: argparse.Namespace, knowledge: Knowledge, rate: float | No
     from thinkgraph.models.client import rate_limiter
     from thinkgraph.models.roles import Models
 
-    offline = offline_model(knowledge)
-    limiter = rate_limiter(rate)
-    return Models(args.model, offline=offline, prices=prices_of(args.prices), profiles=profiles(), rate_limiter=limiter)
+    return Models(
+        model,
+        offline=offline_model(knowledge),
+        prices=prices_of(prices),
+        profiles=profiles(),
+        rate_limiter=rate_limiter(rate),
+        recording=recording,
+    )
 
 
 def estimate_lines(

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
 
+from thinkgraph.cli.options import open_models
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -87,7 +88,7 @@ def begin(path: str, question: str, options: RunOptions, knowledge: Knowledge) -
     }
     kept = Recording(Path(path), str(options["model"]), about)
     found = recorded(knowledge, kept)
-    return found, _models(options, found, kept)
+    return found, open_models(options["model"], found, prices=options["prices"], recording=kept)
 
 
 def repeat(recording: Recording, options: RunOptions) -> tuple[Knowledge, Models]:
@@ -95,14 +96,4 @@ def repeat(recording: Recording, options: RunOptions) -> tuple[Knowledge, Models
     from thinkgraph.runtime.replay import replayed
 
     found = replayed(recording)
-    return found, _models(options, found, None)
-
-
-def _models(options: RunOptions, knowledge: Knowledge, recording: Recording | None) -> Models:
-    from thinkgraph.cli.options import prices_of, profiles
-    from thinkgraph.graphs.build import offline_model
-    from thinkgraph.models.roles import Models
-
-    offline = offline_model(knowledge)
-    prices = prices_of(options["prices"])
-    return Models(options["model"], offline=offline, prices=prices, profiles=profiles(), recording=recording)
+    return found, open_models(options["model"], found, prices=options["prices"])

@@ -57,7 +57,7 @@ def run(args: argparse.Namespace) -> int:
         }
         served = Served(knowledge, run_options(args, next(iter(fixed)), {}), fixed, models, more)
         for model in (args.model, *models):
-            open_models(argparse.Namespace(model=model, prices=args.prices), knowledge).check()
+            open_models(model, knowledge, prices=args.prices).check()
             announce({**served.options, "model": model}, say)
         port, token = listening.getsockname()[1], secrets.token_urlsafe(24)
         address = f"http://{HOST}:{port}/?token={token}"

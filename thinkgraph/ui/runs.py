@@ -11,12 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from thinkgraph.cli.ask import check_fits, kept_words, waiting
-from thinkgraph.cli.options import estimate_lines, prices_of, profiles
+from thinkgraph.cli.options import estimate_lines, open_models, prices_of
 from thinkgraph.cli.resume import continuation
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer, new_thread
 from thinkgraph.config import Model, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
-from thinkgraph.graphs.build import Graph, build, offline_model
+from thinkgraph.graphs.build import Graph, build
 from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.prompts.lines import one_line
@@ -286,12 +286,8 @@ class Desk:
         name = (options["kb"], model_words(options["model"]))
         with self._lock:
             if name not in self._models:
-                self._models[name] = Models(
-                    options["model"],
-                    offline=offline_model(self._knowledge(options)),
-                    prices=prices_of(options["prices"]),
-                    profiles=profiles(),
-                )
+                knowledge = self._knowledge(options)
+                self._models[name] = open_models(options["model"], knowledge, prices=options["prices"])
             return self._models[name]
 
     def _begin(self, live: LiveRun, reply: str | None) -> None:

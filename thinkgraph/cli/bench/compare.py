@@ -48,7 +48,7 @@ def run(args: argparse.Namespace) -> int:
     question = read_question(args.question)
     settings = settings_by_method(args, configured(args), args.methods)
     with open_knowledge(args) as knowledge:
-        models = open_models(args, knowledge)
+        models = open_models(args.model, knowledge, prices=args.prices)
         sys.stderr.write(f"{len(settings)} methods with model {models.default} over {knowledge.name}\n")
         answers = asyncio.run(_all(question, settings, knowledge, models, args.prompts))
     if args.json:

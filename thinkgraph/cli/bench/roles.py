@@ -16,8 +16,7 @@ from thinkgraph.cli.options import (
     model_name,
     names_in,
     open_knowledge,
-    prices_of,
-    profiles,
+    open_models,
 )
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many
 from thinkgraph.errors import UsageError
@@ -166,14 +165,12 @@ def _questions(args: argparse.Namespace, knowledge: Knowledge) -> list[Question]
 def _models(names: Sequence[str], args: argparse.Namespace, knowledge: Knowledge) -> dict[str, Models]:
     """The models by name; a malformed name, or a missing key, is refused before any is asked."""
     from thinkgraph.eval.bench_setup import PERFECT, bench_model
-    from thinkgraph.graphs.build import offline_model
-    from thinkgraph.models.roles import Models as Made
 
     found = {}
     for name in names:
         questions = _questions(args, knowledge) if name.startswith(PERFECT) else []
         model = bench_model(name, questions, knowledge, seed=args.seed)
-        found[name] = Made(model, offline=offline_model(knowledge), prices=prices_of(args.prices), profiles=profiles())
+        found[name] = open_models(model, knowledge, prices=args.prices)
         found[name].check()
     return found
 

@@ -9,13 +9,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import KB, add_flags, configured, method_names, open_knowledge, profiles
+from thinkgraph.cli.options import KB, add_flags, configured, method_names, open_knowledge, open_models
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
     from thinkgraph.eval.questions import Question
-    from thinkgraph.models.roles import Models
     from thinkgraph.state.settings import RunSettings
     from thinkgraph.tools.knowledge import Knowledge
     from thinkgraph.tools.progress import Progress
@@ -140,7 +139,10 @@ def _asked(
         given = named(load_questions(args.data, args.limit), knowledge.graph)
         return (lambda _folder: given), [question_row(question) for question in given]
 
-    models = _models(model, knowledge) if model else None
+    models = open_models(model, knowledge) if model else None
+    if models:
+        # A missing key is refused now.
+        models.check()
 
     def make(folder: Path) -> Sequence[Question]:
         from thinkgraph.training.chat.paths import made_questions
@@ -154,16 +156,6 @@ def _asked(
         return reworded(made, model, models, knowledge, settings, folder=folder / "reworded", progress=progress)
 
     return make, [args.generate, args.topic, model]
-
-
-def _models(model: str, knowledge: Knowledge) -> Models:
-    """The model that rewords; a malformed name, or a missing key, is refused now."""
-    from thinkgraph.graphs.build import offline_model
-    from thinkgraph.models.roles import Models
-
-    models = Models(model, offline=offline_model(knowledge), profiles=profiles())
-    models.check()
-    return models
 
 
 def _command(args: argparse.Namespace, model: str | None) -> str:
