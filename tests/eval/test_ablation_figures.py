@@ -122,7 +122,7 @@ def test_every_figure_of_a_paper_stands_at_a_cell_that_is_there() -> None:
             assert figure.row in table.rows, figure
             assert figure.column in table.columns, figure
             assert figure.measure in {measure.column for measure in table.measures}, figure
-            assert all([figure.model, figure.metric, figure.value >= 0]), figure
+            assert all([figure.model, figure.metric, float(figure.printed) >= 0]), figure
         assert set(paper.bench) <= set(table.rows)
 
 

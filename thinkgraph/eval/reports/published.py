@@ -37,11 +37,6 @@ class PaperFigure(NamedTuple):
     """What else is the paper's own: how many questions, which split; empty where it says nothing."""
     printed: str
 
-    @property
-    def value(self) -> float:
-        """The number."""
-        return float(self.printed)
-
 
 class PaperTable(NamedTuple):
     """What a paper prints in one table or figure."""
