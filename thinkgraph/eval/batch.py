@@ -290,19 +290,19 @@ async def local_asker(
         await models.aclose()
 
 
-def server_asker(url: str, assistant: str, settings: Mapping[str, Any], *, api_key: str | None = None) -> Asker:
-    """Asks a LangGraph server that serves our graphs (`langgraph dev`, or a deployment of it).
+def server_asker(url: str, assistant: str, settings: Mapping[str, Any]) -> Asker:
+    """Asks a LangGraph server that serves our graphs (`langgraph dev`, or a deployment of it). The SDK reads its key from
+    the environment.
 
     Args:
         url: the server's address.
         assistant: a graph's name or an assistant's id.
         settings: passed as the run's context.
-        api_key: the server's key; None: from the environment, as the SDK reads it.
     """
     from httpx import HTTPError
     from langgraph_sdk import get_client
 
-    client = get_client(url=url, api_key=api_key) if api_key else get_client(url=url)
+    client = get_client(url=url)
 
     async def ask(question: str, _thread: str) -> Answer:
         try:
