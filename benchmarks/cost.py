@@ -17,8 +17,9 @@ from pathlib import Path
 from typing import Any
 
 from thinkgraph.eval.bench import BenchPlan, run_bench
-from thinkgraph.eval.bench_setup import bench_model, spread
+from thinkgraph.eval.bench_setup import bench_model
 from thinkgraph.eval.datasets import read_dataset
+from thinkgraph.eval.questions import spread
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.tools.encoders.embeddings import BundledEmbedder
 from thinkgraph.tools.knowledge import Knowledge

@@ -25,10 +25,10 @@ from scipy.stats import t as student
 
 from thinkgraph.config import parse_settings
 from thinkgraph.eval.bench import BenchPlan
-from thinkgraph.eval.bench_setup import perfect_chooser, settings_by_method, spread
+from thinkgraph.eval.bench_setup import perfect_chooser, settings_by_method
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.perfect.errors import Slip, parse_slips
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.eval.reports.results import BenchResult
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.tools.knowledge import Knowledge

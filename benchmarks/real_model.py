@@ -18,8 +18,8 @@ from typing import Any
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import ModelError
 from thinkgraph.eval.bench import BenchPlan, run_bench
-from thinkgraph.eval.bench_setup import load_questions, settings_by_method, spread
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.bench_setup import load_questions, settings_by_method
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.eval.reports.results import BenchResult
 from thinkgraph.graphs.build import offline_model
 from thinkgraph.models.recorded import Recording

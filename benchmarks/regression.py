@@ -35,10 +35,10 @@ from documents import read as read_rows
 from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.bench import BenchPlan, kept_results, plan_record, run_bench
-from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method, spread
+from thinkgraph.eval.bench_setup import bench_model, known_golds, settings_by_method
 from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import resolve_golds
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.eval.reports.results import BenchResult, ReportRow, table
 from thinkgraph.ingest.documents.store import DocumentStore

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from langchain_core.language_models import BaseChatModel
 
@@ -13,7 +13,7 @@ from thinkgraph.eval.datasets import read_dataset
 from thinkgraph.eval.gold import Gold, resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser
 from thinkgraph.eval.perfect.errors import Slip, by_words, parse_slips
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.eval.topics import TopicLinker
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.client import client_for
@@ -21,8 +21,6 @@ from thinkgraph.models.roles import OFFLINE
 from thinkgraph.prompts.tasks import Task
 from thinkgraph.tools.encoders.rankers import DenseRanker
 from thinkgraph.tools.knowledge import Knowledge
-
-T = TypeVar("T")
 
 PERFECT = "perfect"
 
@@ -36,13 +34,6 @@ def data_name(data: str) -> str:
     """The name of the data in a report, without the path on this machine."""
     name, colon, file = data.partition(":")
     return f"{name}:{Path(file).name}" if colon else Path(data).name
-
-
-def spread(questions: Sequence[T], limit: int | None) -> list[T]:
-    """At most `limit` questions, evenly over the list."""
-    if limit is None or limit >= len(questions):
-        return list(questions)
-    return [questions[at * len(questions) // limit] for at in range(limit)]
 
 
 def settings_by_method(

@@ -6,10 +6,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import wraps
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.files import FileRow, json_lines
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -34,6 +36,13 @@ class Question:
     """For each answer its other accepted forms; empty where there are none."""
     compared: tuple[str, ...] = ()
     """What the published script compares a reply with, where that is not every answer and form."""
+
+
+def spread(items: Sequence[T], limit: int | None) -> list[T]:
+    """At most `limit` questions, or other things, evenly over the list."""
+    if limit is None or limit >= len(items):
+        return list(items)
+    return [items[at * len(items) // limit] for at in range(limit)]
 
 
 def collected(path: Path, found: Iterable[tuple[str, Question | None]]) -> list[Question]:

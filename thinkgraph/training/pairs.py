@@ -129,13 +129,6 @@ def _texts(row: Mapping[str, object]) -> list[str]:
     return clean
 
 
-def spread(pairs: Sequence[TextPair], limit: int | None) -> Sequence[TextPair]:
-    """At most so many pairs, taken evenly over the whole."""
-    if limit is None or limit >= len(pairs):
-        return pairs
-    return [pairs[at * len(pairs) // limit] for at in range(limit)]
-
-
 def split(pairs: Sequence[TextPair], share: float, seed: int) -> Split:
     """Set a share of the pairs aside, chosen by a hash of their triples: the same whatever the order of the files.
 

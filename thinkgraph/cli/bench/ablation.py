@@ -66,6 +66,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.datasets import read_dataset
     from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.files import make_folder
+    from thinkgraph.eval.questions import spread
     from thinkgraph.eval.reports.published import paper_tables
 
     if args.list:
@@ -79,7 +80,7 @@ def run(args: argparse.Namespace) -> int:
     chosen = ablations.ablation(args.name)
     check_numbers(args)
     dataset, questions = read_dataset(args.data)
-    questions = bench_setup.spread(questions, args.limit)
+    questions = spread(questions, args.limit)
     settings = {"preset": _PRESETS[args.preset], "task": dataset.style, **parse_settings(args.set)}
     if args.seed:
         settings.setdefault("seed", args.seed)

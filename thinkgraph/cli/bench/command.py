@@ -80,6 +80,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.eval.datasets import DATASETS, read_dataset
     from thinkgraph.eval.datasets.ids import named
     from thinkgraph.eval.files import make_folder
+    from thinkgraph.eval.questions import spread
     from thinkgraph.eval.record import RecordFile
     from thinkgraph.models.client import rate_limiter
 
@@ -89,7 +90,7 @@ def run(args: argparse.Namespace) -> int:
     _check(args)
     dataset, questions = read_dataset(args.data)
     settings = settings_by_method(args, configured(args), args.methods, style=dataset.style)
-    questions = bench_setup.spread(_of_type(questions, args), args.limit)
+    questions = spread(_of_type(questions, args), args.limit)
     name = model_name(args.model)
     gold = args.gold_entities == "yes"
     folder = Path(args.report).expanduser() if args.report else None

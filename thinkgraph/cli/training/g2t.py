@@ -117,8 +117,9 @@ def _say(line: str) -> None:
 
 def _read(files: Sequence[Path], limit: int | None = None, *, texts: bool = True) -> Sequence[TextPair]:
     """The pairs of the files; malformed lines are told of."""
+    from thinkgraph.eval.questions import spread
     from thinkgraph.ingest.readers.rejects import Rejects
-    from thinkgraph.training.pairs import read_pairs, spread
+    from thinkgraph.training.pairs import read_pairs
 
     rejects = Rejects()
     pairs = spread(read_pairs(files, rejects, texts=texts), limit)

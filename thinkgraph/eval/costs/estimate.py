@@ -15,9 +15,9 @@ from langchain_core.language_models import BaseChatModel
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.batch import local_asker
-from thinkgraph.eval.bench_setup import PERFECT, bench_model, spread
+from thinkgraph.eval.bench_setup import PERFECT, bench_model
 from thinkgraph.eval.costs.bill import Bill, bill_of
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.graphs.registry import find_method
 from thinkgraph.models.offline.judge import Conclusion
 from thinkgraph.models.offline.model import OfflineChatModel
