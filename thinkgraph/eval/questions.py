@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import wraps
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -70,19 +69,6 @@ Read = Callable[[Path], list[Question]]
 """Reads a file of questions. Raises UsageError that names the file, the place in it and the field."""
 
 
-def reader(rows: Callable[[Path], Iterable[FileRow]]) -> Callable[[Callable[[FileRow], Question | None]], Read]:
-    """Decorator: a function that reads a whole file, from one that reads one of its rows (None: it is left out)."""
-
-    def of(read: Callable[[FileRow], Question | None]) -> Read:
-        @wraps(read)
-        def whole(path: Path) -> list[Question]:
-            return collected(path, ((row.where, read(row)) for row in rows(path)))
-
-        return whole
-
-    return of
-
-
 def all_forms(answers: Sequence[str], aliases: Sequence[Sequence[str]]) -> list[tuple[str, ...]]:
     """Each answer with its other accepted forms; `aliases` may be empty."""
     return [(answer, *more) for answer, more in zip(answers, aliases or [()] * len(answers), strict=True)]
@@ -98,9 +84,12 @@ def grouped(groups: Iterable[Sequence[str]]) -> tuple[tuple[str, ...], tuple[tup
     return tuple(answers), tuple(answers.values())
 
 
-@reader(json_lines)
-def read_questions(row: FileRow) -> Question:
-    """A question file of one's own."""
+def read_questions(path: Path) -> list[Question]:
+    """The questions of a file of one's own."""
+    return collected(path, ((row.where, _question(row)) for row in json_lines(path)))
+
+
+def _question(row: FileRow) -> Question:
     return Question(
         id=row.name("id"),
         question=row.text("question"),
