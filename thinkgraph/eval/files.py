@@ -118,10 +118,12 @@ class FileRow:
                 return self.text(name)
         raise self.fail(names[0], "is missing")
 
-    def rows(self, name: str, *, needed: bool = True) -> list[FileRow]:
+    def rows(self, name: str) -> list[FileRow]:
         """A list of objects."""
-        found = self._list(name, needed=needed)
-        if found is None or not all(isinstance(entry, dict) for entry in found):
+        found = self.value.get(name)
+        if found is None:
+            raise self.fail(name, "is missing")
+        if not isinstance(found, list) or not all(isinstance(entry, dict) for entry in found):
             raise self.fail(name, "must be a list of objects")
         return [FileRow(entry, f"{self.where}, {name} {number}") for number, entry in enumerate(found, start=1)]
 
@@ -141,21 +143,18 @@ class FileRow:
 
     def texts(self, name: str, *, needed: bool = False, strict: bool = False) -> tuple[str, ...]:
         """A list of texts. Numbers become texts, and empty texts and nulls are left out; with `strict` they are errors."""
-        found = self._list(name, needed=needed)
+        found = self.value.get(name)
+        if found is None:
+            if needed:
+                raise self.fail(name, "is missing")
+            return ()
         kinds = (str,) if strict else (str, int, float, type(None))
-        if found is None or not all(isinstance(entry, kinds) for entry in found):
+        if not isinstance(found, list) or not all(isinstance(entry, kinds) for entry in found):
             raise self.fail(name, "must be a list of texts")
         texts = [str(entry).strip() for entry in found if entry is not None]
         if strict and not all(texts):
             raise self.fail(name, "must be a list of texts that are not empty")
         return tuple(filter(None, texts))
-
-    def _list(self, name: str, *, needed: bool) -> list[Any] | None:
-        """A list, empty where there is nothing; None where there is something else."""
-        found = self.value.get(name)
-        if found is None and needed:
-            raise self.fail(name, "is missing")
-        return [] if found is None else found if isinstance(found, list) else None
 
 
 def json_lines(path: Path) -> Iterator[FileRow]:
