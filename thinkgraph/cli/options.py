@@ -111,6 +111,8 @@ KB = ("kb", "text", "trust-embedder")
 MODEL = ("model", "prices", "prompts")
 MEASURING = (*KB, "limit", "concurrency", "rate", "gold-entities", "seed")
 OUTPUT = ("plot", "json", "quiet")
+CONFIGURABLE = ("kb", "text", "trust_embedder", "model", "method", "prompts", "prices")
+"""What `configured` fills in."""
 OF_SEVERAL = "a setting of all methods that have it (width=5), or of one (tog2.width=5); may be repeated"
 """Help of --set for several methods."""
 MEASURED_MODEL = (
@@ -136,7 +138,7 @@ def configured(args: argparse.Namespace) -> Config:
     from thinkgraph.config import load_config
 
     config = load_config()
-    for name in ("kb", "text", "trust_embedder", "model", "method", "prompts", "prices"):
+    for name in CONFIGURABLE:
         # An empty flag is an error of its own, except for a model: there it always meant none.
         given = getattr(args, name, "")
         if given is None or (name == "model" and not given):

@@ -17,9 +17,8 @@ from collections.abc import AsyncIterator
 from starlette.applications import Starlette
 from starlette.routing import Mount
 
-from thinkgraph.cli.options import configured, names_in, open_knowledge
+from thinkgraph.cli.options import CONFIGURABLE, configured, names_in, open_knowledge
 from thinkgraph.cli.runs import run_options
-from thinkgraph.config import load_config
 from thinkgraph.graphs.registry import NAMES
 from thinkgraph.ui.app import create_app
 from thinkgraph.ui.runs import Served
@@ -39,10 +38,8 @@ def opened() -> Served:
     Raises:
         ThinkGraphError: the configuration is malformed, or the knowledge cannot be opened.
     """
-    names = ("kb", "text", "trust_embedder", "model", "method", "prompts", "prices")
-    args = argparse.Namespace(**dict.fromkeys(names))
-    configured(args)
-    config = load_config()
+    args = argparse.Namespace(**dict.fromkeys(CONFIGURABLE))
+    config = configured(args)
     fixed = {name: config.settings(name) for name in dict.fromkeys((args.method, *NAMES))}
     others = names_in(os.environ.get(MODELS, ""))
     return Served(open_knowledge(args), run_options(args, next(iter(fixed)), {}), fixed, others)
