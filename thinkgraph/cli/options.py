@@ -6,14 +6,14 @@ import argparse
 from collections.abc import Collection, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
+from thinkgraph.config import Config, load_config, parse_settings
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.registry import NAMES
+from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.plot.save import check_target
 
 if TYPE_CHECKING:
     from langchain_core.language_models import BaseChatModel
 
-    from thinkgraph.config import Config
     from thinkgraph.models.prices import Prices
     from thinkgraph.models.recorded import Recording
     from thinkgraph.models.roles import Models, ModelSpec
@@ -135,8 +135,6 @@ def configured(args: argparse.Namespace) -> Config:
     Raises:
         UsageError: the environment or the file is malformed.
     """
-    from thinkgraph.config import load_config
-
     config = load_config()
     for name in CONFIGURABLE:
         # An empty flag is an error of its own, except for a model: there it always meant none.
@@ -154,8 +152,6 @@ def model_name(given: str | None) -> str:
     Raises:
         UsageError: several are configured, by role.
     """
-    from thinkgraph.config import load_config
-
     model = given or load_config().get("model")
     if not isinstance(model, str):
         raise UsageError("models by role are configured; this command takes one: --model NAME")
@@ -187,9 +183,7 @@ def settings_by_method(
         UsageError: no such method, or a setting that none has.
         SettingsError: a value out of range.
     """
-    from thinkgraph.config import parse_settings
     from thinkgraph.eval import bench_setup
-    from thinkgraph.graphs.registry import find_method
     from thinkgraph.state.settings import resolve_settings
 
     schemas = {name: find_method(name).settings for name in methods}
@@ -256,8 +250,6 @@ def prices_of(path: str | None) -> Prices | None:
 
 def profiles() -> dict[str, dict[str, Any]] | None:
     """What the configuration says of models, by name."""
-    from thinkgraph.config import load_config
-
     found: dict[str, dict[str, Any]] | None = load_config().get("models")
     return found
 

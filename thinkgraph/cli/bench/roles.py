@@ -19,7 +19,9 @@ from thinkgraph.cli.options import (
     open_models,
 )
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
+from thinkgraph.eval.roles.main_path import HOLDS, MAIN_PATH
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -40,8 +42,6 @@ _PATIENCE = 900.0
 
 def add_arguments(commands: Any) -> None:
     """Declare `bench roles`."""
-    from thinkgraph.eval.roles.main_path import HOLDS, MAIN_PATH
-
     parser = commands.add_parser(
         "roles",
         help="measure a model role by role, one call at a time",
@@ -148,7 +148,6 @@ def _roles(args: argparse.Namespace) -> list[str]:
 
 def _settings(args: argparse.Namespace) -> RunSettings:
     """The settings of calls; no ceiling ends a bench of single calls."""
-    from thinkgraph.config import parse_settings
     from thinkgraph.state.settings import RunSettings, resolve_settings
 
     return resolve_settings(RunSettings, {"call_timeout": _PATIENCE, "max_calls": None, **parse_settings(args.set)})
@@ -197,7 +196,6 @@ def _cases(args: argparse.Namespace, roles: Sequence[str], knowledge: Knowledge,
 
 def _print(rows: list[RoleRow], args: argparse.Namespace, folder: Path | None) -> None:
     from thinkgraph.eval.files import write_text
-    from thinkgraph.eval.roles.main_path import HOLDS
     from thinkgraph.eval.roles.table import render, toml, verdicts
 
     if args.toml:

@@ -9,8 +9,9 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from thinkgraph.cli.options import KB, add_flags, configured, method_names, open_knowledge, open_models
+from thinkgraph.cli.options import KB, add_flags, check_numbers, configured, method_names, open_knowledge, open_models
 from thinkgraph.cli.show import LineProgress, leaving_at_once, many, write_json, write_line
+from thinkgraph.config import parse_settings
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -107,8 +108,6 @@ def run(args: argparse.Namespace) -> int:
 
 
 def _check(args: argparse.Namespace) -> None:
-    from thinkgraph.cli.options import check_numbers
-
     check_numbers(args)
     if not 0 <= args.test < 1:
         raise UsageError("--test must be at least 0 and less than 1")
@@ -121,7 +120,6 @@ def _check(args: argparse.Namespace) -> None:
 
 
 def _settings(args: argparse.Namespace) -> RunSettings:
-    from thinkgraph.config import parse_settings
     from thinkgraph.state.settings import RunSettings, resolve_settings
 
     return resolve_settings(RunSettings, {"prompt_profile": "small", "max_calls": None, **parse_settings(args.set)})
