@@ -159,13 +159,10 @@ def _keeps_to_schema(client: ChatClient) -> bool | None:
 
 
 def _ask(
-    client: ChatClient, messages: list[Message], *, limit: int | None = None, schema: Mapping[str, Any] | None = None
+    client: ChatClient, messages: list[Message], *, limit: int, schema: Mapping[str, Any] | None = None
 ) -> ModelReply:
-    return _sent(client, messages, CallOptions(0.0, schema, limit, _PATIENCE, stage="explore"))
-
-
-def _sent(client: ChatClient, messages: list[Message], options: CallOptions) -> ModelReply:
     """The reply, without the parameters that the server refuses. Raises ModelError."""
+    options = CallOptions(0.0, schema, limit, _PATIENCE, stage="explore")
     while True:
         try:
             return client.invoke(messages, options, {})
