@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from thinkgraph.errors import UsageError
 from thinkgraph.eval.questions import Question
@@ -77,11 +77,7 @@ def made_questions(
         progress("questions made", len(found), count)
     if not found:
         raise UsageError("no path of this graph makes a question: name entities that have relations with --topic NAME")
-    return [_numbered(question, at) for at, question in enumerate(found.values(), start=1)]
-
-
-def _numbered(question: Question, number: int) -> Question:
-    return Question(**{**vars(question), "id": f"g{number:05}"})
+    return [replace(question, id=f"g{at:05}") for at, question in enumerate(found.values(), start=1)]
 
 
 def _starts(graph: GraphStore, topics: Sequence[str], wanted: int, rng: random.Random) -> list[Entity]:
