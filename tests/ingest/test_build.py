@@ -109,7 +109,6 @@ def test_build_and_open(tmp_path, files):
     text = report.manifest["text"]
     assert text == {**text, "passages": 4, "entities": 2, "not_linked": 1}
     assert report.manifest["linking"] == {**report.manifest["linking"], "entities": 4}
-    assert report.notes == []
     assert report.manifest["literal_relations"] == ["population"]
     assert report.rejected == {"malformed": 1, "unknown entity": 1, "duplicate id": 1}
     assert not report.resumed

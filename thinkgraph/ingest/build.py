@@ -7,7 +7,7 @@ import json
 import time
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
 from pathlib import Path
@@ -58,8 +58,6 @@ class BuildReport:
     """How many, by kind: `malformed`, `duplicate id`, `unknown entity`."""
     examples: Sequence[Reject]
     """The first of each kind, 1,000 at most; also in the folder's `build_report.jsonl`."""
-    notes: Sequence[str]
-    """What went otherwise than wished and does no harm, one line each."""
     resumed: bool
     """Whether an unfinished build was continued."""
     seconds: float
@@ -207,7 +205,6 @@ class Build:
     progress: Progress
     documents: DocumentCounts | None = None
     """Where the inputs were made from documents, whose store then lies in the working folder."""
-    notes: list[str] = field(default_factory=list)
 
     def into(self, target: Path, *, replace: bool) -> BuildReport:
         """Make the knowledge base in its folder, or go on with what the same build left there."""
@@ -247,7 +244,6 @@ class Build:
             manifest=manifest,
             rejected=dict(self.rejects.counts),
             examples=self.rejects.kept,
-            notes=self.notes,
             resumed=place.resumed,
             seconds=time.monotonic() - self.started,
         )

@@ -177,7 +177,7 @@ def _index(args: argparse.Namespace, progress: Progress) -> tuple[None, list[str
 
 
 def _problems(report: BuildReport) -> list[str]:
-    """What was not used, and the notes."""
+    """What was not used."""
     lines = []
     for reject in report.examples[:_SHOWN_REJECTS]:
         where = f"{reject['file']}, line {reject['line']}" if reject["line"] else reject["file"]
@@ -185,7 +185,7 @@ def _problems(report: BuildReport) -> list[str]:
     if report.rejected:
         counts = ", ".join(f"{n:,} {kind}" for kind, n in sorted(report.rejected.items()))
         lines.append(f"not used: {counts} (see build_report.jsonl in the folder)")
-    return lines + [one_line(f"note: {note}") for note in report.notes]
+    return lines
 
 
 def _summary(report: BuildReport) -> list[str]:
