@@ -55,7 +55,7 @@ class StatementCounts(TypedDict):
     triples: int
     relations: int
     duplicates: int
-    """Rows that were left out, equal to another one."""
+    """Rows that were left out, equal to another one in subject, relation, object and qualifiers."""
     entities_without_triples: int
 
 

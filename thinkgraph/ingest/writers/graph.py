@@ -10,13 +10,13 @@ from pathlib import Path
 from subprocess import DEVNULL, Popen
 
 import numpy as np
-from typing_extensions import TypedDict
 
 from thinkgraph.ingest.readers.files import EntityRow
 from thinkgraph.ingest.writers.adjacency import write_triples
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, load_file, remove_load, rows_file
 from thinkgraph.ingest.writers.names import aliases_file, move_names, names_file, note_aliases, write_names
 from thinkgraph.ingest.writers.rows import fast_database, insert
+from thinkgraph.tools.kb_files import StatementCounts
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.sqlite import graph_schema as schema
@@ -25,18 +25,11 @@ LARGE = 1_000_000
 """Triples from which on the names are indexed while the triples are sorted."""
 
 
-class GraphCounts(TypedDict):
+class GraphCounts(StatementCounts):
     """What a finished graph holds and what was left out while it was made."""
 
-    entities: int
-    literals: int
-    triples: int
-    relations: int
-    duplicates: int
-    """Rows equal to another one in subject, relation, object and qualifiers."""
     literal_relations: list[str]
     """Relations whose values were found to be literals."""
-    entities_without_triples: int
 
 
 def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str, Sequence[str]]) -> None:
