@@ -23,8 +23,7 @@ CREATE TABLE node (
     id INTEGER PRIMARY KEY,
     key TEXT,
     literal INTEGER,          -- a file marks it as a literal
-    value INTEGER,            -- its key looks like a value
-    thing INTEGER DEFAULT 0,  -- it is a thing all the same
+    thing INTEGER DEFAULT 0,  -- it is a thing, whatever its key looks like
     label TEXT DEFAULT '',
     type TEXT DEFAULT '',
     description TEXT DEFAULT ''
@@ -168,7 +167,7 @@ class TripleLoader(AbstractContextManager["TripleLoader"]):
         keys = [end[0] if isinstance(end, tuple) else end for end in fresh]
         looks = [not marked and may_be_value(key) for key, marked in zip(keys, literal, strict=True)]
         first = len(self._values)
-        insert(self._db, "node (id, key, literal, value)", np.arange(first, first + len(new)), keys, literal, looks)
+        insert(self._db, "node (id, key, literal)", np.arange(first, first + len(new)), keys, literal)
         self._values = np.concatenate((self._values, np.array(looks, np.bool_)))
         return numbers
 
