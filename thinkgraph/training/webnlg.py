@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import Any
 from xml.etree.ElementTree import Element, ParseError, XMLPullParser
 
-from thinkgraph.ingest.readers.lines import open_binary, read_lines, read_objects
+from thinkgraph.ingest.readers.lines import open_binary, read_lines, read_objects, suffix_of
 from thinkgraph.ingest.readers.rejects import Rejects
 
 _ENGLISH = frozenset({"", "en"})
@@ -37,10 +37,10 @@ def rows_of(path: Path, rejects: Rejects) -> Iterator[tuple[int, Mapping[str, ob
     Raises:
         KnowledgeError: the file cannot be read.
     """
-    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
-    if stem.suffix.lower() == ".xml":
+    suffix = suffix_of(path)
+    if suffix == ".xml":
         return _of_xml(path, rejects)
-    entries = _entries(path) if stem.suffix.lower() == ".json" else None
+    entries = _entries(path) if suffix == ".json" else None
     return read_objects(path, rejects) if entries is None else _of_json(path, entries, rejects)
 
 

@@ -63,6 +63,11 @@ def open_binary(path: Path) -> Iterator[IO[bytes]]:
         raise KnowledgeError(f"{path} cannot be read: {error.strerror or error}") from None
 
 
+def suffix_of(path: Path) -> str:
+    """What a file's name ends in, in lower case (".json"), but for the `.gz` or `.bz2` of a packed one."""
+    return (path.with_suffix("") if path.suffix.lower() in _OPENERS else path).suffix.lower()
+
+
 def read_lines(path: Path, rejects: Rejects) -> Iterator[tuple[int, str]]:
     """Number (from 1) and text of each line that is not blank; undecodable lines become rejects."""
     with open_binary(path) as stream:
@@ -154,8 +159,7 @@ def sample_of(path: Path) -> list[str]:
 
 def format_of(path: Path, sample: list[str], *, columns: int = 3) -> Format:
     """The format by the file's extension, or by its first lines where the extension says nothing or is wrong."""
-    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
-    named = _SUFFIXES.get(stem.suffix.lower())
+    named = _SUFFIXES.get(suffix_of(path))
     first = sample[0].lstrip()
     if first.startswith("[") and named == "jsonl":
         raise KnowledgeError(f"{path} is one JSON array; write one object a line (jq -c '.[]')")

@@ -15,7 +15,7 @@ from typing import IO, Any, NamedTuple
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.facts import Facts
 from thinkgraph.ingest.readers.files import TripleRow
-from thinkgraph.ingest.readers.lines import LINE_LIMIT, open_binary
+from thinkgraph.ingest.readers.lines import LINE_LIMIT, open_binary, suffix_of
 from thinkgraph.ingest.readers.rdf import LONGEST_VALUE
 from thinkgraph.ingest.readers.rejects import Rejects
 
@@ -37,8 +37,7 @@ class TypedNode(NamedTuple):
 
 def is_node_graph(path: Path) -> bool:
     """Whether a file is such a graph, by its name and how it begins; a file that cannot be read is none."""
-    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
-    if stem.suffix.lower() != ".json":
+    if suffix_of(path) != ".json":
         return False
     try:
         with open_binary(path) as stream:

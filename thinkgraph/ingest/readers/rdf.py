@@ -11,7 +11,7 @@ from urllib.parse import quote
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.facts import Facts, Kind
 from thinkgraph.ingest.readers.files import TripleRow
-from thinkgraph.ingest.readers.lines import open_binary, read_lines
+from thinkgraph.ingest.readers.lines import open_binary, read_lines, suffix_of
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.sparql.profiles import ALIASES, DESCRIPTIONS, LABELS, RDF_TYPE
 
@@ -59,8 +59,7 @@ class Statement(NamedTuple):
 
 def rdf_form(path: Path) -> str | None:
     """The kind of RDF a file is, by its name (`.nt`, `.ttl`, `.rdf` …, also with `.gz` or `.bz2`); None where it is none."""
-    stem = path.with_suffix("") if path.suffix.lower() in {".gz", ".bz2"} else path
-    return _FORMS.get(stem.suffix.lower())
+    return _FORMS.get(suffix_of(path))
 
 
 def read_rdf(path: Path, facts: Facts, rejects: Rejects, *, number: int = 0) -> Iterator[TripleRow]:
