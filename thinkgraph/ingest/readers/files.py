@@ -23,6 +23,7 @@ from thinkgraph.ingest.readers.lines import (
     read_cells,
     read_objects,
     sample_of,
+    storable_text,
 )
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.linking.names import key_label
@@ -277,13 +278,7 @@ def _text(value: object) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int | float):
         return str(value)
-    if not isinstance(value, str) or "\0" in value:
-        return None
-    try:
-        value.encode()
-    except UnicodeEncodeError:  # half of a surrogate pair, written as an escape
-        return None
-    return value.strip() or None
+    return storable_text(value).strip() or None
 
 
 def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:

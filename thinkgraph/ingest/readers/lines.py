@@ -224,6 +224,17 @@ def cells_of(
             yield last, cells
 
 
+def storable_text(value: object) -> str:
+    """A text out of JSON; "" for anything else, and for what no store takes."""
+    if not isinstance(value, str) or "\0" in value:
+        return ""
+    try:
+        value.encode()
+    except UnicodeEncodeError:  # half of a surrogate pair, written as an escape
+        return ""
+    return value
+
+
 def read_objects(path: Path, rejects: Rejects) -> Iterator[tuple[int, dict[str, object]]]:
     """Line number and object of each line of a JSON Lines file."""
     for number, line in read_lines(path, rejects):

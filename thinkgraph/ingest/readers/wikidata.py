@@ -10,7 +10,7 @@ from typing import IO, Any, NamedTuple, cast
 
 from thinkgraph.ingest.readers.facts import Facts
 from thinkgraph.ingest.readers.files import TripleRow
-from thinkgraph.ingest.readers.lines import read_lines
+from thinkgraph.ingest.readers.lines import read_lines, storable_text
 from thinkgraph.ingest.readers.rdf import LONGEST_VALUE
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.tools.values import ENTITY, NO_UNIT, SKIPPED_TYPES, place_text, quantity_text, time_text
@@ -109,7 +109,7 @@ def _names(entity: Mapping[str, Any], facts: Facts) -> None:
     """Note the best label and description, and the aliases in languages that are wanted."""
     for name, kind in (("labels", "label"), ("descriptions", "description")):
         texts = [
-            (facts.languages.rank(language), language, _text(_mapping(found).get("value")))
+            (facts.languages.rank(language), language, storable_text(_mapping(found).get("value")))
             for language, found in _mapping(entity.get(name)).items()
         ]
         texts = [one for one in texts if one[2] and (kind == "label" or facts.languages.wanted(one[1]))]
@@ -118,7 +118,7 @@ def _names(entity: Mapping[str, Any], facts: Facts) -> None:
             facts.add(entity["id"], cast("Any", kind), text, language=language)
     for language, found in _mapping(entity.get("aliases")).items():
         for alias in found if isinstance(found, list) else ():
-            facts.add(entity["id"], "alias", _text(_mapping(alias).get("value")), language=language)
+            facts.add(entity["id"], "alias", storable_text(_mapping(alias).get("value")), language=language)
 
 
 def _best(claims: Iterable[Any]) -> Sequence[Mapping[str, Any]]:
@@ -174,7 +174,7 @@ def _of_mapping(kind: str, value: Mapping[str, Any]) -> ItemText | None:
 
 
 def _shown(text: str, kind: str) -> ItemText | None:
-    one_line = " ".join(_text(text).split())
+    one_line = " ".join(storable_text(text).split())
     return ItemText(one_line, kind) if one_line else None
 
 
@@ -196,14 +196,3 @@ def _literal(value: ItemText, facts: Facts) -> str:
 def _mapping(value: object) -> Mapping[str, Any]:
     """A JSON object; anything else (an empty mapping is written as a list) is an empty one."""
     return value if isinstance(value, dict) else {}
-
-
-def _text(value: object) -> str:
-    """A text that can be stored; "" for anything else."""
-    if not isinstance(value, str) or "\0" in value:
-        return ""
-    try:
-        value.encode()
-    except UnicodeEncodeError:
-        return ""
-    return value
