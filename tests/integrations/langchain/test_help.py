@@ -13,7 +13,8 @@ import thinkgraph as tg
 def test_every_field_of_ours_is_described(face: type) -> None:
     said = inspect.getdoc(face) or ""
     # The tool's name and description are LangChain's fields, with defaults of ours.
-    theirs = face.__mro__[1].__annotations__.keys() | {"name", "description", "args_schema"}
-    ours = {name for name in face.__annotations__ if not name.startswith("_")} - theirs
+    *our_classes, their_class = face.__mro__[:3]
+    theirs = their_class.__annotations__.keys() | {"name", "description", "args_schema"}
+    ours = {name for one in our_classes for name in one.__annotations__ if not name.startswith("_")} - theirs
     assert {"knowledge", "model", "journal"} <= ours
     assert [name for name in sorted(ours) if f"\n    {name}: " not in said] == []

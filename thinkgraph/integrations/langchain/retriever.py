@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from pathlib import Path
 from typing import Any
 
 from langchain_core.callbacks import (
@@ -16,9 +15,8 @@ from langchain_core.retrievers import BaseRetriever
 from pydantic import ConfigDict, Field, PrivateAttr
 
 from thinkgraph.errors import UsageError
-from thinkgraph.graphs.build import Graph, offline_model
-from thinkgraph.integrations.langchain.shared import graph_and_context, opened
-from thinkgraph.models.journal import Journal
+from thinkgraph.graphs.build import offline_model
+from thinkgraph.integrations.langchain.graph_fields import GraphFields
 from thinkgraph.models.ops import Flow
 from thinkgraph.models.roles import OFFLINE, Models
 from thinkgraph.nodes.common.evidence_lines import Texts, evidence_line, fetch_texts
@@ -30,7 +28,7 @@ from thinkgraph.state.answer import Answer
 from thinkgraph.state.evidence import EvidenceItem
 
 
-class ThinkGraphRetriever(BaseRetriever):
+class ThinkGraphRetriever(GraphFields, BaseRetriever):
     """What one of the methods finds for a question: passages, and triples as sentences.
 
         retriever = tg.ThinkGraphRetriever(knowledge="world", method="tog2", model="openai:gpt-4o-mini", k=5)
@@ -67,24 +65,14 @@ class ThinkGraphRetriever(BaseRetriever):
 
     model_config = ConfigDict(extra="forbid")
 
-    knowledge: Any = Field(default="world", repr=False)
-    method: str = "tog2"
-    model: Any = Field(default=OFFLINE, repr=False)
-    settings: Any = None
-    prompts: str | Path | None = None
-    journal: Journal | None = Field(default=None, repr=False)
     k: int = Field(default=10, ge=1)
     cited_only: bool = False
 
-    _graph: Graph = PrivateAttr()
-    _context: dict[str, Any] = PrivateAttr(default_factory=dict)
     _deps: Deps = PrivateAttr()
 
     def model_post_init(self, context: Any, /) -> None:
-        """Open the knowledge and build the graph, so that what is wrong shows now."""
+        """As its base; makes what reads the texts of the finds as well."""
         super().model_post_init(context)
-        self.knowledge = opened(self.knowledge)
-        self._graph, self._context = graph_and_context(self)
         models = Models(OFFLINE, offline=offline_model(self.knowledge))
         self._deps = Deps(knowledge=self.knowledge, models=models, prompts=PromptLibrary(), journal=None)
 

@@ -4,16 +4,10 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
 
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.answer import Answer
-from thinkgraph.state.settings import explicit
 from thinkgraph.tools.knowledge import Knowledge
-
-if TYPE_CHECKING:
-    from thinkgraph.graphs.build import Graph
-    from thinkgraph.models.journal import Journal
 
 MAX_CITED = 20
 """Most citations an answer's text lists; the whole answer has them all."""
@@ -28,38 +22,6 @@ def opened(knowledge: Knowledge | str | Path) -> Knowledge:
         KnowledgeError: it cannot be opened.
     """
     return knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
-
-
-class GraphFields(Protocol):
-    """The fields of the retriever and of the tool that say which graph is asked."""
-
-    knowledge: Any
-    method: str
-    model: Any
-    settings: Any
-    prompts: str | Path | None
-    journal: Journal | None
-
-
-def graph_and_context(fields: GraphFields) -> tuple[Graph, dict[str, Any]]:
-    """The graph that the fields name, and the context of every call of it.
-
-    A nested graph that is given no context takes its caller's: an agent's.
-
-    Raises:
-        ThinkGraphError: an unknown method, settings out of range, or what else `build` refuses.
-    """
-    from thinkgraph.graphs.build import build
-
-    graph = build(
-        fields.method,
-        knowledge=fields.knowledge,
-        model=fields.model,
-        settings=fields.settings,
-        prompts=fields.prompts,
-        journal=fields.journal,
-    )
-    return graph, explicit(fields.settings)
 
 
 def answer_text(answer: Answer) -> str:

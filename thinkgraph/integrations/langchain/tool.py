@@ -3,18 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from pathlib import Path
 from typing import Any, Literal
 
 from langchain_core.runnables import RunnableConfig
 from langchain_core.tools import BaseTool, ToolException
-from pydantic import BaseModel, ConfigDict, Field, PrivateAttr
+from pydantic import BaseModel, ConfigDict, Field
 
 from thinkgraph.errors import SettingsError, UsageError
-from thinkgraph.graphs.build import Graph
-from thinkgraph.integrations.langchain.shared import answer_text, graph_and_context, opened
-from thinkgraph.models.journal import Journal
-from thinkgraph.models.roles import OFFLINE
+from thinkgraph.integrations.langchain.graph_fields import GraphFields
+from thinkgraph.integrations.langchain.shared import answer_text
 from thinkgraph.state.answer import Answer
 
 DESCRIPTION = (
@@ -33,7 +30,7 @@ class QuestionArguments(BaseModel):
     )
 
 
-class ThinkGraphTool(BaseTool):
+class ThinkGraphTool(GraphFields, BaseTool):
     """One of the methods as a tool.
 
         tool = tg.ThinkGraphTool(knowledge="world", method="tog2", model="openai:gpt-4o-mini")
@@ -58,29 +55,13 @@ class ThinkGraphTool(BaseTool):
         ThinkGraphError: when it is made: an unknown method, settings out of range, knowledge that cannot be opened.
     """
 
-    model_config = ConfigDict(arbitrary_types_allowed=True, extra="forbid")
+    model_config = ConfigDict(extra="forbid")
 
     name: str = "ask_knowledge_graph"
     description: str = DESCRIPTION
     args_schema: type[BaseModel] = QuestionArguments
     response_format: Literal["content", "content_and_artifact"] = "content_and_artifact"
     handle_tool_error: Any = True
-
-    knowledge: Any = Field(default="world", repr=False)
-    method: str = "tog2"
-    model: Any = Field(default=OFFLINE, repr=False)
-    settings: Any = Field(default=None)
-    prompts: str | Path | None = None
-    journal: Journal | None = Field(default=None, repr=False)
-
-    _graph: Graph = PrivateAttr()
-    _context: dict[str, Any] = PrivateAttr(default_factory=dict)
-
-    def model_post_init(self, context: Any, /) -> None:
-        """Open the knowledge and build the graph, so that what is wrong shows now and not in the middle of an agent's run."""
-        super().model_post_init(context)
-        self.knowledge = opened(self.knowledge)
-        self._graph, self._context = graph_and_context(self)
 
     def _run(self, question: str, config: RunnableConfig) -> tuple[str, Answer]:
         try:
