@@ -30,7 +30,7 @@ def read(tmp_path, text: str | bytes, name: str = "x.nt", languages=()):
     rejects = Rejects()
     with Facts(tmp_path / "facts", Languages(languages)) as facts:
         rows = list(read_rdf(path, facts, rejects))
-        return rows, {row.id: row[2:] for row in facts.rows()}, dict(facts.aliases({})), rejects
+        return rows, {row.id: row[1:] for row in facts.rows()}, dict(facts.aliases({})), rejects
 
 
 NAMES = """

@@ -164,13 +164,13 @@ def test_entities_aliases_passages(tmp_path):
     path = tmp_path / "e.tsv"
     path.write_text("id\tdescription\tlabel\nq1\tcapital\tParis\nq2\t\t\n\t\tx\n")
     rejects = Rejects()
-    assert [row[1:] for row in read_entities(path, rejects)] == [("q1", "Paris", "", "capital"), ("q2", "", "", "")]
+    assert list(read_entities(path, rejects)) == [("q1", "Paris", "", "capital"), ("q2", "", "", "")]
     assert rejects.counts == {"malformed": 1}
     path.write_text("q1\tParis\n")
-    assert [row[1:] for row in read_entities(path, rejects)] == [("q1", "Paris", "", "")]
+    assert list(read_entities(path, rejects)) == [("q1", "Paris", "", "")]
     path = tmp_path / "e.jsonl"
     path.write_text('{"id": 7, "type": "city"}\n')
-    assert [row[1:] for row in read_entities(path, rejects)] == [("7", "", "city", "")]
+    assert list(read_entities(path, rejects)) == [("7", "", "city", "")]
     path = tmp_path / "a.json"
     path.write_text('{"Paris": ["City of Light", "City of Light", 5], "Lyon": "Lugdunum"}')
     assert read_aliases(path, Rejects(strict=True)) == {"Paris": ["City of Light", "5"], "Lyon": ["Lugdunum"]}

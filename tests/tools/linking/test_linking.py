@@ -27,7 +27,7 @@ class TestOverSqlite(LinkerConformance):
         built_graph(
             path,
             in_batches((node["id"], "in", "world", (), None) for node, _ in self.entities),
-            entities=[EntityRow(1, one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
+            entities=[EntityRow(one["id"], one["label"], "", one["description"]) for one, _ in self.entities],
             aliases={node["id"]: aliases for node, aliases in self.entities},
         )
         with SqliteGraphStore(path) as store:

@@ -38,7 +38,7 @@ def suite_graph(tmp_path_factory) -> Path:
         folder / "graph.sqlite",
         read_triples(source, rejects),
         detect_literals=False,
-        entities=[EntityRow(1, key, label, "", "") for key, label in graph_data.LABELS.items()],
+        entities=[EntityRow(key, label, "", "") for key, label in graph_data.LABELS.items()],
         aliases=graph_data.ALIASES,
     )
     assert not rejects.counts
@@ -164,7 +164,7 @@ def test_datatypes_of_literals(tmp_path):
         assert [one["type"] for one in store.entities(ends)] == ["integer", "en"]
 
 
-@pytest.mark.parametrize("entities", [[], [EntityRow(1, "a", "Ay", "kind", ""), EntityRow(2, "c", "", "", "text")]])
+@pytest.mark.parametrize("entities", [[], [EntityRow("a", "Ay", "kind", ""), EntityRow("c", "", "", "text")]])
 def test_a_graph_without_triples(tmp_path, entities):
     with SqliteGraphStore(build(tmp_path / "g.sqlite", [], entities=entities)) as store:
         assert store.info()["triples"] == 0
@@ -197,7 +197,7 @@ def test_descriptions_tell_namesakes_apart(tmp_path):
         ("j1", "same as", "j2"), ("film", "directed_by", "bo"), ("film two", "directed_by", "bo"),
     ]  # fmt: skip
     path = build(
-        tmp_path / "g.sqlite", rows, entities=[EntityRow(1, "j1", "J", "", "given"), EntityRow(2, "j2", "J", "", "")]
+        tmp_path / "g.sqlite", rows, entities=[EntityRow("j1", "J", "", "given"), EntityRow("j2", "J", "", "")]
     )
     with SqliteGraphStore(path) as store:
         one, two, bo = store.entities(["j1", "j2", "bo"])

@@ -127,7 +127,7 @@ class Facts(AbstractContextManager["Facts"]):
                     classes.append(text)
             # Of several classes the one with the shortest id, which on Wikidata is the oldest and mostly the plainest.
             kind_label = self.label(min(classes, key=lambda one: (len(one), one))) if classes else ""
-            yield EntityRow(0, str(entity), best.get(_LABEL, ""), kind_label, best.get(_DESCRIPTION, ""))
+            yield EntityRow(str(entity), best.get(_LABEL, ""), kind_label, best.get(_DESCRIPTION, ""))
 
     def aliases(self, more: Mapping[str, Sequence[str]]) -> Aliases:
         """The other names, after those of `more`."""

@@ -64,7 +64,6 @@ _AS_WRITTEN_SHARE = 0.9
 class EntityRow(NamedTuple):
     """A line of an entities file; empty fields say nothing."""
 
-    line: int
     id: str
     label: str
     type: str
@@ -318,7 +317,7 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
         for line, row in read_objects(path, rejects):
             fields = [_text(row.get(name)) or "" for name in ("id", "label", "type", "description")]
             if fields[0]:
-                yield EntityRow(line, *fields)
+                yield EntityRow(*fields)
             else:
                 rejects.add(path, line, "no id")
         return
@@ -331,7 +330,7 @@ def read_entities(path: Path, rejects: Rejects) -> Iterator[EntityRow]:
                 continue
         fields = [cells[i].strip() if 0 <= i < len(cells) else "" for i in order]
         if fields[0]:
-            yield EntityRow(line, *fields)
+            yield EntityRow(*fields)
         else:
             rejects.add(path, line, "no id")
 

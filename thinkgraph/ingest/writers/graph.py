@@ -42,7 +42,7 @@ def write_names_only(path: Path, labels: Mapping[str, str], aliases: Mapping[str
     """
     try:
         with TripleLoader(path) as loader:
-            loader.describe(EntityRow(0, id_, label, "", "") for id_, label in labels.items())
+            loader.describe(EntityRow(id_, label, "", "") for id_, label in labels.items())
             state = loader.finish(detect_literals=False)
         write_graph(path, state, meta={"name": "names", "fingerprint": "names"}, aliases=aliases)
     finally:
