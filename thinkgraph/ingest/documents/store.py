@@ -10,9 +10,10 @@ import hashlib
 import json
 import sqlite3
 from collections.abc import Iterable, Iterator
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Self
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -82,7 +83,7 @@ class Extracted:
     problem: str = ""
 
 
-class DocumentStore:
+class DocumentStore(AbstractContextManager["DocumentStore"]):
     """Reads and writes one `documents.sqlite`. Use it as a context manager, and hold the build's lock."""
 
     def __init__(self, path: Path, *, write: bool = True) -> None:
@@ -110,9 +111,6 @@ class DocumentStore:
             raise KnowledgeError(
                 f"{path} has format {found}, this release reads {FORMAT}; build it again with --replace"
             )
-
-    def __enter__(self) -> Self:
-        return self
 
     def __exit__(self, *_: object) -> None:
         self._db.close()
