@@ -15,6 +15,7 @@ import pytest
 from ingest.documents.document_worker import update
 
 from thinkgraph.errors import KnowledgeError, StoreError, UsageError
+from thinkgraph.ingest.documents import graph
 from thinkgraph.ingest.documents.build import (
     DocumentOptions,
     build_documents,
@@ -434,11 +435,11 @@ def reads(*passages: str) -> list[LinkedPassage]:
     return made
 
 
-def edges(*passages: str, **most: int) -> list[tuple[str, str, str, int]]:
+def edges(*passages: str) -> list[tuple[str, str, str, int]]:
     together = Cooccurrence()
     for read in reads(*passages):
         together.add(read)
-    return list(together.edges(**most))
+    return list(together.edges())
 
 
 def test_edges_count_passages() -> None:
@@ -454,18 +455,20 @@ def test_a_title_that_mentions_something_is_not_joined_to_it_twice() -> None:
     assert edges("t:a t") == [("t", MENTIONS, "a", 1)]
 
 
-def test_the_strongest_edges_are_kept() -> None:
+def test_the_strongest_edges_are_kept(monkeypatch) -> None:
     """`hub` stands everywhere: its edges say little. Each of the others keeps its own partner."""
-    passages = [f":hub a{n} b{n}" for n in range(30)]
-    found = edges(*passages, most_with=1)
+    monkeypatch.setattr(graph, "_MOST_MENTIONS", 3)
+    monkeypatch.setattr(graph, "_MOST_WITH", 1)
+    found = edges(*(f":hub a{n} b{n}" for n in range(30)))
     pairs = {(left, right) for left, _, right, _ in found}
     assert {(f"a{n}", f"b{n}") for n in range(30)} <= pairs
     assert sum("hub" in pair for pair in pairs) == 1
-    assert sum(e[1] == MENTIONS for e in edges("t:" + " ".join(f"a{n}" for n in range(20)), most_mentions=3)) == 3
+    assert sum(e[1] == MENTIONS for e in edges("t:" + " ".join(f"a{n}" for n in range(20)))) == 3
 
 
-def test_a_list_of_names_is_no_clique() -> None:
-    found = edges(":" + " ".join(f"n{n:03}" for n in range(200)), most_with=1000)
+def test_a_list_of_names_is_no_clique(monkeypatch) -> None:
+    monkeypatch.setattr(graph, "_MOST_WITH", 1000)
+    found = edges(":" + " ".join(f"n{n:03}" for n in range(200)))
     assert len(found) < 200 * 8
 
 

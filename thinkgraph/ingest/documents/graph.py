@@ -60,19 +60,17 @@ class Cooccurrence:
     def _number(self, key: str) -> int:
         return self._numbers.setdefault(key, len(self._numbers))
 
-    def edges(
-        self, *, most_mentions: int = _MOST_MENTIONS, most_with: int = _MOST_WITH
-    ) -> Iterator[tuple[str, str, str, int]]:
+    def edges(self) -> Iterator[tuple[str, str, str, int]]:
         """(entity, relation, entity, number of passages), in an order that does not depend on that of the documents."""
         names = list(self._numbers)
         rank = np.argsort(sorted(range(len(names)), key=names.__getitem__))
         subject, thing, times, weight = self._counted(self._about)
         titled = set(zip(subject.tolist(), thing.tolist(), strict=True))
-        keep = _best([subject], rank[thing], weight, most_mentions)
+        keep = _best([subject], rank[thing], weight, _MOST_MENTIONS)
         yield from sorted((names[subject[i]], MENTIONS, names[thing[i]], int(times[i])) for i in keep)
         one, other, times, weight = self._counted(self._pairs)
         low, high = np.minimum(rank[one], rank[other]), np.maximum(rank[one], rank[other])
-        keep = _best([one, other], low * len(names) + high, weight, most_with)
+        keep = _best([one, other], low * len(names) + high, weight, _MOST_WITH)
         pairs = (
             (*sorted((names[one[i]], names[other[i]])), int(times[i]))
             for i in keep
