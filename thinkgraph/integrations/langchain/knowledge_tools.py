@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 from pathlib import Path
 from typing import Any, Literal
 
@@ -40,10 +39,6 @@ class KnowledgeTool(BaseTool):
         except (KnowledgeError, UsageError) as error:
             raise ToolException(str(error)) from None
         return shown(found), dict(found)
-
-    async def _arun(self, **arguments: Any) -> tuple[str, dict[str, Any]]:
-        # Stores block.
-        return await asyncio.to_thread(self._run, **arguments)
 
 
 def knowledge_tools(knowledge: Knowledge | str | Path = "world", **options: Any) -> list[BaseTool]:
