@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from thinkgraph.ingest.readers.files import EntityRow
+from thinkgraph.ingest.writers.rows import fast_database
 from thinkgraph.tools.linking.names import key_label
 
 Kind = Literal["label", "alias", "description", "class"]
@@ -54,10 +55,8 @@ class Facts(AbstractContextManager["Facts"]):
         """Begin a new file; what a killed build left there goes."""
         self.languages = languages
         self._path = path
-        path.unlink(missing_ok=True)
-        self._db = sqlite3.connect(path, isolation_level=None)
-        for pragma in ("journal_mode=OFF", "synchronous=OFF", "locking_mode=EXCLUSIVE"):
-            self._db.execute(f"PRAGMA {pragma}")
+        self._db = fast_database(path)
+        self._db.execute("PRAGMA locking_mode=EXCLUSIVE")
         self._db.execute("CREATE TABLE fact (entity TEXT, kind INTEGER, rank INTEGER, text TEXT)")
         self._db.execute("BEGIN")
         self._pending: list[tuple[str, int, int, str]] = []
