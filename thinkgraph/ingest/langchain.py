@@ -120,12 +120,9 @@ def load(loader: str, sources: Sequence[str]) -> list[Document]:
             found += made(*arguments).load()
         # Each loader has errors of its own (a missing package, a page that is not there) with no common base.
         except Exception as error:
-            raise KnowledgeError(f"the loader {loader} failed{_of(arguments)}: {one_line(error)}") from error
+            where = f" with {arguments[0]}" if arguments else ""
+            raise KnowledgeError(f"the loader {loader} failed{where}: {one_line(error)}") from error
     return found
-
-
-def _of(arguments: Sequence[str]) -> str:
-    return f" with {arguments[0]}" if arguments else ""
 
 
 def _rows(documents: Iterable[Document]) -> Iterable[dict[str, str]]:
