@@ -16,7 +16,6 @@ import pytest
 from thinkgraph.cli.kb import command as kb
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest import build as build_module
-from thinkgraph.ingest import passages as passages_module
 from thinkgraph.ingest.build import build_kb
 from thinkgraph.ingest.folder import BuildFolder
 from thinkgraph.ingest.neo4j.kb_rows import KbRows
@@ -78,8 +77,8 @@ def texts(monkeypatch):
     def load(spec=None):
         return FakeEmbedder(str(spec or "bundled")) if isinstance(spec, str | None) else spec
 
-    fake = Texts(passages_module.build_text)
-    monkeypatch.setattr(passages_module, "build_text", fake)
+    fake = Texts(build_module.build_text)
+    monkeypatch.setattr(build_module, "build_text", fake)
     monkeypatch.setattr(embeddings, "load_embedder", load)
     return fake
 

@@ -16,6 +16,7 @@ from typing import Any, cast
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.ingest.encode import encode_stores, take_over
 from thinkgraph.ingest.folder import BuildFolder, refuse_target, writing
+from thinkgraph.ingest.passages import build_text
 from thinkgraph.ingest.readers.facts import Facts, Languages
 from thinkgraph.ingest.readers.files import (
     TripleBatch,
@@ -34,10 +35,12 @@ from thinkgraph.ingest.writers.graph import GraphCounts, write_graph
 from thinkgraph.ingest.writers.loader import LoadState, TripleLoader, remove_load
 from thinkgraph.tools import kb_files
 from thinkgraph.tools.kb_files import DocumentCounts, EntityCounts, InputFile, KbManifest, StatementCounts, TextCounts
+from thinkgraph.tools.linking.meaning import entity_passage
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.tools.protocols import Embedder
 from thinkgraph.tools.sqlite.file import chunks
+from thinkgraph.tools.sqlite.graph import SqliteGraphStore
 from thinkgraph.tools.sqlite.graph_schema import GRAPH_FORMAT
 
 MOST_ENTITIES = 50_000
@@ -351,9 +354,6 @@ class Build:
         return ReusingEmbedder(embedder, self.known_vectors)
 
     def _text(self, work: Path) -> TextCounts:
-        from thinkgraph.ingest.passages import build_text
-        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
-
         counts: Counter[str] = Counter()
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
             rows = ((path, row) for path in self.inputs.paths["passages"] for row in read_passages(path, self.rejects))
@@ -374,10 +374,6 @@ class Build:
 
     def _entities(self, work: Path) -> EntityCounts:
         """List the graph's entities, so that a mention whose words no name shares can be linked by what it means."""
-        from thinkgraph.ingest.passages import build_text
-        from thinkgraph.tools.linking.meaning import entity_passage
-        from thinkgraph.tools.sqlite.graph import SqliteGraphStore
-
         path = work / kb_files.ENTITIES
         with SqliteGraphStore(work / kb_files.GRAPH) as graph:
             ids = graph.most_linked(MOST_ENTITIES)
