@@ -155,6 +155,11 @@ def other_end(triple: Triple, entity: str) -> str:
     return triple["object"] if triple["subject"] == entity else triple["subject"]
 
 
+def copied(triple: Triple) -> Triple:
+    """A triple for whoever may change it, with qualifiers of its own."""
+    return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}
+
+
 class Prose(TypedDict):
     """A community in the words of a sequence-to-sequence model."""
 

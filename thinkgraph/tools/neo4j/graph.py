@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Self
 
-from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
+from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import relation_label
 from thinkgraph.tools.neo4j import cypher, rows
 from thinkgraph.tools.neo4j.connection import Connection, parse_address
@@ -111,7 +111,7 @@ class Neo4jGraphStore(AbstractContextManager["Neo4jGraphStore"]):
         for head, edge, end in self.reader.rows(query, elements):
             made.append(rows.triple(self.reader.node(head), edge, self.reader.node(end)))
         found = {triple["id"]: triple for triple in made}
-        return [None if (triple := found.get(one)) is None else _copied(triple) for one in ids]
+        return [None if (triple := found.get(one)) is None else copied(triple) for one in ids]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See `GraphStore.relations`. A hub's edges are counted by type without being read, where there are few types."""
@@ -377,8 +377,4 @@ def _neighbours(triples: Sequence[Triple], total: int, limit: int) -> Neighbours
 
 
 def _own(found: Neighbours) -> Neighbours:
-    return {"triples": [_copied(triple) for triple in found["triples"]], "total": found["total"]}
-
-
-def _copied(triple: Triple) -> Triple:
-    return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}
+    return {"triples": [copied(triple) for triple in found["triples"]], "total": found["total"]}

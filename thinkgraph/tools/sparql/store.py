@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from cachetools import TTLCache
 
 from thinkgraph.errors import StoreError
-from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
+from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import normal_name
 from thinkgraph.tools.sparql.describing import Describer
 from thinkgraph.tools.sparql.endpoint import Endpoint, Row, item_in, node_in, number_in, rows_of
@@ -352,7 +352,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
             total = totals.get(key, 0)
             # The graph may have changed since it was counted.
             total = total if total > limit else len(found)
-            out.append({"triples": [_copied(shown[one]) for one in found[:limit]], "total": total})
+            out.append({"triples": [copied(shown[one]) for one in found[:limit]], "total": total})
         return out
 
     def triples(self, ids: Sequence[str]) -> list[Triple | None]:
@@ -360,7 +360,7 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
         parsed = {id_: raw for id_ in dict.fromkeys(ids) if (raw := self._reader.parsed(id_))}
         rows = [Row.of(i, *raw) for i, raw in enumerate(parsed.values())]
         found = self._reader.shown(parsed[id_] for id_ in self._known(EXACT, list(parsed), rows))
-        return [_copied(found[raw]) if (raw := parsed.get(id_)) and raw in found else None for id_ in ids]
+        return [copied(found[raw]) if (raw := parsed.get(id_)) and raw in found else None for id_ in ids]
 
     def edges_among(self, ids: Sequence[str], *, limit: int = 10_000) -> list[Triple]:
         """See `GraphStore.edges_among`. In the order of the ids of triples."""
@@ -384,8 +384,4 @@ class SparqlGraphStore(AbstractContextManager["SparqlGraphStore"]):
                 raws.update(map(raw_of, self._endpoint.select_accepted([*own, *theirs], between)))
         chosen = sorted(raws, key=self._reader.order)[:limit]
         found = self._reader.shown(chosen)
-        return [_copied(found[one]) for one in chosen]
-
-
-def _copied(triple: Triple) -> Triple:
-    return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}
+        return [copied(found[one]) for one in chosen]

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple
+from thinkgraph.state.knowledge import Direction, Entity, GraphInfo, Match, Neighbours, Relation, Step, Triple, copied
 from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite import names
@@ -207,7 +207,7 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
         numbers = [_triple_number(one, self._info["triples"]) for one in ids]
         with self._file.connection() as db:
             found = self._fetch(db, (number for number in numbers if number is not None))
-        return [None if number is None else _copied(found[number]) for number in numbers]
+        return [None if number is None else copied(found[number]) for number in numbers]
 
     def relations(self, ids: Sequence[str]) -> list[list[Relation]]:
         """See `GraphStore.relations`."""
@@ -300,7 +300,7 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
         numbers = [[back[number] if direction else number for direction, number in pick] for pick in picks]
         found = self._fetch(db, (number for pick in numbers for number in pick))
         return [
-            {"triples": [_copied(found[number]) for number in pick], "total": total}
+            {"triples": [copied(found[number]) for number in pick], "total": total}
             for pick, total in zip(numbers, totals, strict=True)
         ]
 
@@ -409,10 +409,6 @@ def _triple_number(triple: str, triples: int) -> int | None:
 
 def _label(key: str, literal: int) -> str:
     return key if literal else key_label(key)
-
-
-def _copied(triple: Triple) -> Triple:
-    return {**triple, "qualifiers": [list(pair) for pair in triple["qualifiers"]]}
 
 
 def _shortened(text: str) -> str:
