@@ -339,10 +339,8 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
         return [
             [
                 {
-                    "entity": entities[hit.node].copy(),
-                    "name": hit.text
-                    if hit.kind == schema.ALIAS and hit.text
-                    else self._named(entities[hit.node], hit.kind),
+                    "entity": (entity := entities[hit.node]).copy(),
+                    "name": hit.text or (entity["id"] if hit.kind == schema.KEY else entity["label"]),
                     "method": hit.method,
                     "score": hit.score,
                 }
@@ -350,9 +348,6 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
             ]
             for hits in found
         ]
-
-    def _named(self, entity: Entity, kind: int) -> str:
-        return entity["id"] if kind == schema.KEY else entity["label"]
 
     def _entities(self, db: sqlite3.Connection, rows: Sequence[tuple[Any, ...]]) -> dict[int, Entity]:
         """Entities by node, from rows (id, key, literal, label, type, description)."""
