@@ -30,6 +30,7 @@ from thinkgraph.tools.neo4j.rows import Neo4jNode, Neo4jReader, escaped, render
 from thinkgraph.tools.neo4j.schema import Index
 from thinkgraph.tools.neo4j.search import TextFinder, VectorIndex, cosine, vector_indexes
 from thinkgraph.tools.sqlite.file import chunks
+from thinkgraph.tools.sqlite.text_schema import title_prefix
 
 if TYPE_CHECKING:
     from thinkgraph.tools.protocols import Embedder
@@ -57,12 +58,6 @@ class _Part:
     passage: Passage
     known: float | None = None
     """Its score, where the database's own vectors gave one."""
-
-    @property
-    def prefix(self) -> str:
-        """What is encoded before the text."""
-        title = self.passage["title"].strip()
-        return f"{title}: " if title and not self.passage["text"].startswith(title) else ""
 
     @property
     def size(self) -> int:
@@ -168,7 +163,7 @@ class Neo4jTextStore:
             {"passage": _own(part.passage), "score": part.known} for part in parts if part.known is not None
         ]
         if open_:
-            stretches = [windows_of(self._embedder, part.passage["text"], part.prefix) for part in open_]
+            stretches = [windows_of(self._embedder, part.passage["text"], title_prefix(part.passage)) for part in open_]
             vectors = embed_array(self._embedder, [query, *(text for group in stretches for text in group)])
             scores = vectors[1:].astype(np.float64) @ vectors[0].astype(np.float64)
             start = 0
@@ -183,7 +178,7 @@ class Neo4jTextStore:
         """As many parts as may be encoded, those that share most words with the query first."""
         if sum(part.size for part in parts) <= ENCODED:
             return parts
-        scores = Bm25Ranker().score(query, [part.prefix + part.passage["text"] for part in parts])
+        scores = Bm25Ranker().score(query, [title_prefix(part.passage) + part.passage["text"] for part in parts])
         order = sorted(zip(scores, parts, strict=True), key=lambda pair: (-pair[0], pair[1].passage["id"]))
         ends = accumulate(part.size for _, part in order)
         return [part for at, ((_, part), end) in enumerate(zip(order, ends, strict=True)) if not at or end <= ENCODED]
