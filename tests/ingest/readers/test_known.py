@@ -13,7 +13,7 @@ from thinkgraph.ingest.passages import title_prefix
 from thinkgraph.ingest.readers.known import ReusingEmbedder, key, load, save
 from thinkgraph.ingest.world import build_world
 from thinkgraph.testing.embedder import HashEmbedder
-from thinkgraph.tools.encoders.embeddings import BundledEmbedder
+from thinkgraph.tools.encoders.embeddings import BundledEmbedder, windows_of
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.linking.meaning import entity_text
 
@@ -76,7 +76,7 @@ def test_windows(tmp_path):
     save(tmp_path / "v.npz", encoder.name, ["T: " + long], encoder.embed_array(["T: " + long]))
     reusing = ReusingEmbedder(encoder, tmp_path / "v.npz")
     assert reusing.windows(long, "T: ") == ["T: " + long]
-    assert reusing.windows(long, "U: ") == encoder.windows(long, "U: ")
+    assert reusing.windows(long, "U: ") == windows_of(encoder, long, "U: ")
 
 
 @pytest.mark.parametrize("content", [None, b"", b"PK\3\4 nonsense", b"nonsense" * 100])

@@ -141,10 +141,6 @@ class CachingEmbedder(ABC):
             # A copy: a row that is a view would keep its whole batch alive.
             self._cache.update((text, row.copy()) for text, row in zip(texts[:most], vectors[:most], strict=True))
 
-    def windows(self, text: str, prefix: str = "") -> list[str]:
-        """`text` cut into overlapping stretches of about 200 words, for models whose window is not known."""
-        return split_words(text, prefix)
-
 
 class BundledEmbedder(CachingEmbedder):
     """all-MiniLM-L6-v2; 384 dimensions, no network.
