@@ -126,12 +126,8 @@ class Knowledge(contextlib.AbstractContextManager["Knowledge"]):
 
     def with_linker(self, make: Callable[[], Linker]) -> Knowledge:
         """The same knowledge with another linker, made when first used. Both share their stores: close one of them."""
-        other = self.__new__(Knowledge)
         shared = {name: functools.partial(self._part, name) for name in ("graph", "text", "embedder", "index")}
-        other._setup(  # noqa: SLF001 - of this very class
-            self.name, self.fingerprint, folder=self.folder, empty=self.empty, linker=make, **shared
-        )
-        return other
+        return self.with_parts(linker=make, **shared)
 
     def with_parts(self, **makers: Callable[[], Any]) -> Knowledge:
         """The same knowledge, by name and fingerprint, with other parts. It closes none of these: close this one."""
