@@ -1,4 +1,4 @@
-"""Values: which texts are numbers, dates, booleans or quantities; how Wikidata's times, quantities and places read."""
+"""Values: which texts are numbers, dates, booleans or quantities; how Wikidata's times, quantities and places read; how long a description is."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import re
 from typing import Literal
 
 ValueKind = Literal["number", "date", "boolean", "quantity"]
+
+DESCRIPTION_LENGTH = 160
+"""Characters of the longest description of an entity."""
 
 _LONGEST = 80
 
@@ -51,6 +54,11 @@ def value_kind(text: str) -> ValueKind | None:
     if _NUMBER.fullmatch(text):
         return "number"
     return "quantity" if _QUANTITY.fullmatch(text) else None
+
+
+def shortened(text: str) -> str:
+    """A description of at most `DESCRIPTION_LENGTH` characters."""
+    return text if len(text) <= DESCRIPTION_LENGTH else text[: DESCRIPTION_LENGTH - 1].rstrip() + "…"
 
 
 ENTITY = "http://www.wikidata.org/entity/"

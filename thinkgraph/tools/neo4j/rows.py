@@ -26,7 +26,7 @@ from thinkgraph.tools.neo4j.cypher import MOST_ELEMENTS, VALUE_CUT
 from thinkgraph.tools.neo4j.plan import Neo4jPlan
 from thinkgraph.tools.neo4j.roles import Roles
 from thinkgraph.tools.sqlite.file import chunks
-from thinkgraph.tools.values import value_kind
+from thinkgraph.tools.values import DESCRIPTION_LENGTH, shortened, value_kind
 
 _NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN = "node:", "element:", "literal:", "value:", "key:"
 _RESERVED = (_NODE, _ELEMENT, _LITERAL, _VALUE, _PLAIN)
@@ -36,7 +36,6 @@ _AT_ONCE = 5_000
 """Ids that one query looks up."""
 _HASH_BYTES = 4
 _FACTS = 3
-_DESCRIPTION_LENGTH = 160
 _MOST_QUALIFIERS = 50
 _LONGEST_LIST = 50
 """Elements of a list of numbers from which it is data (a vector, bytes) rather than facts."""
@@ -312,16 +311,14 @@ def entity(owner: Neo4jNode, details: Sequence[Sequence[Any]] = (), edges: Seque
         parts = [
             f"{relation_label(key)}: {values[0].text}" + (" …" if count > 1 else "")
             for key, count, values in facts(owner, details)
-            if len(values[0].text) <= _DESCRIPTION_LENGTH // 2
+            if len(values[0].text) <= DESCRIPTION_LENGTH // 2
         ][: _FACTS - 1]
         for kind, outgoing, other in edges[: _FACTS - len(parts)]:
             end = owner.reader.node(other).label
             word = plan.relation_label(str(kind))
             parts.append(f"{word}: {end}" if outgoing else f"{word} of {end}")
         line = "; ".join(parts)
-    line = " ".join(line.split())
-    if len(line) > _DESCRIPTION_LENGTH:
-        line = line[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
+    line = shortened(" ".join(line.split()))
     return Entity(id=owner.id, label=owner.label, type=owner.type, description=line, literal=owner.literal)
 
 

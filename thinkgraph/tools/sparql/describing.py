@@ -11,10 +11,9 @@ from thinkgraph.tools.linking.names import key_label, relation_label, well_forme
 from thinkgraph.tools.sparql.endpoint import Endpoint, item_in, node_in, rows_of, text_in
 from thinkgraph.tools.sparql.queries import any_label, texts_of
 from thinkgraph.tools.sparql.terms import XSD, RdfTerm
-from thinkgraph.tools.values import point_text, time_text
+from thinkgraph.tools.values import point_text, shortened, time_text
 
 _CACHED, _SECONDS = 50_000, 3_600.0
-_DESCRIPTION_LENGTH = 160
 _DATES = {f"{XSD}dateTime", f"{XSD}date"}
 
 
@@ -44,7 +43,7 @@ class Describer:
             one: (
                 own[one] or key_label(one),
                 labels[kinds[one]] if one in kinds else "",
-                _one_line(texts.get((one, "d"), "")),
+                shortened(" ".join(well_formed(texts.get((one, "d"), "")).split())),
             )
             for one in asked
         }
@@ -110,11 +109,6 @@ class Describer:
         """A label of each IRI in whatever language, if it has one."""
         rows = self._endpoint.select_all(any_label(self._profile), rows_of(map(RdfTerm, iris)))
         return {item_in(row, iris): " ".join(text_in(row, "v").partition(" ")[2].split()) for row in rows}
-
-
-def _one_line(text: str) -> str:
-    line = " ".join(well_formed(text).split())
-    return line if len(line) <= _DESCRIPTION_LENGTH else line[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
 
 
 def _bare(name: str) -> str:

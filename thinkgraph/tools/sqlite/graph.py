@@ -17,11 +17,10 @@ from thinkgraph.tools.linking.names import key_label
 from thinkgraph.tools.sqlite import graph_schema as schema
 from thinkgraph.tools.sqlite import names
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks, json_array
-from thinkgraph.tools.values import value_kind
+from thinkgraph.tools.values import shortened, value_kind
 
 _CHUNK = 20_000
 _FACTS = 3
-_DESCRIPTION_LENGTH = 160
 _SMALL_DEGREE = 2_000
 _HUB, _RUN = 20, 10
 """Of a node with so many times the triples that are wanted, runs of so many are drawn: far fewer pages are read."""
@@ -381,7 +380,7 @@ class SqliteGraphStore(AbstractContextManager["SqliteGraphStore"]):
                     shown = f"{label} of {end}" if direction else f"{label}: {end}"
                     shown += " …" * (count > 1)
                 texts.setdefault(node, []).append(shown)
-        return {node: (types.get(node, ""), _shortened("; ".join(parts))) for node, parts in texts.items()}
+        return {node: (types.get(node, ""), shortened("; ".join(parts))) for node, parts in texts.items()}
 
     def _id(self, key: str, literal: int) -> str:
         return self._prefix + key if literal else key
@@ -404,10 +403,6 @@ def _triple_number(triple: str, triples: int) -> int | None:
 
 def _label(key: str, literal: int) -> str:
     return key if literal else key_label(key)
-
-
-def _shortened(text: str) -> str:
-    return text if len(text) <= _DESCRIPTION_LENGTH else text[: _DESCRIPTION_LENGTH - 1].rstrip() + "…"
 
 
 def _sample(total: int, limit: int, seed: int, *key: str) -> Iterable[int]:
