@@ -180,7 +180,7 @@ class BundledEmbedder(CachingEmbedder):
 class SentenceTransformerEmbedder(CachingEmbedder):
     """Any sentence-transformers model, by name on the hub or local folder; on a GPU where torch finds one."""
 
-    def __init__(self, model: str, *, cache_size: int = _CACHE_SIZE) -> None:
+    def __init__(self, model: str) -> None:
         """Name the embedder after `model`; a folder's name is followed by a hash of its configuration and weights.
 
         Raises:
@@ -195,7 +195,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
             raise KnowledgeError(f"there is no sentence-transformers model at {model}: give a folder or a model's name")
         else:
             name = model
-        super().__init__(name, cache_size=cache_size)
+        super().__init__(name)
 
     def _load(self) -> Any:
         made = sentence_transformers().SentenceTransformer
@@ -221,7 +221,7 @@ class SentenceTransformerEmbedder(CachingEmbedder):
 class LangChainEmbedder(CachingEmbedder):
     """Any LangChain `Embeddings`, given as an object or as `provider:model`."""
 
-    def __init__(self, embeddings: Embeddings | str, *, cache_size: int = _CACHE_SIZE) -> None:
+    def __init__(self, embeddings: Embeddings | str) -> None:
         """Name it after `provider:model`, or after the object's class and model."""
         if isinstance(embeddings, str):
             name = embeddings
@@ -232,7 +232,7 @@ class LangChainEmbedder(CachingEmbedder):
                 "",
             )
             name = f"{kind}:{model}" if model else kind
-        super().__init__(name, cache_size=cache_size)
+        super().__init__(name)
         self._given = embeddings
 
     def _load(self) -> Any:
