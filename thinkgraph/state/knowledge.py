@@ -150,6 +150,11 @@ def both_ends(triple: Triple) -> tuple[str, str]:
     return triple["subject"], triple["object"]
 
 
+def ends_of(triple: Triple) -> list[tuple[str, str, bool]]:
+    """Id and label of both ends, and whether it is the object."""
+    return [(triple["subject"], triple["subject_label"], False), (triple["object"], triple["object_label"], True)]
+
+
 def other_end(triple: Triple, entity: str) -> str:
     """The id of the triple's end that is not `entity` (the same id for a self-loop)."""
     return triple["object"] if triple["subject"] == entity else triple["subject"]

@@ -10,7 +10,7 @@ import re
 from collections.abc import Iterable, Mapping, Sequence
 from typing import cast
 
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, sentences_of, triple_ids
 from thinkgraph.nodes.common.judging import unknown
 from thinkgraph.nodes.common.memory import vote
 from thinkgraph.nodes.doubt.asked_kind import asked_for
@@ -18,7 +18,7 @@ from thinkgraph.state.answer import Draft
 from thinkgraph.state.base import RunState, Sample
 from thinkgraph.state.coggrag import Outcome
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple, both_ends, other_end
+from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.state.settings import RunSettings
 from thinkgraph.tools.grounding import compares, fold, naming
 from thinkgraph.tools.linking.lexical import content_tokens
@@ -101,7 +101,7 @@ def signals_of(draft: Draft, state: RunState, items: Sequence[EvidenceItem], tex
         "readable": float(basis.asked is not None),
         "of_kind": basis.of_kind(),
         "covered": round(basis.covered(), 4),
-        "at_end": float(basis.answers <= basis.ends()),
+        "at_end": float(basis.answers <= basis.ends),
         "concluded": float(not basis.stands),
         "asked_about": float(not basis.compares and any(map(basis.named, basis.answers))),
     }
@@ -130,7 +130,9 @@ class _Basis:
         self.compares = compares(question)
         keys = dict.fromkeys(key for item in items for key in triple_ids(item))
         self.triples = {key: texts.triples[key] for key in keys if key in texts.triples}
-        self.labels = {key: fold(label) for triple in self.triples.values() for key, label in _ends(triple)}
+        self.labels = {key: fold(label) for triple in self.triples.values() for key, label, _ in ends_of(triple)}
+        self.ends = {self.labels[key] for key in reached_by(items, texts) if key in self.labels}
+        """Labels of the things that cited paths end at, and of all in cited communities."""
         sentences = [sentence for item in items if item["kind"] == "chunk" for sentence in sentences_of(item, texts)]
         holding = naming(sentences, self.answers)
         self.stands = bool(holding) or not self.answers.isdisjoint(self.labels.values())
@@ -152,7 +154,7 @@ class _Basis:
             return float(all(re.search(r"\d", answer) for answer in self.answers))
         if any(bare):
             return -1.0
-        about = [one for one in self.triples.values() if self.answers & {fold(label) for _, label in _ends(one)}]
+        about = [one for one in self.triples.values() if self.answers & {fold(label) for _, label, _ in ends_of(one)}]
         return float(self.asked is not None and any(self.asked.named_by(one["relation_label"]) for one in about))
 
     def covered(self) -> float:
@@ -165,21 +167,6 @@ class _Basis:
         words = set(content_tokens(left))
         used = [triple["relation_label"].replace("_", " ") for triple in self._way()]
         return len(words & set(content_tokens(" ".join([*used, *self.sentences])))) / len(words) if words else 1.0
-
-    def ends(self) -> set[str]:
-        """Labels of the things that cited paths end at, and of all in cited communities."""
-        found: set[str] = set()
-        for item in self.items:
-            if item["kind"] == "path":
-                here = item["path"]["start"]
-                for key in item["path"]["triples"]:
-                    here = other_end(self.triples[key], here) if key in self.triples else here
-                found.update(other_end(self.triples[key], here) for key in item["tails"] if key in self.triples)
-            elif item["kind"] == "community":
-                found.update(
-                    end for key in triple_ids(item) if key in self.triples for end in both_ends(self.triples[key])
-                )
-        return {self.labels[key] for key in found if key in self.labels}
 
     def _way(self) -> list[Triple]:
         """The statements on shortest ways from what the question names, else from where paths start, to the answers.
@@ -200,7 +187,3 @@ class _Basis:
             new = {there for there, _ in steps}
         way = [triple for key, steps in ways.items() if self.labels.get(key) in self.answers for triple in steps]
         return list(self.triples.values()) if self.compares or not way else way
-
-
-def _ends(triple: Triple) -> list[tuple[str, str]]:
-    return [(triple["subject"], triple["subject_label"]), (triple["object"], triple["object_label"])]

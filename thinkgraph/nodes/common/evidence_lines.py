@@ -14,7 +14,7 @@ from thinkgraph.prompts.communities import Place, community_line
 from thinkgraph.prompts.lines import passage_line, path_line, told_once
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem, line_key
-from thinkgraph.state.knowledge import Passage, Triple, other_end
+from thinkgraph.state.knowledge import Passage, Triple, both_ends, other_end
 from thinkgraph.tools.grounding import fold
 
 T = TypeVar("T")
@@ -94,6 +94,21 @@ def triple_ids(item: EvidenceItem) -> list[str]:
     """Ids of all triples an item refers to."""
     lead = item["path"]["triples"] if "path" in item else ()
     return [*lead, *item.get("tails", ()), *item.get("triples", ())]
+
+
+def reached_by(items: Iterable[EvidenceItem], texts: Texts) -> set[str]:
+    """Ids of the things that paths end at, and of all in communities; without triples that the store no longer has."""
+    triples = texts.triples
+    found: set[str] = set()
+    for item in items:
+        if item["kind"] == "path":
+            here = item["path"]["start"]
+            for key in item["path"]["triples"]:
+                here = other_end(triples[key], here) if key in triples else here
+            found.update(other_end(triples[key], here) for key in item["tails"] if key in triples)
+        elif item["kind"] == "community":
+            found.update(end for key in item["triples"] if key in triples for end in both_ends(triples[key]))
+    return found
 
 
 def totals_of(item: EvidenceItem) -> dict[Place, int]:

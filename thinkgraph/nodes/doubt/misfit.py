@@ -30,11 +30,11 @@ from thinkgraph.nodes.doubt.asked_kind import (
     sort_of_objects,
     words_of,
 )
-from thinkgraph.nodes.doubt.walk import Surroundings, Walk, ends_of, names_doer, names_object
+from thinkgraph.nodes.doubt.walk import Surroundings, Walk, names_doer, names_object
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Entity, Relation, both_ends
+from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
 from thinkgraph.tools.grounding import compares, fold, naming
 from thinkgraph.tools.linking.lexical import content_tokens
 

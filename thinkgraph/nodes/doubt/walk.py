@@ -11,11 +11,11 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
 
-from thinkgraph.nodes.common.evidence_lines import Texts, sentences_of, title_and_sentences, triple_ids
+from thinkgraph.nodes.common.evidence_lines import Texts, reached_by, sentences_of, title_and_sentences, triple_ids
 from thinkgraph.nodes.doubt.asked_kind import UNIT, AskedKind, measure_of, root_of, words_of
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.state.evidence import EvidenceItem
-from thinkgraph.state.knowledge import Triple, both_ends, other_end
+from thinkgraph.state.knowledge import Triple, both_ends, ends_of
 from thinkgraph.tools.grounding import chooses, chooses_smaller, compared_by, compares, fold, names_in, naming, numbers
 from thinkgraph.tools.linking.lexical import content_tokens
 
@@ -107,8 +107,9 @@ class Walk:
         self.round = max((item["round"] for item in items), default=0)
         self.communities = any(item["kind"] == "community" for item in items)
         self.starts = {item["path"]["start"] for item in items if item["kind"] == "path"}
-        self.ends = self._ended(items)
-        self.arrivals = self._ended([item for item in items if item["kind"] == "path" and item["path"]["triples"]])
+        self.ends = reached_by(items, texts)
+        long = [item for item in items if item["kind"] == "path" and item["path"]["triples"]]
+        self.arrivals = reached_by(long, texts)
         self._far = self._distances()
 
     def about(self, answer: str) -> Surroundings:
@@ -391,20 +392,6 @@ class Walk:
         told += [said for item in self._items if item["kind"] == "chunk" for said in sentences_of(item, self._texts)]
         return sum(len(numbers(text)) for text in told)
 
-    def _ended(self, items: Sequence[EvidenceItem]) -> set[str]:
-        """Where the cited lines end; a community's every entity."""
-        by_id = {triple["id"]: triple for triple in self.triples}
-        ends: set[str] = set()
-        for item in items:
-            if item["kind"] == "community":
-                ends.update(end for key in item["triples"] if key in by_id for end in both_ends(by_id[key]))
-            elif item["kind"] == "path":
-                here = item["path"]["start"]
-                for key in item["path"]["triples"]:
-                    here = other_end(by_id[key], here) if key in by_id else here
-                ends.update(other_end(by_id[key], here) for key in item["tails"] if key in by_id)
-        return ends
-
     def _distances(self) -> dict[str, int]:
         labels = {key: label for triple in self.triples for key, label, _ in ends_of(triple)}
         near = {key for key, label in labels.items() if self.named(label)} or self.starts & labels.keys()
@@ -434,8 +421,3 @@ class Walk:
     def passes(self, ids: set[str]) -> bool:
         """Whether the cited paths lead through these entities and none ends there."""
         return ids.isdisjoint(self.ends | self.starts) and bool(self.steps(ids, 1))
-
-
-def ends_of(triple: Triple) -> list[tuple[str, str, bool]]:
-    """Id and label of both ends, and whether it is the object."""
-    return [(triple["subject"], triple["subject_label"], False), (triple["object"], triple["object_label"], True)]

@@ -32,7 +32,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.requests import AsyncTurn, Converse, Turn
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
-from thinkgraph.state.knowledge import Step, Triple
+from thinkgraph.state.knowledge import Step, Triple, ends_of
 from thinkgraph.state.search_agent import AgentReply, SearchAgentSettings, SearchAgentState
 from thinkgraph.tools.linking.names import normal_name
 
@@ -109,10 +109,9 @@ class SearchLog:
 
     def _statement(self, step: Step, triples: Sequence[Triple], total: int) -> str:
         for triple in triples:
-            ends = [(triple["subject"], triple["subject_label"])]
-            if not triple["literal"]:
-                ends.append((triple["object"], triple["object_label"]))
-            for end, label in ends:
+            for end, label, is_object in ends_of(triple):
+                if is_object and triple["literal"]:
+                    continue
                 ids = self._ids.setdefault(normal_name(label), [])
                 if end not in ids:
                     ids.append(end)
