@@ -13,7 +13,7 @@ In doubt (`backtracks`) a question without an answer goes from reason or rethink
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.graph import END, START, StateGraph
@@ -45,9 +45,9 @@ from thinkgraph.state.coggrag import (
 )
 
 
-def roles(settings: CogGragSettings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    wanted = {
+def roles(settings: CogGragSettings) -> Mapping[str, bool]:
+    """For each role, whether a run with these settings may call it."""
+    return {
         "coggrag.decompose": settings.decompose,
         "coggrag.extract_keys_local": True,
         "coggrag.extract_keys_global": settings.global_keys and not settings.joint_keys,
@@ -57,7 +57,6 @@ def roles(settings: CogGragSettings) -> Sequence[str]:
         "coggrag.rethink": settings.verify,
         RANK_ROLE: settings.ranker == "llm" and settings.passages > 0,
     }
-    return [role for role, used in wanted.items() if used]
 
 
 def _last_calls(settings: CogGragSettings) -> int:

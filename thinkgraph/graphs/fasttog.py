@@ -13,7 +13,7 @@ to remember or answer; with nothing to ask, community_search leads to grow.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -38,9 +38,9 @@ from thinkgraph.state.base import SampleTask
 from thinkgraph.state.fasttog import HEADERS, FastTogSettings, FastTogState, PruneTask
 
 
-def roles(settings: FastTogSettings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    wanted = {
+def roles(settings: FastTogSettings) -> Mapping[str, bool]:
+    """For each role, whether a run with these settings may call it."""
+    return {
         "fasttog.extract_subjects": True,
         "fasttog.header_choice": True,
         "fasttog.reason": True,
@@ -50,7 +50,6 @@ def roles(settings: FastTogSettings) -> Sequence[str]:
         DIRECT: may_remember(settings) and settings.fallback == "io",
         COT: may_remember(settings) and settings.fallback != "io",
     }
-    return [role for role, used in wanted.items() if used]
 
 
 def _after_subjects(state: FastTogState) -> str | list[Send]:

@@ -15,7 +15,7 @@ calls, which a subgraph for each branch would make again for each.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -37,16 +37,15 @@ from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.fiske import FiskeSettings, FiskeState, MappingTask
 
 
-def roles(settings: FiskeSettings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    wanted = {
+def roles(settings: FiskeSettings) -> Mapping[str, bool]:
+    """For each role, whether a run with these settings may call it."""
+    return {
         "fiske.extract_clues": True,
         "fiske.r_mapping": True,
         "fiske.e_mapping": True,
         "fiske.conclude": True,
         DIRECT: settings.own_knowledge,
     }
-    return [role for role, used in wanted.items() if used]
 
 
 def _start(state: FiskeState) -> str:

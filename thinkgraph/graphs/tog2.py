@@ -16,7 +16,7 @@ Not drawn: samples that agree lead from majority to answer; a spent ceiling lead
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -43,9 +43,9 @@ from thinkgraph.state.base import SampleTask
 from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, by_place
 
 
-def roles(settings: Tog2Settings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    wanted = {
+def roles(settings: Tog2Settings) -> Mapping[str, bool]:
+    """For each role, whether a run with these settings may call it."""
+    return {
         "tog2.topic_prune": settings.topic_prune,
         "tog2.relation_prune": settings.depth > 0,
         "tog2.reason": True,
@@ -54,7 +54,6 @@ def roles(settings: Tog2Settings) -> Sequence[str]:
         "tog2.precheck": settings.precheck,
         RANK_ROLE: settings.ranker == "llm",
     }
-    return [role for role, used in wanted.items() if used]
 
 
 def _after_link_entities(state: Tog2State) -> str | list[Send]:

@@ -99,7 +99,7 @@ def state_graph(
     steps: Sequence[Any],
     *,
     decides: str,
-    roles: Callable[[Any], Sequence[str]] | None = None,
+    roles: Callable[[Any], Mapping[str, bool]] | None = None,
     trace: Callable[[Any], Trace] = no_trace,
     links: Callable[[Any], bool] = lambda _settings: True,
     payloads: Mapping[str, type[TaskState]] = MappingProxyType({}),
@@ -120,7 +120,7 @@ def state_graph(
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(
         schema, context_schema=run.settings, input_schema=QuestionInput, output_schema=AnswerOutput
     )
-    entry = begin(method, schema, roles or (lambda _settings: [decides]), links=links)
+    entry = begin(method, schema, roles or (lambda _settings: {decides: True}), links=links)
     graph.add_node("begin", run.node("begin", entry, entry=True))
     for step in steps:
         name = step.__name__

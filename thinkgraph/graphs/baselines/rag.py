@@ -8,7 +8,7 @@ Only `rag` searches the whole corpus.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from functools import partial
 from typing import Any
 
@@ -26,8 +26,8 @@ from thinkgraph.state.baselines.single_pass import KgRagSettings, RagSettings, R
 RAG_ROLE, KG_RAG_ROLE = "rag.reason", "kg_rag.reason"
 
 
-def _roles(role: str, settings: RagSettings | KgRagSettings) -> Sequence[str]:
-    return [role, RANK_ROLE] if settings.ranker == "llm" else [role]
+def _roles(role: str, settings: RagSettings | KgRagSettings) -> Mapping[str, bool]:
+    return {role: True, RANK_ROLE: settings.ranker == "llm"}
 
 
 def _links(settings: RagSettings) -> bool:

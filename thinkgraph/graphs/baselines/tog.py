@@ -12,7 +12,7 @@ Not drawn: where nothing is left to ask, topic_prune and entity_discovery lead t
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from typing import Any
 
 from langgraph.graph import StateGraph
@@ -33,16 +33,15 @@ from thinkgraph.state.baselines.tog import EntityPruneTask, TogSettings, TogStat
 from thinkgraph.state.tog2 import RelationPruneTask, by_place
 
 
-def roles(settings: TogSettings) -> Sequence[str]:
-    """The roles a run with these settings may call."""
-    wanted = {
+def roles(settings: TogSettings) -> Mapping[str, bool]:
+    """For each role, whether a run with these settings may call it."""
+    return {
         "tog2.topic_prune": settings.topic_prune,
         "tog2.relation_prune": True,
         ENTITY_PRUNE: not settings.paths,
         "tog2.reason": True,
         STEER: settings.steers and settings.depth > 1,
     }
-    return [role for role, used in wanted.items() if used]
 
 
 def _relation_prunes(state: TogState) -> str | list[Send]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping
 from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 from langgraph.types import Overwrite
@@ -37,7 +37,7 @@ def check_question(question: object, settings: RunSettings) -> str:
 def begin(
     method: str,
     schema: type[RunState],
-    roles: Callable[[Any], Sequence[str]],
+    roles: Callable[[Any], Mapping[str, bool]],
     *,
     links: Callable[[Any], bool] = lambda _settings: True,
 ) -> NodeFunction:
@@ -46,7 +46,7 @@ def begin(
     Args:
         method: the method's registered name.
         schema: its state, of which a new run finds the method's own channels empty.
-        roles: the roles that a run with given settings may call.
+        roles: for each of the method's roles, whether a run with given settings may call it.
         links: whether a run with given settings links names to entities, so that it matters which one is meant.
     """
     hints = get_type_hints(schema, include_extras=True)
@@ -60,7 +60,8 @@ def begin(
             raise UnfinishedRunError(
                 "this thread holds an unfinished run: resume it, use another thread, or set on_unfinished=replace"
             )
-        used = [*roles(settings), *_around(settings)]
+        wanted = {**roles(settings), **_around(settings)}
+        used = [role for role, may_call in wanted.items() if may_call]
         manifest = yield from requests.start_run(method, (old["run"] if old else 0) + 1, settings, used)
         yield from requests.emit(
             Started(
@@ -93,10 +94,9 @@ def begin(
     return run
 
 
-def _around(settings: RunSettings) -> list[str]:
-    """The roles that a run of any method may call before its first step and after its last."""
-    wanted = {conversation.ROLE: settings.history, VERIFIER: settings.verifies_at_end}
-    return [role for role, used in wanted.items() if used]
+def _around(settings: RunSettings) -> Mapping[str, bool]:
+    """The same for the roles that a run of any method may call before its first step and after its last."""
+    return {conversation.ROLE: settings.history, VERIFIER: settings.verifies_at_end}
 
 
 def _empty(hint: Any) -> Any:
