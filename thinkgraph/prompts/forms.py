@@ -89,6 +89,11 @@ class ReplyForm:
             why = ' Put the steps that lead to it first, as "why".'
         return f"Reply with one JSON object and nothing else, in this form: {self.example}\n{self.words}{why}"
 
+    def longest(self, shape: Shape) -> int:
+        """How long a reply may get, in tokens, with its `why`."""
+        why = _STEPS_TOKENS if shape.steps else _WHY_TOKENS if shape.explain else 0
+        return min(self.tokens + why, MOST_TOKENS)
+
 
 LONGEST_NAME = 300
 """Most characters of a name, an answer or a key."""
@@ -105,22 +110,6 @@ _MOST_ANSWERS = 100
 _MOST_PAIRS = 400
 _KEYS_EACH = 4
 _MOST_TRIPLES = 200
-
-
-def reply_tokens(form: ReplyForm | None, shape: Shape) -> int:
-    """How long a reply may get where nobody says: small for picks, larger where it is explained.
-
-    Args:
-        form: None for plain text.
-        shape: of the call.
-
-    Returns:
-        Tokens, for a model that does not reason before it replies.
-    """
-    tokens = TEXT_TOKENS if form is None else form.tokens
-    if form is not None:
-        tokens += _STEPS_TOKENS if shape.steps else _WHY_TOKENS if shape.explain else 0
-    return min(tokens, MOST_TOKENS)
 
 
 def an_object(properties: Mapping[str, Any]) -> dict[str, Any]:

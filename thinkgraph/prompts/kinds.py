@@ -125,7 +125,7 @@ class Kind(Generic[T]):
 
     def tokens(self, shape: Shape) -> int:
         """Output tokens that a reply may take where no setting says so, for a model that does not reason first."""
-        return forms.reply_tokens(self.form(shape) if self.form else None, shape)
+        return self.form(shape).longest(shape) if self.form else forms.TEXT_TOKENS
 
 
 _NUMBERS_ONLY = re.compile(r"^[\s\[\](),;.and#]*\d[\d\s\[\](),;.and#]*$", re.IGNORECASE)
