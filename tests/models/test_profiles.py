@@ -77,10 +77,10 @@ def test_a_malformed_table_is_refused_in_one_line(value: Any, fault: str) -> Non
 
 def test_a_schema_loses_only_what_a_provider_refuses() -> None:
     schema = {"type": "object", "properties": {"minimum": {"type": "array", "maxItems": 3, "items": {"maximum": 2}}}}
-    assert fitting(schema, "ollama") == schema
-    assert fitting(schema, "google_genai") == schema
+    assert fitting(schema, "ollama", frozenset()) == schema
+    assert fitting(schema, "google_genai", frozenset()) == schema
     bare = {"type": "object", "properties": {"minimum": {"type": "array", "items": {}}}}
-    assert fitting(schema, "anthropic") == bare, "a field may have a keyword's name"
+    assert fitting(schema, "anthropic", frozenset()) == bare, "a field may have a keyword's name"
 
 
 def test_a_model_that_needs_ninety_seconds_for_its_first_token_works_by_default() -> None:

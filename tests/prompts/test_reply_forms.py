@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from reply_kit import JSON_KINDS, SHAPE, parse
 
-from thinkgraph.prompts.forms import without_bounds
+from thinkgraph.prompts.forms import BOUNDS, without
 from thinkgraph.prompts.kinds import KINDS, Shape
 from thinkgraph.prompts.reading import find_json
 
@@ -104,10 +104,10 @@ def test_the_limit_on_a_reply_follows_what_it_may_hold() -> None:
 
 def test_bounds_can_be_taken_out_for_providers_that_refuse_them() -> None:
     schema = KINDS["judge"].schema(Shape(evidence=3))
-    plain = without_bounds(schema)
+    plain = without(schema, BOUNDS)
     assert plain["properties"]["evidence"] == {"type": "array", "items": {"type": "integer"}}
     assert plain["required"] == (schema or {})["required"]
-    assert without_bounds({"properties": {"maximum": {"type": "integer", "maximum": 3}}}) == {
+    assert without({"properties": {"maximum": {"type": "integer", "maximum": 3}}}, BOUNDS) == {
         "properties": {"maximum": {"type": "integer"}}
     }
 

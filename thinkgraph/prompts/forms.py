@@ -137,7 +137,8 @@ def number(top: int, least: int = 1) -> dict[str, Any]:
     return {"type": "integer", "minimum": least, "maximum": max(top, least)}
 
 
-_BOUNDS = frozenset({"minItems", "maxItems", "minimum", "maximum", "maxLength"})
+BOUNDS = frozenset({"minItems", "maxItems", "minimum", "maximum", "maxLength"})
+"""Keywords of the bounds in schemas of ours."""
 
 
 def without(schema: Any, keywords: AbstractSet[str]) -> Any:
@@ -153,11 +154,6 @@ def without(schema: Any, keywords: AbstractSet[str]) -> Any:
         for name, one in schema.items()
         if name not in keywords
     }
-
-
-def without_bounds(schema: Any) -> Any:
-    """A schema without the bounds that some providers refuse."""
-    return without(schema, _BOUNDS)
 
 
 _BOOLEAN = {"type": "boolean"}

@@ -12,7 +12,7 @@ from langchain_core.language_models import BaseChatModel
 from thinkgraph.models.profiles import ChatProfile, Provider
 from thinkgraph.models.wire.forms import CallOptions
 from thinkgraph.models.wire.refusals import CHUNK_READER, keeping_refusals
-from thinkgraph.prompts.forms import without, without_bounds
+from thinkgraph.prompts.forms import BOUNDS, without
 
 Arguments = dict[str, Any]
 
@@ -30,9 +30,11 @@ _LEAST = ("none", "minimal", "low")
 """Efforts of calls that explore, the first that a model takes."""
 
 
-def fitting(schema: Any, provider: Provider) -> Any:
-    """A schema without the keywords that the provider refuses; what they said is checked when the reply is read."""
-    return without(schema, _UNKNOWN.get(provider, frozenset()))
+def fitting(schema: Any, provider: Provider, refused: AbstractSet[str]) -> Any:
+    """A schema without the keywords that the provider refuses, or without bounds where the server has refused those; what they said is
+    checked when the reply is read.
+    """
+    return without(schema, BOUNDS if "bounds" in refused else _UNKNOWN.get(provider, frozenset()))
 
 
 def effort_of(profile: ChatProfile, options: CallOptions) -> str | None:
@@ -70,7 +72,7 @@ def prepared(
     asked: Arguments = {
         "temperature": options.temperature,
         "limit": options.max_output_tokens,
-        "schema": None if options.schema is None else _schema(options.schema, profile.provider, refused),
+        "schema": None if options.schema is None else fitting(options.schema, profile.provider, refused),
         "effort": effort_of(profile, options),
         "timeout": options.timeout,
         "window": profile.window,
@@ -85,10 +87,6 @@ def prepared(
         name: value for name, value in asked.items() if value is not None and (name not in refused or name == "limit")
     }
     return _PROVIDERS[profile.provider](model, given, refused)
-
-
-def _schema(schema: Mapping[str, Any], provider: Provider, refused: AbstractSet[str]) -> Any:
-    return without_bounds(schema) if "bounds" in refused else fitting(schema, provider)
 
 
 def _json_schema(schema: object) -> Arguments:
