@@ -40,7 +40,7 @@ from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.base import SampleTask
-from thinkgraph.state.tog2 import RelationPruneTask, Tog2Settings, Tog2State, by_place
+from thinkgraph.state.tog2 import BeamSettings, BeamState, RelationPruneTask, Tog2Settings, Tog2State, by_place
 
 
 def roles(settings: Tog2Settings) -> Mapping[str, bool]:
@@ -86,7 +86,12 @@ def _after_reason(state: Tog2State) -> str | list[Send]:
 def _relation_prunes(state: Tog2State) -> list[Send]:
     settings = settings_in(state, Tog2Settings)
     together = settings.paths or state["backtracked"] > 0
-    groups = {"all": state["topics"]} if settings.combined else by_place(state["topics"], together=together)
+    return relation_prunes(state, settings, combined=settings.combined, together=together)
+
+
+def relation_prunes(state: BeamState, settings: BeamSettings, *, combined: bool, together: bool) -> list[Send]:
+    """One relation prune for all topic entities (`combined`), else one for each place in the beam; see `by_place`."""
+    groups = {"all": state["topics"]} if combined else by_place(state["topics"], together=together)
     # One call is kept back for Reason, whatever the fan-out uses.
     return [
         Send(

@@ -18,6 +18,7 @@ from typing import Any
 from langgraph.graph import StateGraph
 from langgraph.types import Send
 
+from thinkgraph.graphs.tog2 import relation_prunes
 from thinkgraph.graphs.wiring import Method, settings_in, state_graph, tasks
 from thinkgraph.nodes.baselines.beam import beam
 from thinkgraph.nodes.baselines.entity_prune import ROLE as ENTITY_PRUNE
@@ -25,12 +26,12 @@ from thinkgraph.nodes.baselines.entity_prune import entity_prune
 from thinkgraph.nodes.common.link_entities import link_entities
 from thinkgraph.nodes.tog2.entity_discovery import entity_discovery
 from thinkgraph.nodes.tog2.reason import STEER, reason
-from thinkgraph.nodes.tog2.relation_prune import relation_prune, walked_before
+from thinkgraph.nodes.tog2.relation_prune import relation_prune
 from thinkgraph.nodes.tog2.topic_prune import topic_prune
 from thinkgraph.runtime.driver import NodeRunner
 from thinkgraph.state.answer import Answer
 from thinkgraph.state.baselines.tog import EntityPruneTask, TogSettings, TogState
-from thinkgraph.state.tog2 import RelationPruneTask, by_place
+from thinkgraph.state.tog2 import RelationPruneTask
 
 
 def roles(settings: TogSettings) -> Mapping[str, bool]:
@@ -50,15 +51,7 @@ def _relation_prunes(state: TogState) -> str | list[Send]:
     if not state["topics"] or state["stopped"]:
         return "reason"
     settings = settings_in(state, TogSettings)
-    together = {"all": state["topics"]} if settings.steers else by_place(state["topics"], together=settings.paths)
-    # One call is kept back for Reason.
-    return [
-        Send(
-            "relation_prune",
-            RelationPruneTask(**task, topics=topics, walked=walked_before(state), scored=state["scored"]),
-        )
-        for task, topics in tasks(state, settings, together.items(), keep=1, ahead=1)
-    ]
+    return relation_prunes(state, settings, combined=settings.steers, together=settings.paths)
 
 
 def _entity_prunes(state: TogState) -> str | list[Send]:
