@@ -277,9 +277,9 @@ class Reached(TypedDict):
     triple: str
 
 
-def route_of(topic: Topic, hop: Hop, *, together: bool) -> str:
-    """Key of the relation path that a hop from a topic entity walks to its end; see `place`."""
-    return relation_key(place(topic, together=together), hop["direction"], hop["relation"])
+def route_of(topic: Topic, relation: KeptRelation, *, together: bool = True) -> str:
+    """Key of the relation path that a relation of a topic entity, or a hop along it, is a step of; see `place`."""
+    return relation_key(place(topic, together=together), relation["direction"], relation["relation"])
 
 
 class RankedChunk(TypedDict):

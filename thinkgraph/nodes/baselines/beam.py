@@ -29,7 +29,7 @@ def beam(state: TogState, settings: TogSettings) -> Flow[Update]:
     for score in scores:
         hop, triple = state["hops"][score["hop"]], triples[score["triple"]]
         before = starts[hop["entity"]]
-        route = route_of(before, hop, together=True) if settings.paths else ""
+        route = route_of(before, hop) if settings.paths else ""
         value = score["score"] * hop["score"] / MAX_SCORE
         key = f"{state['round']}|{score['hop']}"
         item = items.setdefault(

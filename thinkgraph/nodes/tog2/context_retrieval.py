@@ -104,7 +104,7 @@ def _tails(state: Tog2State, settings: Tog2Settings) -> Flow[list[Tail]]:
     """The triples of the round's hops, read again: state holds their ids."""
     hops, topics = state["hops"], {topic["id"]: topic for topic in state["topics"]}
     triples = yield from requests.triples([key for hop in hops for key in hop["triples"]])
-    routes = [route_of(topics[hop["entity"]], hop, together=True) if settings.paths else "" for hop in hops]
+    routes = [route_of(topics[hop["entity"]], hop) if settings.paths else "" for hop in hops]
     return [
         Tail(number, hop, routes[number], triples[key])
         for number, hop in enumerate(hops)

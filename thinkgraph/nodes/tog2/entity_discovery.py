@@ -11,7 +11,7 @@ from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.reports import pruned
 from thinkgraph.runtime import requests
 from thinkgraph.state.knowledge import Step, other_end
-from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation, Topic, place, relation_key
+from thinkgraph.state.tog2 import BeamSettings, BeamState, Hop, KeptRelation, route_of
 
 
 def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
@@ -19,7 +19,8 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     topics = {topic["id"]: topic for topic in state["topics"]}
     walked = {} if state["stopped"] else {key: one for key, one in state["kept"].items() if one["entity"] in topics}
     # What a path of the beam, or a search that has gone back, was offered together counts once.
-    routes = _routes(walked, topics, together=settings.paths or state["backtracked"] > 0)
+    together = settings.paths or state["backtracked"] > 0
+    routes = {key: route_of(topics[one["entity"]], one, together=together) for key, one in walked.items()}
     if len(walked) > settings.hops:
         best = sorted(walked, key=lambda key: -walked[key]["score"] * max(topics[walked[key]["entity"]]["score"], 1e-6))
         allowed = set(list(dict.fromkeys(routes[key] for key in best))[: settings.hops])
@@ -41,14 +42,6 @@ def entity_discovery(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         why = f"more than {settings.members} statements along one relation path"
         update["pruned"] = yield from pruned("entities", state["round"] + 1, names, left, why)
     return update
-
-
-def _routes(walked: Mapping[str, KeptRelation], topics: Mapping[str, Topic], *, together: bool) -> dict[str, str]:
-    """For each relation to be walked, the relation path that it is a step of."""
-    return {
-        key: relation_key(place(topics[one["entity"]], together=together), one["direction"], one["relation"])
-        for key, one in walked.items()
-    }
 
 
 def _within(walked: Mapping[str, KeptRelation], routes: Mapping[str, str], most: int) -> dict[str, KeptRelation]:

@@ -43,7 +43,7 @@ def entity_prune(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         # A model's 0 is its word that a text is useless; an encoder's or BM25's only says that it is far.
         top = [chunk for chunk in top if chunk["score"] > 0] or top
     starts = {topic["id"]: topic for topic in state["topics"]}
-    places = [route_of(starts[hop["entity"]], hop, together=True) for hop in hops] if settings.paths else []
+    places = [route_of(starts[hop["entity"]], hop) for hop in hops] if settings.paths else []
     scores = entity_scores(top, settings.alpha, places)
     candidates = _candidates(state, top, places, scores, settings)
     # The best first; of those without a score, the order in which they were reached.
