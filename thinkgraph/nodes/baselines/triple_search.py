@@ -30,7 +30,7 @@ def triple_search(state: RetrievalState, settings: KgRagSettings) -> Flow[Update
     order = sorted(triples.values(), key=lambda triple: -overlap(triple_sentence(triple), question))
     order = order[: settings.rank_texts]
     texts = [Rankable(triple_sentence(triple), path_line(triple["subject"], [triple])) for triple in order]
-    scores = yield from rank(texts, question, "", settings.ranker, settings, key="0")
+    scores = yield from rank(texts, question, "", settings, key="0")
     best = sorted(zip(scores, order, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
     items = [
         path_item(f"t{triple['id']}", Path(start=triple["subject"], triples=[]), [triple["id"]], total=1, score=score)

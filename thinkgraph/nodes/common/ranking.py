@@ -10,7 +10,8 @@ from thinkgraph.prompts.forms import MAX_SCORE
 from thinkgraph.prompts.kinds import SCORE, Shape
 from thinkgraph.prompts.lines import numbered, passage_line, safe_block
 from thinkgraph.runtime import requests
-from thinkgraph.state.evidence import EvidenceItem, chunk_item
+from thinkgraph.state.baselines.single_pass import KgRagSettings
+from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item
 from thinkgraph.state.knowledge import Passage, PassageHit
 from thinkgraph.state.settings import ChunkSettings, RunSettings
 from thinkgraph.tools.chunks import chunk_offsets, sentence_offsets
@@ -55,9 +56,10 @@ class TextChunk:
         """It as it is ranked; encoders see it behind `lead`."""
         return Rankable(lead + self.text, passage_line(*self.head, self.text))
 
-    def item(self, entity: str, *, score: float, number: int = 0) -> EvidenceItem:
+    def item(self, entity: str, *, path: Path | None = None, score: float, number: int = 0) -> EvidenceItem:
         """It as evidence; see `chunk_item`."""
-        return chunk_item(self.passage["id"], self.start, self.end, entity=entity, score=score, number=number)
+        key = self.passage["id"]
+        return chunk_item(key, self.start, self.end, entity=entity, path=path, score=score, number=number)
 
 
 def cut(hits: Iterable[PassageHit], settings: ChunkSettings) -> list[TextChunk]:
@@ -81,11 +83,12 @@ def round_query(question: str, query: str) -> str:
 
 
 def rank(
-    items: Sequence[Rankable], question: str, query: str, ranker: str, settings: RunSettings, *, key: str
+    items: Sequence[Rankable], question: str, query: str, settings: ChunkSettings | KgRagSettings, *, key: str
 ) -> Flow[list[float]]:
     """A score >= 0 for every item. The LLM ranker asks in batches, side by side; its calls are of role `rank.texts`."""
-    if ranker != "llm":
-        return (yield from requests.rank_texts(ranker, round_query(question, query), [item.text for item in items]))
+    if settings.ranker != "llm":
+        texts = [item.text for item in items]
+        return (yield from requests.rank_texts(settings.ranker, round_query(question, query), texts))
     batches = [items[at : at + LLM_BATCH] for at in range(0, len(items), LLM_BATCH)]
     parts = [
         _ask(batch, question, query, settings, key=f"{key}/{number}") for number, batch in enumerate(batches, start=1)

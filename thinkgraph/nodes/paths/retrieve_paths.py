@@ -15,7 +15,7 @@ from thinkgraph.nodes.paths.lines import lines_of, way_to
 from thinkgraph.nodes.paths.walk import walk
 from thinkgraph.prompts.lines import passage_line
 from thinkgraph.runtime import requests
-from thinkgraph.state.evidence import EvidenceItem, chunk_item
+from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.tog2 import PathsSettings, Tog2State, Topic, relation_key
 
 MOST_READ = 400
@@ -96,7 +96,7 @@ def _passages(
     """The chunks of documents that fit the question best, in at most half of the room, and the tokens that they take."""
     hits = yield from requests.passages_of(list(places), question, limit=settings.rank_texts)
     chunks = cut(hits, settings)[: settings.rank_texts]
-    scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings.ranker, settings, key="0")
+    scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings, key="0")
     items: list[EvidenceItem] = []
     spent = 0
     for score, chunk in sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]:
@@ -104,11 +104,7 @@ def _passages(
         if spent + cost <= settings.evidence_tokens // 2:
             spent += cost
             owner = next(places[one] for one in chunk.passage["entities"] if one in places)
-            items.append(
-                chunk_item(
-                    chunk.passage["id"], chunk.start, chunk.end, entity=owner.id, path=way_to(owner), score=score
-                )
-            )
+            items.append(chunk.item(owner.id, path=way_to(owner), score=score))
     return items, spent
 
 

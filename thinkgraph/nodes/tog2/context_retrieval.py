@@ -80,7 +80,7 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     drafts = _sentences(ways, looked_for, min(share, len(tails)))
     drafts += texts[: room - len(drafts)]
     rankables = [draft.rankable for draft in (*drafts, *own)]
-    scores = yield from rank(rankables, state["question"], query, settings.ranker, settings, key=str(number))
+    scores = yield from rank(rankables, state["question"], query, settings, key=str(number))
     ranked = _top(_best(drafts, scores[: len(drafts)]), settings)
     beside = _best(own, scores[len(drafts) :])[: settings.top_k // 2 if number else settings.top_k]
     best = sorted([*ranked, *beside], key=lambda draft: -draft.chunk["score"])
