@@ -29,17 +29,16 @@ class Deps:
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
     def call(self, method: str, *arguments: Any, **options: Any) -> Any:
-        """Call a method of the knowledge by name ("graph.relations"), counting a logical round trip.
+        """Call a method of a store by name ("graph.relations"), counting a logical round trip.
 
-        The linker counts its own round trips; a knowledge base without text answers with nothing.
+        A knowledge base without text answers with nothing.
         """
         part, _, name = method.partition(".")
         target = getattr(self.knowledge, part)
         if target is None:
             nothing: dict[str, Any] = {"passages_of": [], "search": [[] for _ in arguments[0]]}
             return nothing.get(name, [None] * len(arguments[0]))
-        if part != "linker":
-            count_round_trip()
+        count_round_trip()
         return getattr(target, name)(*arguments, **options)
 
     def ranker(self, name: str) -> Ranker:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -74,21 +74,22 @@ def test_the_encoder_is_not_loaded_where_names_are_enough(
 def test_each_round_trip_is_counted_once(knowledge: Knowledge) -> None:
     deps = Deps(knowledge=knowledge, models=None, prompts=None, journal=None)  # type: ignore[arg-type]
 
-    def cost(method: str, *arguments: object) -> int:
+    def cost(call: Callable[..., object], *arguments: object) -> int:
         meter = Meter()
         token = current_meter.set(meter)
         try:
-            deps.call(method, *arguments)
+            call(*arguments)
         finally:
             current_meter.reset(token)
         return meter.store_round_trips
 
-    assert cost("graph.entities", ["Austria"]) == 1
-    assert cost("text.passages", ["p1"]) == 1
-    assert cost("text.passages_of", ["Austria"], "mountains") == 1
-    assert cost("text.search", ["mountains"]) == 1
-    assert cost("linker.link", ["Vienna"]) == 1  # names
-    assert cost("linker.link", ["Is Vienna by Qqqqqq?"]) == 3  # names, words and spelling; meaning asks no graph
+    assert cost(deps.call, "graph.entities", ["Austria"]) == 1
+    assert cost(deps.call, "text.passages", ["p1"]) == 1
+    assert cost(deps.call, "text.passages_of", ["Austria"], "mountains") == 1
+    assert cost(deps.call, "text.search", ["mountains"]) == 1
+    assert cost(knowledge.linker.link, ["Vienna"]) == 1  # names
+    # Names, words and spelling; meaning asks no graph.
+    assert cost(knowledge.linker.link, ["Is Vienna by Qqqqqq?"]) == 3
 
 
 def test_closing_leaves_open_what_was_put_in(folder: Path, encoder: BundledEmbedder) -> None:
