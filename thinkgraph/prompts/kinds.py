@@ -145,9 +145,9 @@ def _shown(numbers: list[int], shape: Shape) -> list[int]:
 
 def _parse_pick(text: str, shape: Shape) -> list[int]:
     body = strip_thinking(text)
-    if "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]"):
-        return _shown(in_range(re.findall(r"\d+", body), shape.options, "choice"), shape)
-    return _shown(in_range(_listed(text, "numbers"), shape.options, "choice"), shape)
+    bare = "{" not in body and _NUMBERS_ONLY.match(body) and body.count("[") == body.count("]")
+    said = re.findall(r"\d+", body) if bare else _listed(text, "numbers")
+    return _shown(in_range(said, shape.options), shape)
 
 
 def _a_score(entry: Any) -> tuple[int | None, float]:

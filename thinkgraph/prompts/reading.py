@@ -255,11 +255,11 @@ def within(values: Sequence[object], top: int) -> list[int]:
     return [number for number in dict.fromkeys(integers(values)) if 1 <= number <= top]
 
 
-def in_range(values: Sequence[object], top: int, what: str) -> list[int]:
+def in_range(values: Sequence[object], top: int) -> list[int]:
     """As `within`. Raises BadReplyError if there are values but no such number."""
     kept = within(values, top)
     if values and not kept:
-        raise BadReplyError(f"no {what} is a number from 1 to {top}" if top else f"there is no {what} to choose")
+        raise BadReplyError(f"no choice is a number from 1 to {top}" if top else "there is no choice to choose")
     return kept
 
 
