@@ -23,7 +23,7 @@ from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime.deps import Deps
 from thinkgraph.runtime.driver import NodeRunner
-from thinkgraph.state.settings import RunSettings, resolve_settings
+from thinkgraph.state.settings import RunSettings, explicit, resolve_settings
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.protocols import Ranker
 
@@ -106,7 +106,7 @@ def build(
         PromptError: a malformed prompt of your own.
     """
     chosen = find_method(method)
-    defaults = settings if settings is not None else {}
+    defaults = explicit(settings)
     resolve_settings(chosen.settings, defaults)
     opened = knowledge if isinstance(knowledge, Knowledge) else Knowledge.open(knowledge)
     deps = Deps(
@@ -118,8 +118,7 @@ def build(
         journal=journal,
         own_ranker=ranker,
     )
-    given = defaults.model_dump(exclude_unset=True) if isinstance(defaults, RunSettings) else defaults
-    runner = NodeRunner(deps, chosen.settings, given)
+    runner = NodeRunner(deps, chosen.settings, defaults)
     graph = chosen.wire(runner)
     runner.shapes.update({name: node.input_schema for name, node in graph.nodes.items()})
     compiled = graph.compile(checkpointer=strict(checkpointer), store=store, name=chosen.name)
