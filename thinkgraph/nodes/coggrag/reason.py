@@ -47,7 +47,7 @@ def think(
         "task": task_words(own.task, own=own.offers_memory),
         "doubted": state["solved"][state["id"]]["doubt"] if before else "",
     }
-    judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank=context.rank)
+    judgement = yield from judge(role, inputs, own, evidence=len(context.lines), rank={"evidence": context.rank})
     answers = judgement["answers"] if judgement["sufficient"] else []
     attempts = [*before, Attempt(answers=answers, right=None, judge="")]
     # A claim is no question, and its answers are labels.

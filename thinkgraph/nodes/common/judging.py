@@ -40,16 +40,15 @@ def judge(
     key: str = "",
     sample: int = 0,
     temperature: float | None = None,
-    rank: Sequence[int] | Mapping[str, Rank] = (),
+    rank: Mapping[str, Rank] | None = None,
     options: int = 0,
     most: int = 0,
 ) -> Flow[Judgement]:
     """One call that judges whether there is enough to answer; an unreadable reply says that there is not.
 
     `evidence` is the number of lines that may be cited. `fields` are what the reply says beside its answer. `likely` asks for
-    a likely answer where none is sure, `steps` for reasoning step by step. `rank` has the numbers of the evidence lines, the most
-    useful first, where they do not stand in that order; or those of other inputs, by name. `options` is the number of options that are
-    scored beside (the field `scores`), `most` the most that may be. For the rest see `requests.call`, errors included.
+    a likely answer where none is sure, `steps` for reasoning step by step. `options` is the number of options that are scored beside
+    (the field `scores`), `most` the most that may be. For the rest see `requests.call`, errors included.
     """
     shape = Shape(
         evidence=evidence,
@@ -71,7 +70,7 @@ def judge(
         sample=sample,
         task=settings.task,
         temperature=temperature,
-        rank=rank if isinstance(rank, Mapping) else {"evidence": rank} if rank else None,
+        rank=rank,
     )
     # Answers that were names of the prompt's examples are gone: nothing is sufficient then.
     return {**judgement, "sufficient": judgement["sufficient"] and bool(judgement["answers"])}

@@ -142,7 +142,7 @@ def _asking(
             evidence=len(told),
             fields=("scores",) if steers else (),
             likely=likely,
-            rank=_newest_first(told),
+            rank={"evidence": _newest_first(told)},
             key=key,
             options=steers,
             most=len(state["candidates"]) if steers else 0,

@@ -115,7 +115,7 @@ def _asking(
             fields=(*fields, "scores") if steers else fields,
             likely=ends,
             key=key,
-            rank=ranked(state["question"], steers) if steers else (),
+            rank=ranked(state["question"], steers) if steers else None,
             options=len(steers),
             most=most_of(steers, settings),
         )
