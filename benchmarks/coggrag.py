@@ -349,7 +349,7 @@ def compared(
     """Cosines and ranks of what is gold, cosines of the rest, and the number of texts; None where the hop is not there."""
     texts, gold = [], []
     for one in lists:
-        own = one.relation == relation and one.outgoing == outgoing
+        own = one.triples[0]["relation"] == relation and one.outgoing == outgoing
         said = [one.open_sentence] if whole else [sentence(triple) for triple in one.triples]
         texts += said
         gold += [own] * len(said)

@@ -20,9 +20,9 @@ from langgraph.checkpoint.memory import InMemorySaver
 
 import thinkgraph as tg
 from thinkgraph.eval.ablations import ablation
-from thinkgraph.eval.bench_setup import bench_model, load_questions, spread
+from thinkgraph.eval.bench_setup import bench_model, load_questions
 from thinkgraph.eval.metrics import Scores, score
-from thinkgraph.eval.questions import Question
+from thinkgraph.eval.questions import Question, spread
 from thinkgraph.tools.knowledge import Knowledge
 
 FULL = "FiSKE"

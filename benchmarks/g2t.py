@@ -18,11 +18,12 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
+from thinkgraph.eval.questions import spread
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.state.knowledge import Triple
 from thinkgraph.tools.communities.g2t import writer
 from thinkgraph.tools.communities.g2t_check import check
-from thinkgraph.training.pairs import Split, TextPair, make_triple, read_pairs, spread
+from thinkgraph.training.pairs import Split, TextPair, make_triple, read_pairs
 from thinkgraph.training.scores import coverage, score_texts
 from thinkgraph.training.train import EpochRow, TrainSettings, train
 
