@@ -123,7 +123,6 @@ def _batches(lengths: list[int]) -> Iterator[list[int]]:
 def _attend(qkv: Floats, lengths: list[int]) -> Floats:
     """What the heads gather from `qkv`, shape (tokens, 3 * 384), texts of one length together; queries are scaled already."""
     gathered = np.empty((len(qkv), DIMENSIONS), np.float32)
-    room = np.empty(_HEADS * max(_PAIRS, max(lengths) ** 2), np.float32)
     start = 0
     for length, group in groupby(lengths):
         left = sum(1 for _ in group)
@@ -131,8 +130,7 @@ def _attend(qkv: Floats, lengths: list[int]) -> Floats:
             several = min(left, max(1, _PAIRS // length**2))
             end = start + several * length
             q, k, v = qkv[start:end].reshape(several, length, 3, _HEADS, -1).transpose(2, 0, 3, 1, 4)
-            weights = room[: several * _HEADS * length**2].reshape(several, _HEADS, length, length)
-            np.matmul(q, k.swapaxes(-1, -2), out=weights)
+            weights = q @ k.swapaxes(-1, -2)
             # The greatest of each row takes as long as exp itself, and is needed only where exp might overflow.
             if weights.max() > _LARGE or weights.min() < -_LARGE:
                 weights -= weights.max(-1, keepdims=True)
