@@ -94,6 +94,6 @@ def test_a_split_shares_no_triples_and_hangs_on_nothing_but_them(pairs: list[Tex
 
 
 def test_spread_and_digest(pairs: list[TextPair]) -> None:
-    assert spread(pairs, None) == pairs
+    assert spread(pairs, None) is pairs
     assert [pairs.index(pair) for pair in spread(pairs, 4)] == [0, 4, 8, 12]
     assert digest(pairs) == digest(list(pairs)) != digest(pairs[1:])

@@ -37,10 +37,10 @@ class Question:
     """What the published script compares a reply with, where that is not every answer and form."""
 
 
-def spread(items: Sequence[T], limit: int | None) -> list[T]:
+def spread(items: list[T], limit: int | None) -> list[T]:
     """At most `limit` questions, or other things, evenly over the list."""
     if limit is None or limit >= len(items):
-        return list(items)
+        return items
     return [items[at * len(items) // limit] for at in range(limit)]
 
 

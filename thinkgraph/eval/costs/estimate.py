@@ -96,7 +96,7 @@ def estimate(
     Raises:
         ThinkGraphError: as a run of the method.
     """
-    sample = spread(questions, SAMPLE)
+    sample = spread(list(questions), SAMPLE)
     share = len(questions) / len(sample)
     expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
     bills = walked(models, knowledge, method, settings, sample, prompts=prompts, chooser=chooser)
