@@ -20,12 +20,12 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from importlib import resources
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
 from thinkgraph.eval.bench_setup import load_questions
 from thinkgraph.eval.questions import Question
 from thinkgraph.eval.roles.cases import Case, save_cases, shape_fields
-from thinkgraph.eval.roles.sampling import Half, in_turn
+from thinkgraph.eval.roles.sampling import Half, in_turn, of_half
 from thinkgraph.eval.roles.scoring import is_right
 from thinkgraph.ingest.readers.rejects import Rejects
 from thinkgraph.prompts.communities import community_line
@@ -37,7 +37,6 @@ from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import content_tokens
 from thinkgraph.training.pairs import TextPair, make_triple, read_pairs
 
-T = TypeVar("T")
 NOUNS = ("capital", "currency", "highest_point", "head_of_government", "national_anthem", "official_language")
 """Relations of `world` that a question can say as they are called."""
 MEMORY = {"recall.direct": Shape(), "recall.cot": Shape(steps=True), "tog2.precheck": Shape()}
@@ -87,7 +86,7 @@ def of_chains(half: Half) -> Iterator[Case]:
         owned[row["subject"], row["relation"]].append(row["object"])
     alone = [(relation, thing, by[0]) for (relation, thing), by in sorted(owners.items()) if len(by) == 1]
     random.Random(0).shuffle(alone)
-    for number, (relation, thing, owner) in enumerate(_half(alone, half)):
+    for number, (relation, thing, owner) in enumerate(of_half(alone, half)):
         other = NOUNS[(NOUNS.index(relation) + 1 + number % (len(NOUNS) - 1)) % len(NOUNS)]
         ends = owned[owner, other]
         if not ends:
@@ -103,10 +102,6 @@ def of_chains(half: Half) -> Iterator[Case]:
         yield case("history.rephrase", number, {"conversation": conversation, "question": asked}, wanted)
         untold = {"names": [thing], "words": [], "not": [made, *ends]}
         yield case("training.reword", number, {"question": made}, untold)
-
-
-def _half(every: Sequence[T], half: Half) -> Sequence[T]:
-    return every if half == "all" else every[half == "hold-out" :: 2]
 
 
 def of_texts(pairs: Sequence[TextPair]) -> Iterator[Case]:

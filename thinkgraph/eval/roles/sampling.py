@@ -6,7 +6,7 @@ import random
 from collections import defaultdict
 from collections.abc import Sequence
 from itertools import zip_longest
-from typing import Literal
+from typing import Literal, TypeVar
 
 from langchain_core.language_models import BaseChatModel
 
@@ -21,10 +21,16 @@ from thinkgraph.prompts.library import Prompt
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.progress import Progress, no_progress
 
+T = TypeVar("T")
 Half = Literal["all", "choose", "hold-out"]
 
 _QUESTIONS = 3
 """Questions run for each case wanted of a role: a role that has not enough by then hardly finds any."""
+
+
+def of_half(items: Sequence[T], half: Half) -> Sequence[T]:
+    """Every other item, from the first (`choose`) or the second (`hold-out`) on; or all."""
+    return items if half == "all" else items[half == "hold-out" :: 2]
 
 
 def in_turn(questions: Sequence[Question], *, half: Half = "all", seed: int = 0) -> list[Question]:
@@ -38,7 +44,7 @@ def in_turn(questions: Sequence[Question], *, half: Half = "all", seed: int = 0)
     rng = random.Random(seed)  # noqa: S311 - reproducible, not secret
     groups = []
     for group in by_type.values():
-        kept = group if half == "all" else group[half == "hold-out" :: 2]
+        kept = of_half(group, half)
         groups.append(rng.sample(kept, len(kept)))
     return [question for row in zip_longest(*groups) for question in row if question]
 
