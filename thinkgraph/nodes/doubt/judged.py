@@ -74,6 +74,8 @@ class Judged(NamedTuple):
     """A judgement whose answer has been held against the question."""
 
     judgement: Judgement
+    draft: Draft | None
+    """The answer that it leads to, or None to go on."""
     fault: str
     """Why its answer cannot be what the question asks for; empty where nothing says so."""
     doubted: list[str]
@@ -117,7 +119,7 @@ def judged(
         judgement = yield from asks(context, key=key, doubted=numbered(doubted))
         draft = draft_of(judgement, context)
         if draft is None:
-            return Judged(judgement, "", doubted)
+            return Judged(judgement, None, "", doubted)
         held = Held(state["question"], draft["answers"], draft["cited"], context.items, context.texts, settings)
         fault = against = yield from unfit(held)
         against = against or (yield from miscited(draft.get("instead_of", ()), held))
@@ -135,7 +137,7 @@ def judged(
             # An answer that is given again after its lines were judged stands.
             break
         doubted = [*(told for told in doubted if told != fault), against]
-    return Judged(judgement, fault, doubted)
+    return Judged(judgement, draft, fault, doubted)
 
 
 def _agree(draft: Draft, second: Draft | None) -> bool:

@@ -103,13 +103,14 @@ def reason(state: FastTogState, settings: FastTogSettings) -> Flow[Update]:
         return decide(judgement, shown, state, settings, final=final, likely=likely)
 
     try:
-        judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
+        judgement, draft, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
         return {**update, **cut_short(state, settings, spent)}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"])
     update["doubted"] = doubted
     update["said"] = offers.by_chain(steering(judgement))
-    draft = None if fault else draft_of(judgement, context)
+    if fault:
+        draft = None
     if draft is None and not final:
         return update
     if draft is None or draft["status"] == "unknown":

@@ -78,7 +78,7 @@ def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     shown = _digest(ending.outcome, *context.lines)
     # Evidence that was judged before is not judged again.
     call = _closing_call(context, ending, state, settings) if context.lines and shown != state["judged"] else None
-    nothing = Judged(NOT_SUFFICIENT, "", state["doubted"])
+    nothing = Judged(NOT_SUFFICIENT, None, "", state["doubted"])
     closing, spent = yield from _caught(call, nothing)
     ending = replace(ending, stopped=state["stopped"] or spent)
     draft = _draft(closing, context, ending, state, settings)

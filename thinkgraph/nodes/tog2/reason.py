@@ -64,7 +64,7 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         return decide(judgement, shown, state, settings, final=final, likely=ends)
 
     try:
-        judgement, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
+        judgement, draft, fault, doubted = yield from judged(asks, draft_of, context, state, settings)
     except BudgetSpentError as spent:
         return cut_short(state, settings, spent)
     clues = judgement["clues"]
@@ -72,7 +72,6 @@ def reason(state: BeamState, settings: BeamSettings) -> Flow[Update]:
         clues = "\n".join(dict.fromkeys(filter(None, [*state["clues"].splitlines(), clues])))
     carried = {"clues": clues, "query": judgement["query"]}
     yield from reasoned(state["round"], sufficient=judgement["sufficient"], answers=judgement["answers"], **carried)
-    draft = draft_of(judgement, context)
     if fault:
         draft = unknown(fault, settings, state["stopped"]) if final else None
     if draft is not None:
