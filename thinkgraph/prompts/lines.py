@@ -28,6 +28,7 @@ import functools
 import itertools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -69,7 +70,7 @@ def one_line(text: str) -> str:
 def _flat(text: str) -> str:
     if text.isprintable():
         # Most texts: the only space in them is the plain one.
-        return " ".join(text.split())
+        return " ".join(text.split()) if "  " in text or text != text.strip() else text
     # A rendered line is not composed again: an accent that starts a label would melt into the grammar's own characters.
     plain = _INVISIBLE.sub("", _SURROGATE.sub("\ufffd", text))
     return _SPACE.sub(" ", _CONTROL.sub(" ", plain)).strip()
@@ -201,16 +202,15 @@ def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
     Of two such lines the first stays, with a two-way arrow.
     """
     kept: dict[object, tuple[int, str]] = {}
+    lists = [_last_list(line) for line in lines]
+    often = Counter(one[:2] for one in lists)
     for place, line in enumerate(lines):
-        item = parse_item(0, line)
-        *_, last = _ARROW.finditer(line) if item.hops and not item.community else [None]
-        if last is None or last["both"]:
+        before, name, outgoing, _ = lists[place]
+        item = parse_item(0, line) if name and often[before, name] > 1 else Item(0, line)
+        if not item.hops or item.community:
             kept[place] = place, line
             continue
-        outgoing = last["out"] is not None
-        before = line[: last.start()]
         ends = frozenset((hop.object if outgoing else hop.subject, hop.qualifiers) for hop in item.hops[-1])
-        name = last["out"] if outgoing else last["inv"]
         mirrored = (before, name, not outgoing, ends, item.mores[-1])
         if mirrored in kept:
             first, text = kept[mirrored]
@@ -220,13 +220,20 @@ def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
     return list(kept.values())
 
 
+def _last_list(line: str) -> tuple[str, str, bool, str]:
+    """What stands before a line's last arrow, its label, whether it leads out, and the list behind it; no label where it leads both ways."""
+    arrows = list(_ARROW.finditer(line)) if line.startswith("(") else []
+    if not arrows or arrows[-1]["both"]:
+        return "", "", False, ""
+    last = arrows[-1]
+    outgoing = last["out"] is not None
+    return line[: last.start()], last["out" if outgoing else "inv"], outgoing, line[last.end() :]
+
+
 def _turned(line: str) -> str:
     """The line with a two-way arrow before its last list."""
-    *_, last = _ARROW.finditer(line)
-    if last["both"]:
-        return line
-    name = last["inv"] if last["out"] is None else last["out"]
-    return f"{line[: last.start()]} <-[{name}]-> {line[last.end() :]}"
+    before, name, _, ends = _last_list(line)
+    return f"{before} <-[{name}]-> {ends}" if name else line
 
 
 # --- reading lines back: plain.py and parsed.py build on it ---------------------------------------------------------
