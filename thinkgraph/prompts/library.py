@@ -126,8 +126,7 @@ class Prompt:
         messages: list[Message] = [("system", "\n".join([said[0], *([DATA_NOTE] * self._has_data), said[1]]))]
         for question, reply in self.examples(shape, profile=profile, memory=memory, task=task)[:shots]:
             messages += [("user", question), ("assistant", reply)]
-        user = _drop_empty_sections(_fill(_first(self.file.users, facts), words))
-        messages.append(("user", _styled(user, style)))
+        messages.append(("user", _styled(_fill(_first(self.file.users, facts), words), style)))
         return messages
 
 
@@ -144,14 +143,10 @@ def _sections(text: str) -> list[str]:
     return [piece.strip() for piece in re.split(r"(?m)^(?=## )", text)]
 
 
-def _drop_empty_sections(text: str) -> str:
-    kept = [piece for piece in _sections(text) if not piece.startswith("## ") or piece.partition("\n")[2].strip()]
-    return "\n\n".join(piece for piece in kept if piece)
-
-
 def _styled(text: str, style: Style) -> str:
-    """The user's message in the file's style: its lines, their heads, the order of its sections."""
+    """The user's message in the file's style: its lines, their heads, the order of its sections. Empty sections are left out."""
     pieces = _sections(plain_lines(text, style.ends) if style.lines == "plain" else text)
+    pieces = [piece for piece in pieces if not piece.startswith("## ") or piece.partition("\n")[2].strip()]
     if style.flat:
         pieces = [_without_heads(piece) for piece in pieces]
     if style.last:
