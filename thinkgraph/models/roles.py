@@ -66,6 +66,7 @@ class Models:
             raise UsageError(f"models: there is no role '{unknown[0]}'; known: {', '.join(sorted(known))}")
         self._offline = offline
         self._prices = {**builtin_prices(), **check_prices(dict(prices or {}), "prices")}
+        self._priced: dict[str, tuple[float, float] | None] = {}
         self._profiles = check_profiles(profiles or {}, "profiles")
         self._recording = recording
         made: dict[int | str, ChatClient] = {}
@@ -120,7 +121,10 @@ class Models:
 
     def price(self, model: ChatClient | str) -> tuple[float, float] | None:
         """US dollars per input and output token of a client or a model's name, None where unknown."""
-        return price_of(model if isinstance(model, str) else model.name, self._prices)
+        name = model if isinstance(model, str) else model.name
+        if name not in self._priced:
+            self._priced[name] = price_of(name, self._prices)
+        return self._priced[name]
 
     def unpriced(self) -> list[str]:
         """Names of the models without a price: a ceiling on money cannot be kept with them."""

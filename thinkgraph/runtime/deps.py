@@ -9,6 +9,7 @@ from typing import Any
 from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
+from thinkgraph.state.base import Manifest
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.meter import count_round_trip
 from thinkgraph.tools.protocols import Ranker
@@ -25,6 +26,8 @@ class Deps:
     """None: the journal of the LangGraph store the graph runs with, or none at all."""
     own_ranker: Ranker | None = None
     """A ranker object given by the user: it takes the place of the setting `ranker`."""
+    checked: Manifest | None = None
+    """The manifest that was last found to fit these; one is never changed in place."""
     _rankers: dict[str, Ranker] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 

@@ -78,7 +78,9 @@ def settings_of(
                 f"max_cost cannot be kept: no price is known for {', '.join(unpriced)}; give a price table"
             )
         return settings
-    check_manifest(manifest, deps)
+    if manifest is not deps.checked:
+        check_manifest(manifest, deps)
+        deps.checked = manifest
     settings = run_settings(manifest, schema)
     wanted = explicit(given)
     if not wanted:
