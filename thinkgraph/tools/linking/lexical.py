@@ -85,9 +85,15 @@ def stem(word: str) -> str:
 
 def overlap(a: str, b: str) -> float:
     """How many words two texts share, 0 to 1 (Dice over bags of content words; all words where there are no others)."""
-    left, right = Counter(content_tokens(a) or tokens(a)), Counter(content_tokens(b) or tokens(b))
+    left, right = _bag(a), _bag(b)
     total = left.total() + right.total()
     return 2 * (left & right).total() / total if total else 0.0
+
+
+@functools.lru_cache(maxsize=32)
+def _bag(text: str) -> Counter[str]:
+    # Many texts are compared with one question.
+    return Counter(content_tokens(text) or tokens(text))
 
 
 def _plain_plural(word: str) -> bool:
