@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,9 +11,10 @@ from thinkgraph.models.journal import Journal
 from thinkgraph.models.roles import Models
 from thinkgraph.prompts.library import PromptLibrary
 from thinkgraph.state.base import Manifest
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.tools.knowledge import Knowledge
 from thinkgraph.tools.meter import count_round_trip
-from thinkgraph.tools.protocols import Ranker
+from thinkgraph.tools.protocols import Ranker, candidates_of
 
 
 @dataclass
@@ -43,6 +45,13 @@ class Deps:
             return nothing.get(name, [None] * len(arguments[0]))
         count_round_trip()
         return getattr(target, name)(*arguments, **options)
+
+    def candidates_of(self, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
+        """See `protocols.candidates_of`; counted as `call` counts."""
+        if self.knowledge.text is None:
+            return []
+        count_round_trip()
+        return candidates_of(self.knowledge.text, entities, query, limit=limit)
 
     def ranker(self, name: str) -> Ranker:
         """The ranker of a setting, made on first use."""

@@ -11,7 +11,7 @@ import numpy as np
 from thinkgraph.models.recorded import Recording
 from thinkgraph.tools.encoders.embeddings import embed_array
 from thinkgraph.tools.knowledge import Knowledge
-from thinkgraph.tools.protocols import Embedder, link_by_name
+from thinkgraph.tools.protocols import Embedder, candidates_of, link_by_name
 
 
 def recorded(knowledge: Knowledge, recording: Recording) -> Knowledge:
@@ -78,11 +78,19 @@ class _Graph(_Part):
 
 
 class _Text(_Part):
-    """See `TextStore`."""
+    """See `CandidateStore`."""
 
     info, passages, passages_of, search = (
         _method("text", name) for name in ("info", "passages", "passages_of", "search")
     )
+
+    def candidates_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> Any:
+        """See `CandidateStore.candidates_of`; of another store the nearest."""
+        return self._exchange(
+            "text.candidates_of",
+            [list(entities), query, limit],
+            lambda: candidates_of(self._real, entities, query, limit=limit),
+        )
 
 
 class _Linker(_Part):

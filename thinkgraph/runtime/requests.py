@@ -160,6 +160,11 @@ def passages_of(ids: Sequence[str], query: str, *, limit: int) -> Flow[list[Pass
     return _store("text.passages_of", ids, query, limit=limit)
 
 
+def candidates_of(ids: Sequence[str], query: str, *, limit: int) -> Flow[list[Passage]]:
+    """Passages of entities for a node that ranks them; see `CandidateStore.candidates_of`. Without a text store: none."""
+    return (yield Fetch(lambda deps: deps.candidates_of(ids, query, limit=limit))) if ids else []
+
+
 def search_passages(queries: Sequence[str], *, limit: int) -> Flow[list[list[PassageHit]]]:
     """See `TextStore.search`. Without a text store: none."""
     return _store("text.search", queries, limit=limit)

@@ -102,6 +102,24 @@ class TextStore(Protocol):
 
 
 @runtime_checkable
+class CandidateStore(TextStore, Protocol):
+    """A text store that gives passages to be ranked by its caller. Optional: of another one the nearest are taken."""
+
+    def candidates_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[Passage]:
+        """At most `limit` passages of the given entities, those first that are likely to fit `query`, each once. Of passages that nobody
+        has encoded none is encoded for it.
+        """
+        ...
+
+
+def candidates_of(store: TextStore, entities: Sequence[str], query: str, *, limit: int) -> list[Passage]:
+    """Passages of entities for a caller that ranks them, in no order that is sure; see `CandidateStore.candidates_of`."""
+    if isinstance(store, CandidateStore):
+        return store.candidates_of(entities, query, limit=limit)
+    return [hit["passage"] for hit in store.passages_of(entities, query, limit=limit)]
+
+
+@runtime_checkable
 class Ranker(Protocol):
     """Scores texts against a query (ToG-2 section 3.2.2, equation 5)."""
 

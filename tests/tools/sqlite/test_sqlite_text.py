@@ -182,6 +182,21 @@ def test_what_was_ranked_is_kept_and_nothing_else_is_encoded(folder: Path) -> No
     assert again.encoded == 1
 
 
+def test_candidates_are_the_same_whatever_is_encoded_and_encode_nothing(tmp_path: Path) -> None:
+    build_text(tmp_path / "text.sqlite", notes(3 * RANKED), embedder=NAME, progress=no_progress)
+    embedder = HashEmbedder(cache_size=0)
+    with opened(tmp_path, embedder) as store:
+        found = store.candidates_of(["many"], "w7 of v7", limit=5)
+        assert embedder.encoded == 0
+        assert found[0]["id"] == "n0007"
+        assert store.passages_of(["many"], "w7 of v7", limit=5)
+        assert store.candidates_of(["many"], "w7 of v7", limit=5) == found
+        store.encode()
+        assert store.candidates_of(["many"], "zzz qqq", limit=5) == [
+            hit["passage"] for hit in store.passages_of(["many"], "zzz qqq", limit=5)
+        ]
+
+
 def test_the_same_question_finds_the_same_before_and_after_others_were_asked(tmp_path: Path) -> None:
     build_text(tmp_path / "text.sqlite", notes(5 * RANKED), embedder=NAME, progress=no_progress)
     embedder = HashEmbedder(cache_size=0)
@@ -212,6 +227,9 @@ def test_no_entity_takes_the_places_of_the_others(tmp_path: Path) -> None:
         assert embedder.encoded == 1 + OF_SEVERAL
         assert sum(one.startswith("quiet") for one in found) == OF_SEVERAL // 2
         assert "quiet099" in found
+        few = {one["id"] for one in store.candidates_of(["loud", "quiet"], "river sea", limit=6)}
+        assert sum(one.startswith("quiet") for one in few) == len(few) // 2
+        assert "quiet099" in few
         embedder.encoded = 0
         assert ids_of(store.passages_of(["loud", "nobody"], "river sea", limit=5))
         assert embedder.encoded <= 1 + OF_ONE

@@ -23,7 +23,7 @@ def passage_search(state: RetrievalState, settings: RagSettings) -> Flow[Update]
     about = yield from requests.passages_of(ids, question, limit=settings.rank_texts)
     found = {hit["passage"]["id"]: hit for hit in (*everywhere, *about)}
     hits = sorted(found.values(), key=lambda hit: (-hit["score"], hit["passage"]["id"]))[: settings.rank_texts]
-    chunks = cut(hits, settings)[: settings.rank_texts]
+    chunks = cut([hit["passage"] for hit in hits], settings)[: settings.rank_texts]
     scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings, key="0")
     best = sorted(zip(scores, chunks, strict=True), key=lambda pair: -pair[0])[: settings.top_k]
     items = [chunk.item(next(iter(chunk.passage["entities"]), ""), score=score) for score, chunk in best]

@@ -202,7 +202,7 @@ def _nearest_chunks(
     if not settings.passages or not about:
         return [], {}
     hits = yield from requests.passages_of(about, state["asked"], limit=settings.read_passages)
-    chunks = cut(hits, settings)[: 2 * settings.read_passages]
+    chunks = cut([hit["passage"] for hit in hits], settings)[: 2 * settings.read_passages]
     texts = [chunk.rankable(f"{' / '.join(filter(None, chunk.head))}: ") for chunk in chunks]
     scores = yield from rank(texts, state["asked"], "", settings, key=state["part"])
     best = sorted(zip(chunks, scores, strict=True), key=lambda pair: -pair[1])[: settings.passages]

@@ -12,7 +12,7 @@ from thinkgraph.prompts.lines import numbered, passage_line, safe_block
 from thinkgraph.runtime import requests
 from thinkgraph.state.baselines.single_pass import KgRagSettings
 from thinkgraph.state.evidence import EvidenceItem, Path, chunk_item
-from thinkgraph.state.knowledge import Passage, PassageHit
+from thinkgraph.state.knowledge import Passage
 from thinkgraph.state.settings import ChunkSettings, RunSettings
 from thinkgraph.tools.chunks import chunk_offsets, sentence_offsets
 
@@ -62,7 +62,7 @@ class TextChunk:
         return chunk_item(key, self.start, self.end, entity=entity, path=path, score=score, number=number)
 
 
-def cut(hits: Iterable[PassageHit], settings: ChunkSettings) -> list[TextChunk]:
+def cut(passages: Iterable[Passage], settings: ChunkSettings) -> list[TextChunk]:
     """The chunks of passages, in order: sentences, or what `chunk_offsets` makes of them."""
 
     def spans(text: str) -> list[tuple[int, int]]:
@@ -70,7 +70,7 @@ def cut(hits: Iterable[PassageHit], settings: ChunkSettings) -> list[TextChunk]:
             return sentence_offsets(text, settings.chunk_size)
         return chunk_offsets(text, settings.chunk_size, settings.chunk_overlap)
 
-    return [TextChunk(hit["passage"], start, end) for hit in hits for start, end in spans(hit["passage"]["text"])]
+    return [TextChunk(passage, start, end) for passage in passages for start, end in spans(passage["text"])]
 
 
 def round_query(question: str, query: str) -> str:

@@ -94,8 +94,8 @@ def _passages(
     places: Mapping[str, Place], question: str, settings: PathsSettings
 ) -> Flow[tuple[list[EvidenceItem], int]]:
     """The chunks of documents that fit the question best, in at most half of the room, and the tokens that they take."""
-    hits = yield from requests.passages_of(list(places), question, limit=settings.rank_texts)
-    chunks = cut(hits, settings)[: settings.rank_texts]
+    passages = yield from requests.candidates_of(list(places), question, limit=settings.rank_texts)
+    chunks = cut(passages, settings)[: settings.rank_texts]
     scores = yield from rank([chunk.rankable() for chunk in chunks], question, "", settings, key="0")
     items: list[EvidenceItem] = []
     spent = 0

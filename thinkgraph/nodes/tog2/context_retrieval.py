@@ -65,15 +65,15 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
         end = reached.setdefault((tail.reached["id"], tail.route), tail.reached)
         ways[end["id"]].append(tail)
     sources = list(dict.fromkeys(end["id"] for end in reached.values() if not end["literal"]))
-    hits = yield from requests.passages_of(sources, looked_for, limit=settings.rank_texts)
+    passages = yield from requests.candidates_of(sources, looked_for, limit=settings.rank_texts)
     own = yield from _topic_chunks(state, ways, looked_for, settings)
     room = settings.rank_texts - len(own)
     texts = [
         _draft(chunk, owner, tail)
-        for hit in hits
-        for owner in hit["passage"]["entities"]
+        for passage in passages
+        for owner in passage["entities"]
         for tail in ways.get(owner, [])[: settings.chunk_triples]
-        for chunk in cut([hit], settings)
+        for chunk in cut([passage], settings)
     ]
     # The paper takes it that every entity has documents. Where none has, the triples are all there is.
     share = max(room // 2, room - len(texts)) if settings.rank_triples or not texts else 0
@@ -123,12 +123,15 @@ def _topic_chunks(
     paper's.
     """
     topics = [topic["id"] for topic in state["topics"]]
-    limit = most = settings.rank_texts
+    most = settings.rank_texts
     if state["round"]:
         topics = sorted(set(topics) - set(reached)) if state["query"] and settings.revisit_topics else []
-        limit, most = settings.top_k, min(settings.top_k, settings.rank_texts // 4)
-    hits = yield from requests.passages_of(topics, looked_for, limit=limit)
-    chunks = cut(hits, settings)[:most]
+        most = min(settings.top_k, settings.rank_texts // 4)
+        hits = yield from requests.passages_of(topics, looked_for, limit=settings.top_k)
+        passages = [hit["passage"] for hit in hits]
+    else:
+        passages = yield from requests.candidates_of(topics, looked_for, limit=most)
+    chunks = cut(passages, settings)[:most]
     return [_draft(chunk, next(one for one in chunk.passage["entities"] if one in topics)) for chunk in chunks]
 
 

@@ -29,7 +29,7 @@ def _told_by_relations(state: BeamState, settings: BeamSettings) -> Flow[bool]:
     if len(set(labels)) < len(labels) or len(labels) > 2 * settings.width or settings.depth == 0:
         return False
     ids = [found["id"] for found in state["candidates"]]
-    return not (yield from requests.passages_of(ids, state["question"], limit=1))
+    return not (yield from requests.candidates_of(ids, state["question"], limit=1))
 
 
 def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:

@@ -9,7 +9,7 @@ import pytest
 
 from thinkgraph.state.knowledge import Passage, PassageHit
 from thinkgraph.testing.conformance import check_members
-from thinkgraph.tools.protocols import TextStore
+from thinkgraph.tools.protocols import TextStore, candidates_of
 
 
 def _passage(id_: str, entities: list[str], title: str, text: str) -> Passage:
@@ -103,6 +103,15 @@ class TextStoreConformance:
                 store.passages_of(["many", "hungary"], "Note number 17 about nothing", limit=limit)
                 == (everything[:limit])
             )
+
+    def test_candidates(self, store: TextStore) -> None:
+        """Passages to be ranked are those of the given entities, each once, at most `limit`."""
+        every = candidates_of(store, ["austria", "danube", "nobody", "austria"], "capital of Austria", limit=50)
+        assert sorted(passage["id"] for passage in every) == ["p1", "p2"]
+        many = candidates_of(store, ["many", "hungary"], "Note number 17 about nothing", limit=7)
+        assert len({passage["id"] for passage in many}) == len(many) == 7  # noqa: PLR2004 - the limit
+        assert candidates_of(store, ["nobody", "", "\0"], "capital", limit=5) == []
+        assert candidates_of(store, [], "capital", limit=5) == []
 
     def test_passages_of_ignores_the_order_of_entities(self, store: TextStore) -> None:
         """The same entities in another order give the same hits."""

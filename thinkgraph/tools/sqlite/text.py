@@ -154,17 +154,29 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         """
         if not entities or limit < 1 or not self._info["passages"]:
             return []
-        wanted = {clean(id_) for id_ in entities}
         with self._pool.connection() as connection:
-            links = connection.execute(_OF, (json.dumps(sorted(wanted)),)).fetchall()
+            links = _links(connection, entities)
             if self._exact:
                 numbers = list({number for _, number in links})
             else:
                 numbers = self._fitting_of(connection, query, links, limit)
             (hits,) = self._best(connection, numbers, [query], limit)
-        if any(wanted.isdisjoint(hit["passage"]["entities"]) for hit in hits):
-            raise self._damaged("passages about others")
+        self._check_owners([hit["passage"] for hit in hits], entities)
         return hits
+
+    def candidates_of(self, entities: Sequence[str], query: str, *, limit: int = 50) -> list[Passage]:
+        """Passages of `entities` to be ranked: the nearest to `query` where all are encoded, else those that share most words with it,
+        each entity's best in turn.
+        """
+        if self._exact:
+            return [hit["passage"] for hit in self.passages_of(entities, query, limit=limit)]
+        if not entities or limit < 1 or not self._info["passages"]:
+            return []
+        with self._pool.connection() as connection:
+            best = list(_in_turn(connection, query, _links(connection, entities)))[:limit]
+            found = [passage for _, passage in _read(connection, "no", best)]
+        self._check_owners(found, entities)
+        return found
 
     def search(self, queries: Sequence[str], *, limit: int = 10) -> list[list[PassageHit]]:
         """The `limit` passages nearest to each query, best first."""
@@ -222,6 +234,12 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
             found = list(dict.fromkeys([*found, *self._all(connection)]))[:most]
         return found
 
+    def _check_owners(self, passages: Sequence[Passage], entities: Sequence[str]) -> None:
+        """Raises StoreError where a passage is about none of the entities."""
+        wanted = {clean(id_) for id_ in entities}
+        if any(wanted.isdisjoint(passage["entities"]) for passage in passages):
+            raise self._damaged("passages about others")
+
     @staticmethod
     def _fitting_of(
         connection: sqlite3.Connection, query: str, links: Sequence[tuple[int, int]], limit: int
@@ -230,18 +248,9 @@ class SqliteTextStore(AbstractContextManager["SqliteTextStore"]):
         numbers = {number for _, number in links}
         if len(numbers) <= max(OF_ONE, limit):
             return list(numbers)
-        order = {number: place for place, number in enumerate(_sharing_words(connection, query, -1, numbers))}
-        seen: Counter[int] = Counter()
-        turns: list[tuple[int, int]] = []
-        for entity, number in sorted(links, key=lambda link: (order.get(link[1], len(order)), link[1])):
-            turns.append((seen[entity], number))
-            seen[entity] += 1
-        best: dict[int, int] = {}
-        for turn, number in sorted(turns, key=lambda one: one[0]):
-            best.setdefault(number, turn)
         return [
             number
-            for place, (number, turn) in enumerate(best.items())
+            for place, (number, turn) in enumerate(_in_turn(connection, query, links).items())
             if place < limit or (turn < OF_ONE and place < OF_SEVERAL)
         ]
 
@@ -324,6 +333,26 @@ def _batch(passages: Iterator[tuple[int, Passage]]) -> list[tuple[int, Passage]]
         if characters > _AT_ONCE:
             break
     return batch
+
+
+def _links(connection: sqlite3.Connection, entities: Sequence[str]) -> list[tuple[int, int]]:
+    """Entities and passages about them, each by its number."""
+    return connection.execute(_OF, (json.dumps(sorted({clean(id_) for id_ in entities})),)).fetchall()
+
+
+def _in_turn(connection: sqlite3.Connection, query: str, links: Sequence[tuple[int, int]]) -> dict[int, int]:
+    """The passages of entities, each entity's best by words in turn, with the turn that each is taken in."""
+    fitting = _sharing_words(connection, query, -1, {number for _, number in links})
+    order = {number: place for place, number in enumerate(fitting)}
+    seen: Counter[int] = Counter()
+    turns: list[tuple[int, int]] = []
+    for entity, number in sorted(links, key=lambda link: (order.get(link[1], len(order)), link[1])):
+        turns.append((seen[entity], number))
+        seen[entity] += 1
+    best: dict[int, int] = {}
+    for turn, number in sorted(turns, key=lambda one: one[0]):
+        best.setdefault(number, turn)
+    return best
 
 
 def _sharing_words(
