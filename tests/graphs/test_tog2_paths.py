@@ -11,6 +11,7 @@ import thinkgraph as tg
 from thinkgraph.eval.gold import resolve_golds
 from thinkgraph.eval.perfect.chooser import PerfectChooser, is_gold
 from thinkgraph.eval.questions import Question
+from thinkgraph.nodes.tog2.context_retrieval import LISTED
 from thinkgraph.prompts.lines import parse_item
 from thinkgraph.prompts.parsed import ParsedPrompt
 from thinkgraph.state.evidence import MAX_EVIDENCE, Path, merge_evidence, path_item
@@ -52,11 +53,24 @@ def shown(rows: Any, *wanted: str, **settings: Any) -> list[ParsedPrompt]:
             "scores": [[item.number, 9] for item in prompt.lines("options") if item.step and item.step[1] in wanted]
         }
 
-    model = FakeModel({"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": walk, "tog2.reason": NEVER})
+    replies = {"tog2.topic_prune": {"numbers": [1]}, "tog2.relation_prune": walk, "tog2.reason": NEVER}
+    model = FakeModel({**replies, "rank.texts": {"scores": []}})
     base = {**SETTINGS, "ranker": "bm25", "backtracks": 0, "skip_exact_topic": False}
     graph = tg.build("tog2", knowledge=Knowledge(graph=MemoryGraphStore(rows)), model=model, settings=base | settings)
     graph.invoke({"question": "What of Ann?"})
     return model.asked
+
+
+def test_a_model_that_ranks_reads_what_a_relation_path_reaches_not_one_name_of_it() -> None:
+    bands = [("Ann", "member", f"Band {n:02}") for n in range(25)]
+    rows = [*bands, ("Ann", "friend", "Eve"), ("Ann", "friend", "Band 24")]
+    asked = shown(rows, "member", "friend", ranker="llm", relations=2)
+    options = next(prompt for prompt in asked if prompt.role == "rank.texts").lines("options")
+    ends = {item.hops[0][0].relation: [hop.object for hop in item.hops[0]] for item in options}
+    assert sorted(ends["friend"]) == ["Band 24", "Eve"]
+    assert len(set(ends["member"])) == len(ends["member"]) == LISTED
+    (line,) = [item.text for item in options if "member" in item.text]
+    assert line.endswith("... and 5 more")
 
 
 @pytest.mark.parametrize("method", ["tog2", "tog"])

@@ -17,6 +17,9 @@ from thinkgraph.state.knowledge import Triple, other_end
 from thinkgraph.state.tog2 import Hop, RankedChunk, Reached, Tog2Settings, Tog2State, Topic, ranked_item, route_of
 from thinkgraph.tools.linking.lexical import overlap
 
+LISTED = 20
+"""Most triples of a hop that a model reads beside the one that stands for it."""
+
 
 @dataclass(frozen=True)
 class Tail:
@@ -153,25 +156,35 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
     """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many.
 
-    Of a relation path one alone, the nearest to the query by words: its statements differ in names only.
+    Of a relation path one alone, the nearest to the query by words: its statements differ in names only. A model that ranks reads with it
+    what else its hop reaches.
     """
-    groups: dict[int | str, list[tuple[float, float, ChunkDraft]]] = defaultdict(list)
-    for end, tails in ways.items():
-        for tail in tails:
-            text = triple_sentence(tail.triple)
-            chunk = RankedChunk(
-                entity=end, score=0.0, hop=tail.number, triple=tail.triple["id"], passage="", start=0, end=0
-            )
-            draft = ChunkDraft(chunk, Rankable(text, path_line(tail.hop["entity"], [tail.triple])), text)
-            groups[tail.route or tail.number].append((tail.hop["score"], overlap(text, query), draft))
-            if tail.route:
-                groups[tail.route] = [max(groups[tail.route], key=lambda entry: entry[1])]
+    groups: dict[int | str, list[tuple[float, float, Tail]]] = defaultdict(list)
+    beside: dict[int, list[Triple]] = defaultdict(list)
+    for tail in itertools.chain.from_iterable(ways.values()):
+        groups[tail.route or tail.number].append(
+            (tail.hop["score"], overlap(triple_sentence(tail.triple), query), tail)
+        )
+        if tail.route:
+            groups[tail.route] = [max(groups[tail.route], key=lambda entry: entry[1])]
+            beside[tail.number].append(tail.triple)
     if sum(map(len, groups.values())) <= room:
-        return [draft for group in groups.values() for *_, draft in group]
+        return [_sentence(tail, beside[tail.number]) for group in groups.values() for *_, tail in group]
     queues = [sorted(group, key=lambda entry: -entry[1]) for group in groups.values()]
     queues.sort(key=lambda queue: -queue[0][0])
     layers = itertools.zip_longest(*queues)
-    return [entry[-1] for layer in layers for entry in layer if entry][:room]
+    kept = [entry[-1] for layer in layers for entry in layer if entry][:room]
+    return [_sentence(tail, beside[tail.number]) for tail in kept]
+
+
+def _sentence(tail: Tail, beside: Sequence[Triple]) -> ChunkDraft:
+    """A triple's sentence in place of a chunk; a model that ranks reads the other triples of its hop with it."""
+    triple, text = tail.triple, triple_sentence(tail.triple)
+    listed = [triple, *(other for other in beside[:LISTED] if other is not triple)]
+    chunk = RankedChunk(
+        entity=tail.reached["id"], score=0.0, hop=tail.number, triple=triple["id"], passage="", start=0, end=0
+    )
+    return ChunkDraft(chunk, Rankable(text, path_line(tail.hop["entity"], [], listed, total=len(beside))), text)
 
 
 def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDraft]:
