@@ -56,7 +56,7 @@ SETTINGS = {"steered": False}
 """A call of its own for every step, as in the paper and as in earlier figures."""
 
 _STORE = ("lookup", "search", "entities", "triples", "relations", "neighbours", "neighbourhood", "edges_among")
-_TEXT = ("passages", "passages_of", "search")
+_TEXT = ("passages", "passages_of", "candidates_of", "search")
 _ENCODER = ("embed", "embed_array", "windows")
 
 
