@@ -256,6 +256,18 @@ def test_an_answer_is_verified_whose_statements_do_not_come_near_what_the_questi
     assert answer["reason"].endswith("and it was verified")
     # Only the capital's line was cited, and it says nothing of Baru; the answer brings what led there.
     assert [one["object_label"] for one in answer["evidence"]["triples"]] == ["Panama City", "Baru"]
+    _, model = doubting(TWO_HOPS, script(), verify_paths=False)
+    assert "coggrag.verify" not in model.roles
+
+
+def test_an_answer_that_leaves_out_an_end_of_its_path_is_verified_all_the_same() -> None:
+    borders = "Which countries touch Panama?"
+    keys = [{"key": ["Panama", "borders", "?1"], "of": [1]}]
+    for answers, calls in ((["Colombia"], 1), (["Colombia", "Costa Rica"], 0)):
+        replies = script({}, keys, {borders: answers})
+        assert [
+            doubting(borders, replies, verify_paths=paths)[1].roles.count("coggrag.verify") for paths in (True, False)
+        ] == [1, calls]
 
 
 def test_doubt_costs_nothing_where_the_verifier_is_asked() -> None:

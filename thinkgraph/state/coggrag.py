@@ -120,6 +120,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "has no answer or that has nothing to stand on, the verification of 'I don't know', of what no line holds and, with "
         "backtracks, of an answer that the statements cited settle.",
     )
+    verify_paths: bool = Field(
+        True,
+        description="Verify answers that are all ends of the only path cited too, where the question does not name its relations (off: a call "
+        "less, and a relation taken in error is found less often).",
+    )
 
     @property
     def verifies_at_end(self) -> bool:

@@ -8,6 +8,7 @@ from thinkgraph.models.budget import BudgetSpentError
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.coggrag.prompt_context import QuestionContext, first_context
 from thinkgraph.nodes.coggrag.tree import ROOT, task_of
+from thinkgraph.nodes.common.evidence_lines import tails_of
 from thinkgraph.nodes.common.judging import NOT_HELD, judge, moved_from
 from thinkgraph.nodes.common.reports import stopped
 from thinkgraph.nodes.doubt.judged import Held, miscited, settled, unfit
@@ -67,7 +68,7 @@ def think(
         return {**unanswered(state, doubt, attempts), "doubt": doubt}
     # Only a verifier that would be asked is worth looking.
     spares = settings.verify and settings.skip_settled and not doubt
-    plain = spares and (yield from settled(held))
+    plain = spares and ((not settings.verify_paths and _is_whole_path(held)) or (yield from settled(held)))
     return {
         **unanswered(state, "", attempts),
         "answers": answers,
@@ -81,6 +82,12 @@ def think(
         "entities": context.entities(answers),
         "chunks": [item for item in context.items if item["kind"] == "chunk" and item["id"] in cited],
     }
+
+
+def _is_whole_path(held: Held) -> bool:
+    """Whether the answers are all ends of the only path cited."""
+    items = held.only(held.cited)
+    return len(items) == 1 and len(tails_of(items[0])) == len(held.answers)
 
 
 def unanswered(state: QuestionState, why: str, attempts: Sequence[Attempt] = ()) -> Solution:
