@@ -81,7 +81,7 @@ def conclude(state: FiskeState, settings: FiskeSettings) -> Flow[Update]:
     nothing = Judged(NOT_SUFFICIENT, None, "", state["doubted"])
     closing, spent = yield from _caught(call, nothing)
     ending = replace(ending, stopped=state["stopped"] or spent)
-    draft = _draft(closing, context, ending, state, settings)
+    draft = _draft(closing, ending, state, settings)
     if draft["status"] == "unknown" and state["clues"] and not ending.stopped and may_backtrack(state, settings):
         yield from reasoned(state["round"], sufficient=False, answers=[])
         return {"judged": shown, "doubted": closing.doubted, **going_back(state)}
@@ -120,14 +120,9 @@ def _caught(call: Flow[T] | None, nothing: T) -> Flow[tuple[T, str]]:
         return nothing, spent.reason
 
 
-def _draft(
-    closing: Judged, context: PromptContext, ending: _Ending, state: FiskeState, settings: FiskeSettings
-) -> Draft:
+def _draft(closing: Judged, ending: _Ending, state: FiskeState, settings: FiskeSettings) -> Draft:
     """The draft that the paths lead to; where it is unknown, with what spoke against an answer that was given."""
-    if context.lines:
-        draft = _decide(closing.judgement, context, ending, state, settings)
-    else:
-        draft = _failed(NOT_SUFFICIENT, ending, state, settings)
+    draft = closing.draft or _failed(NOT_SUFFICIENT, ending, state, settings)
     doubted = closing.fault or (closing.doubted[-1] if closing.doubted and draft["status"] == "unknown" else "")
     return unknown(doubted, settings, *ending.notes) if doubted else draft
 
