@@ -54,7 +54,7 @@ class ChunkDraft:
 def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     """Score the chunks of all candidates' documents, and every triple itself, against question and round query.
 
-    A cheap prefilter (the text store's own vectors; shared words for triples) bounds what is scored exactly. Chunks of the
+    A cheap prefilter (the text store's own vectors or shared words; shared words for triples) bounds what is scored exactly. Chunks of the
     topic entities' own documents are evidence at once: in round 0 there are no others. Once a ceiling is spent, nothing is read.
     """
     number, query = state["round"], state["query"]
