@@ -30,7 +30,7 @@ SPARING: Mapping[str, Sequence[str]] = {
     "tog2": ("steered", "skip_exact_topic", "skip_empty_reason"),
     "fasttog": ("steered", "ask_subjects", "ask_lone", "skip_empty_reason", "whole_lists"),
     "fiske": ("exact_names", "per_branch"),
-    "coggrag": ("joint_keys", "skip_settled"),
+    "coggrag": ("joint_keys", "lone_keys", "skip_settled"),
     "paths": (),
     "search_agent": (),
 }

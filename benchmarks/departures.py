@@ -144,6 +144,7 @@ DEPARTURES: Mapping[str, tuple[Departure, ...]] = {
         "passages",
         "skip_settled",
         "joint_keys",
+        "lone_keys",
         "questions max_calls keys names entities link_candidates hub hub_relations tails encode_texts lines",
     ),
 }

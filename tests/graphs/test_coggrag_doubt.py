@@ -270,6 +270,29 @@ def test_an_answer_that_leaves_out_an_end_of_its_path_is_verified_all_the_same()
         ] == [1, calls]
 
 
+def test_the_only_name_in_a_question_that_is_not_broken_down_is_its_key() -> None:
+    keys, capital = [{"key": ["Panama", "capital", "?1"], "of": [1]}], "What is the capital of Panama?"
+    for question, lone, calls in (
+        (capital, False, 0),
+        (capital, True, 1),
+        ("What is the capital of Panama, not Colombia?", False, 1),
+        ("What is the capital of it?", False, 1),
+    ):
+        answer, model = doubting(question, script({}, keys, {question: ["Panama City"]}), lone_keys=lone)
+        assert (answer["answers"], answer["status"]) == (["Panama City"], "grounded")
+        assert model.roles.count("coggrag.extract_keys_local") == calls
+    # The way back is left where nothing leads back.
+    assert "coggrag.extract_keys_local" in doubting(capital, script({}, keys, {}), backtracks=0)[1].roles
+
+
+def test_keys_are_extracted_on_the_way_back_of_a_lone_question() -> None:
+    capital = "What is the capital of Panama?"
+    _, model = doubting(capital, script({}, [{"key": ["Panama", "capital", "?1"], "of": [1]}], {}))
+    first, *later = (index for index, role in enumerate(model.roles) if role == "coggrag.decompose")
+    assert "coggrag.extract_keys_local" not in model.roles[first : later[0]]
+    assert model.roles[later[0] + 1] == "coggrag.extract_keys_local"
+
+
 def test_doubt_costs_nothing_where_the_verifier_is_asked() -> None:
     calls = [Counter(doubting(TWO_HOPS, script(), backtracks=often, skip_settled=False)[1].roles) for often in (0, 2)]
     assert calls[0] == calls[1]

@@ -32,6 +32,7 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         "passages": 0,
         "skip_settled": False,
         "joint_keys": False,
+        "lone_keys": True,
         "anchored_keys": False,
         "own_names": False,
         "unanswered": True,
@@ -57,6 +58,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     decompose: bool = Field(True, description="Break the question down (off: the ablation nd).")
     global_keys: bool = Field(True, description="Extract subgraphs over several questions too (off: the ablation ng).")
     joint_keys: bool = Field(True, description="One call extracts local and global keys (off: one each).")
+    lone_keys: bool = Field(
+        False,
+        description="Extract keys from a question too that is not broken down and holds one name of the graph (off: with backtracks, that name "
+        "is its key, without a call; where it led to no answer, keys are extracted on the way back).",
+    )
     verify: bool = Field(True, description="Verify answers and re-think wrong ones (off: the ablation nv).")
     comparisons: bool = Field(
         False, description="What follows from other answers (a comparison, a count) is a sub-question of its own."
@@ -82,7 +88,12 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
         True,
         description="Compare and keep an entity's triples of one relation as one list (off: each triple for itself).",
     )
-    least: int = Field(3, ge=0, le=50, description="Lists (or triples) kept for every key even if none is near enough.")
+    least: int = Field(
+        3,
+        ge=0,
+        le=50,
+        description="Lists (or triples) kept for every key even if none is near enough; of a question that stands for one, twice as many.",
+    )
     open_tuples: bool = Field(True, description="Tuples prune too, as triples with an open end.")
     keys: int = Field(
         100,
@@ -135,6 +146,11 @@ class CogGragSettings(DoubtSettings, ChunkSettings):
     def offers_memory(self) -> bool:
         """`offer_memory`, where own knowledge counts."""
         return self.own_knowledge and self.offer_memory
+
+    @property
+    def spares_lone_keys(self) -> bool:
+        """Whether the only name in a question that is not broken down is its key."""
+        return self.backtracks > 0 and not self.lone_keys
 
     @property
     def needs_evidence(self) -> bool:

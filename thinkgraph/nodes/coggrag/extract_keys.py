@@ -13,6 +13,7 @@ from thinkgraph.prompts.kinds import KEYS, ExtractedKey, Shape
 from thinkgraph.prompts.lines import numbered, one_line, safe_block, safe_label
 from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings, KeyLevel, KeysTask, MapKey
+from thinkgraph.tools.linking.names import normal_name
 
 _LONGEST = 1000
 _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
@@ -21,6 +22,10 @@ _PLACE = re.compile(r"\?\s*#?(\d{1,3})\W*")
 def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
     """Keys of one level from all questions, in one call."""
     level, ids, questions = state["level"], state["ids"], state["questions"]
+    if settings.spares_lone_keys and len(ids) == 1 and not state["backtracked"]:
+        name = yield from _only_name(questions[0], settings)
+        if name:
+            return {"keys": {level: as_keys([ExtractedKey(key=[name], of=[1])], ids, level)}}
     whole = words_of(questions) if level != "global" else []
     try:
         found = yield from requests.call(
@@ -39,6 +44,13 @@ def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
     except BudgetSpentError as spent:
         return {"keys": {level: as_keys(whole, ids, level)}, **(yield from stopped(spent))}
     return {"keys": {level: as_keys(found, ids, level)[: settings.keys]}}
+
+
+def _only_name(question: str, settings: CogGragSettings) -> Flow[str]:
+    """The name that a question holds, where it holds no other; else nothing. Namesakes are told apart when it is linked."""
+    (links,) = yield from requests.link_names([question], limit=settings.names)
+    names = {normal_name(link["mention"]): link["mention"] for link in links}
+    return names.popitem()[1] if len(names) == 1 else ""
 
 
 def words_of(questions: Sequence[str]) -> list[ExtractedKey]:

@@ -26,6 +26,9 @@ from thinkgraph.state.evidence import MAX_EVIDENCE, EvidenceItem
 from thinkgraph.state.knowledge import Link
 from thinkgraph.tools.linking.names import normal_name
 
+_OF_QUESTIONS = 2
+"""How many times `least` are kept of a question that stands for a key."""
+
 
 def in_words(parts: Sequence[str], unknown: Mapping[str, str] | None = None) -> str:
     """A key as a sentence; what is unknown is left out ("Panama capital" for Panama, capital, ?).
@@ -74,7 +77,9 @@ def retrieve(state: CogGragState, settings: CogGragSettings) -> Flow[Update]:
             yield from _report(state, Pruning(), search, 0, 0)
         return update
     found = yield from expand(ids, search.sentences, settings)
-    pruning = yield from prune(found, search.sentences, settings)
+    # A question's words are further from those of a relation than a key's are.
+    least = settings.least * (_OF_QUESTIONS if search.by_questions else 1)
+    pruning = yield from prune(found, search.sentences, settings, least=least)
     search.notes += found.notes
     known = _merged(state["evidence"], [one.item(score, state["round"] + 1) for one, score in pruning.kept])
     update["evidence"] = Overwrite(bounded(known, state["solved"], settings))
@@ -92,6 +97,8 @@ class Search:
     """Ids that are known without linking."""
     sentences: list[str] = field(default_factory=list)
     """The keys in words, without their unknown ends."""
+    by_questions: bool = False
+    """The sentences are questions, as no key has more than an entity."""
     notes: list[str] = field(default_factory=list)
     left: dict[str, int] = field(default_factory=dict)
     """By question, how many of its answers are not followed although a later question needs them."""
@@ -132,7 +139,7 @@ def search_by_keys(state: CogGragState, words: Sequence[MapKey], settings: CogGr
     search.sentences = _once(in_words(key["parts"], unknown) for key in anchored or comparable)
     if not search.sentences and settings.least and search.names:
         # Entities alone prune nothing: the questions do.
-        search.sentences = _once(questions)
+        search.sentences, search.by_questions = _once(questions), True
     return search
 
 

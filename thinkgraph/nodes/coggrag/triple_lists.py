@@ -141,7 +141,7 @@ class Pruning:
     """Sentences compared with the keys."""
 
 
-def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSettings) -> Flow[Pruning]:
+def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSettings, *, least: int) -> Flow[Pruning]:
     """Keep what has a cosine above epsilon with some key, and the `least` best of every key whatever their cosine.
 
     Sentences and keys are encoded in one batch. A comparison of words bounds its size first. With `whole_lists` a list is
@@ -164,7 +164,7 @@ def prune(found: CandidateTriples, keys: Sequence[str], settings: CogGragSetting
     taken = {place for place, value in score.items() if value > settings.epsilon}
     for column in range(len(keys)):
         nearest = sorted(zip(chosen, rows, strict=True), key=lambda pair: (-pair[1][column], pair[0]))
-        taken |= {place for place, _ in nearest[: settings.least]}
+        taken |= {place for place, _ in nearest[:least]}
     kept: dict[int, list[Triple]] = defaultdict(list)
     best: dict[int, float] = {}
     near: dict[int, float] = {}
