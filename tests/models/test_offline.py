@@ -233,6 +233,14 @@ OPEN = [
         [path_line("Kenya", [t, *hop(t["object"], "population")]) for t in hop("Kenya", "shares_border_with")[:1]],
     ),
     ("Who composed Tosca?", [passage_line("Kenya", "Land", "Kenya lies on the equator.")]),
+    # Nothing is asked.
+    (
+        "Panama?",
+        [
+            path_line("Panama", hop("Panama", "capital")),
+            passage_line("Panama", "Voting", "Nobody under 18 can vote in Panama."),
+        ],
+    ),
 ]
 
 

@@ -58,7 +58,7 @@ def decide(question_text: str, items: Sequence[Item], similarity: Similarity) ->
     best = max(readings, key=lambda reading: reading.score, default=None)
     if best and best.score >= _ENOUGH:
         return best
-    found = _from_passages(finder, paths) if question.wants != "yesno" else None
+    found = _from_passages(finder, paths) if finder.asks and question.wants != "yesno" else None
     if found and found.score >= _ENOUGH_TEXT:
         return found
     return _open_end(finder, [*called, *paths])

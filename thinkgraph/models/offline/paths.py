@@ -134,6 +134,11 @@ class PathFinder:
         self._strong = [place for place in strong if weight(question.words[place]) >= 1]
         self._fits: dict[str, dict[int, float]] = {}
 
+    @property
+    def asks(self) -> bool:
+        """Whether the question says more than names: else a sentence about one of them would answer it."""
+        return not self._named.issuperset(self._strong)
+
     def search(self) -> list[GraphPath]:
         """The best paths of each length up to DEPTH, best first."""
         beam = [
