@@ -188,7 +188,7 @@ def faults(question: str, answer: str, *rows: tuple[str, str, str]) -> str:
     """What a cited path of these statements, and a graph of films, say against an answer."""
     known = triples_of(*rows)
     items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
-    return str(walked(misfit(question, [answer], items, Texts(known, {})), graph_of(*rows)))
+    return str(walked(misfit([answer], Walk(question, items, Texts(known, {}))), graph_of(*rows)))
 
 
 def walked(flow: Flow[Any], graph: MemoryGraphStore, *near: str) -> Any:
@@ -269,7 +269,7 @@ def over(question: str, answer: str, *rows: tuple[str, str, str]) -> str:
     known = triples_of(*rows)
     *way, last = sorted(known, key=lambda key: known[key]["relation"] == "currency")
     items = [path_item("p", Path(start="Elbrus", triples=way), [last], total=1)]
-    return str(walked(misfit(question, [answer], items, Texts(known, {})), graph_of(*rows)))
+    return str(walked(misfit([answer], Walk(question, items, Texts(known, {}))), graph_of(*rows)))
 
 
 def test_an_answer_nearer_than_the_question_describes_is_none() -> None:
@@ -309,7 +309,7 @@ def chained(answer: str, *rows: tuple[str, str, str], rounds: Sequence[int]) -> 
         for row, number in zip(rows, rounds, strict=True)
     ]
     (cited,) = (item for item in shown if known[item["id"]]["relation"] == "currency")
-    return str(walked(misfit(OVER, [answer], [cited], Texts(known, {}), shown=shown), graph_of(*rows)))
+    return str(walked(misfit([answer], Walk(OVER, [cited], Texts(known, {})), shown=shown), graph_of(*rows)))
 
 
 def test_of_a_chain_of_communities_those_up_to_the_cited_one_are_on_the_way() -> None:
@@ -373,7 +373,7 @@ def test_a_way_into_a_list_and_out_again_leads_to_something_else(
     items = [EvidenceItem(id="c", kind="community", score=1.0, round=0, triples=list(known), totals=[])]
     if kind != "community":
         items.append(EvidenceItem(id="p", kind="chunk", score=1.0, round=0, passage="p", sentences=[]))
-    found = str(walked(misfit(question, [answer], items, Texts(known, {}), shown=items), graph_of(*UNION)))
+    found = str(walked(misfit([answer], Walk(question, items, Texts(known, {})), shown=items), graph_of(*UNION)))
     assert ("from something else than what the question names" in found) == (other and kind == "community")
 
 
@@ -427,7 +427,7 @@ def test_a_relation_that_leads_to_the_answer_is_named_or_not(
 ) -> None:
     triples = triples_of(*rows)
     items = [path_item(key, Path(start="Osk", triples=[]), [key], total=1) for key in triples]
-    flow = is_named(question, [answer], items, Texts(triples, {}))
+    flow = is_named([answer], Walk(question, items, Texts(triples, {})))
     assert walked(flow, MemoryGraphStore(FILMS), near) is named
 
 
@@ -453,7 +453,7 @@ def test_a_number_measures_what_is_asked_for(question: str, relation: str, value
     (found_there,) = graph.neighbourhood(["Osk"], limit=9, seed=0)
     (one,) = found_there["triples"]
     items = [path_item(one["id"], Path(start="Osk", triples=[]), [one["id"]], total=1)]
-    found = str(walked(misfit(question, [value], items, Texts({one["id"]: one}, {})), graph))
+    found = str(walked(misfit([value], Walk(question, items, Texts({one["id"]: one}, {}))), graph))
     assert found == (f"the question asks for a number, and {value} is {fault}" if fault else "")
 
 
@@ -475,7 +475,7 @@ def test_a_number_is_of_what_it_is_asked_of(question: str, answer: str, fault: s
     known = {one["id"]: one for found in near for one in found["triples"]}
     items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
     for graph.types in (TYPES, {}):
-        found = str(walked(misfit(question, [answer], items, Texts(known, {})), graph))
+        found = str(walked(misfit([answer], Walk(question, items, Texts(known, {}))), graph))
         said = f"the question asks for a number of a river, and {fault}" if fault and graph.types else ""
         assert found == said
 

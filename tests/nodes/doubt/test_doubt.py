@@ -17,6 +17,7 @@ from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.common.judging import decide
 from thinkgraph.nodes.doubt.judged import Judged, going_back, judged, may_backtrack, rounds_since, turned
 from thinkgraph.nodes.doubt.misfit import misfit
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Relation, Triple
@@ -210,7 +211,7 @@ def compared(question: str, *answers: str, triples: Sequence[Triple] = (), commu
     items = [path_item(key, Path(start=one["subject"], triples=[]), [key], total=1) for key, one in known.items()]
     if communities:
         items = [EvidenceItem(id="c", kind="community", score=1.0, round=1, triples=list(known), totals=[])]
-    return str(outcome(misfit(question, answers, items, Texts(known, {})), DEPS))
+    return str(outcome(misfit(answers, Walk(question, items, Texts(known, {}))), DEPS))
 
 
 BOTH = [triple("k", "Kenya", "population", "53", literal=True), triple("u", "Uganda", "population", "48", literal=True)]

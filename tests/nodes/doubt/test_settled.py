@@ -10,6 +10,7 @@ from nodes.flows import TypedStore, deps_of, outcome
 from thinkgraph.nodes.common.evidence_lines import Texts
 from thinkgraph.nodes.doubt.misfit import misfit
 from thinkgraph.nodes.doubt.settled import is_settled
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item
 from thinkgraph.state.knowledge import Step
 from thinkgraph.testing.embedder import HashEmbedder
@@ -34,8 +35,8 @@ def cited(*rows: tuple[str, str, str], total: int = 0) -> tuple[list[EvidenceIte
 
 def settled(question: str, *answers: str, rows: list[tuple[str, str, str]], total: int = 0) -> bool:
     items, texts, deps = cited(*rows, total=total)
-    assert outcome(misfit(question, answers, items, texts), deps) == "", "it fits"
-    return bool(outcome(is_settled(question, answers, items, texts), deps))
+    assert outcome(misfit(answers, Walk(question, items, texts)), deps) == "", "it fits"
+    return bool(outcome(is_settled(answers, Walk(question, items, texts)), deps))
 
 
 @pytest.mark.parametrize(
@@ -62,7 +63,9 @@ def test_what_a_line_leaves_out_is_not_counted() -> None:
 
 def test_what_only_some_of_the_things_have_does_not_fit() -> None:
     items, texts, deps = cited(*FLOWS)
-    fault = outcome(misfit("Through which country do both the Osk and the Tarr flow?", ["Arden"], items, texts), deps)
+    fault = outcome(
+        misfit(["Arden"], Walk("Through which country do both the Osk and the Tarr flow?", items, texts)), deps
+    )
     assert fault == "the question compares, and only some of the things that it names have Arden"
 
 

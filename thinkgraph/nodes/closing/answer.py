@@ -15,6 +15,7 @@ from thinkgraph.nodes.closing.verify import fault_found
 from thinkgraph.nodes.common import conversation
 from thinkgraph.nodes.common.evidence_lines import Texts, fetch_texts
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.answer import Answer, Draft, Support, Trace
@@ -115,9 +116,9 @@ def _fault(
     if settings.task == "question":
         # Methods that doubt have held their answer against the question before.
         doubted = isinstance(settings, DoubtSettings) and settings.backtracks > 0
-        if not doubted and (fault := (yield from misfit(question, answers, items, texts))):
+        if not doubted and (fault := (yield from misfit(answers, Walk(question, items, texts)))):
             return fault
-        if settings.strict and (yield from is_named(question, answers, items, texts)) is False:
+        if settings.strict and (yield from is_named(answers, Walk(question, items, texts))) is False:
             return f"the question names no relation that leads to {one_line(answers[0])}"
         if bare := [one["answer"] for one in support if one["kind"] in {"words", "none"}]:
             return f"nothing cited leads to {one_line(bare[0])}, which only shares words with it"
@@ -125,6 +126,6 @@ def _fault(
             return elsewhere
         others = [state["evidence"][key] for key in draft.get("instead_of", ()) if key in state["evidence"]]
         both = (yield from fetch_texts([*items, *others])) if others else texts
-        if others and not (yield from fits_better(question, answers, items, others, both)):
+        if others and not (yield from fits_better(answers, Walk(question, items, both), others)):
             return "they fit the question no better than those"
     return (yield from fault_found(question, answers, items, texts, settings)) if settings.verifies_at_end else ""

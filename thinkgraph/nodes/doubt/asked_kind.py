@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -173,6 +174,7 @@ class AskedKind:
         return label <= words and not label.isdisjoint(self.words)
 
 
+@functools.lru_cache(maxsize=256)
 def asked_for(question: str) -> AskedKind | None:
     """What an English question asks for; None where its words do not tell."""
     if told := _TELLS_TO.match(question):

@@ -6,12 +6,15 @@ A departure from the papers, whose searches go one way and judge once (`backtrac
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import NamedTuple, Protocol, TypeVar
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.evidence_lines import PromptContext, Texts
 from thinkgraph.nodes.doubt.misfit import fits_better, is_named, misfit
 from thinkgraph.nodes.doubt.settled import is_settled
+from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.prompts.kinds import Judgement
 from thinkgraph.prompts.lines import numbered, one_line
 from thinkgraph.state.answer import Draft
@@ -49,7 +52,8 @@ MOST_LOOKS = 5
 """Most calls of one judgement: three of all the evidence, two of the lines cited alone."""
 
 
-class Held(NamedTuple):
+@dataclass(frozen=True)
+class Held:
     """Answers, to be held against their question."""
 
     question: str
@@ -64,6 +68,11 @@ class Held(NamedTuple):
     def is_doubtable(self) -> bool:
         """Whether something is cited, the settings doubt, and a question was asked, not a claim."""
         return bool(self.cited) and self.settings.backtracks > 0 and self.settings.task == "question"
+
+    @cached_property
+    def walk(self) -> Walk:
+        """The question beside what is cited."""
+        return Walk(self.question, self.only(self.cited), self.texts)
 
     def only(self, ids: Sequence[str]) -> list[EvidenceItem]:
         """These items."""
@@ -148,7 +157,7 @@ def unfit(held: Held) -> Flow[str]:
     """Why answers cannot be what the question asks for; empty where nothing says so, and where nothing is doubted."""
     if not held.is_doubtable:
         return ""
-    return (yield from misfit(held.question, held.answers, held.only(held.cited), held.texts, shown=held.items))
+    return (yield from misfit(held.answers, held.walk, shown=held.items))
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
@@ -158,7 +167,7 @@ def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
     others = held.only(instead_of)
     if not others or not held.is_doubtable:
         return ""
-    better = yield from fits_better(held.question, held.answers, held.only(held.cited), others, held.texts)
+    better = yield from fits_better(held.answers, held.walk, others)
     return "" if better else f"{_listed(held.answers)} does not stand in the lines cited for it"
 
 
@@ -166,12 +175,12 @@ def named(held: Held) -> Flow[bool | None]:
     """Whether the question names the relations that lead to its answers, see `is_named`; None where nothing is doubted."""
     if not held.is_doubtable:
         return None
-    return (yield from is_named(held.question, held.answers, held.only(held.cited), held.texts))
+    return (yield from is_named(held.answers, held.walk))
 
 
 def settled(held: Held) -> Flow[bool]:
     """Whether nothing is left for a model to verify of answers that fit, see `is_settled`; False where nothing is doubted."""
-    return held.is_doubtable and (yield from is_settled(held.question, held.answers, held.only(held.cited), held.texts))
+    return held.is_doubtable and (yield from is_settled(held.answers, held.walk))
 
 
 def _listed(answers: Sequence[str]) -> str:

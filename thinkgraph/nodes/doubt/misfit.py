@@ -35,7 +35,7 @@ from thinkgraph.prompts.lines import one_line
 from thinkgraph.runtime import requests
 from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.state.knowledge import Entity, Relation, both_ends, ends_of
-from thinkgraph.tools.grounding import compares, fold, naming
+from thinkgraph.tools.grounding import fold, naming
 from thinkgraph.tools.linking.lexical import content_tokens
 
 MAX_LOOKED_UP = 20
@@ -45,26 +45,17 @@ _BARE = re.compile(r"\d+(?: \d+)*")
 _UNITS = frozenset(["ft", "kg", "km", "m", "mi", "pct", "percent", "sq", "usd"])
 
 
-def misfit(
-    question: str,
-    answers: Sequence[str],
-    items: Sequence[EvidenceItem],
-    texts: Texts,
-    *,
-    shown: Sequence[EvidenceItem] = (),
-) -> Flow[str]:
+def misfit(answers: Sequence[str], walk: Walk, *, shown: Sequence[EvidenceItem] = ()) -> Flow[str]:
     """Why one of the answers is not of the kind that the question asks for, in words; empty where none is known not to be.
 
     Args:
-        question: the question.
         answers: the answers.
-        items: the evidence that they stand on.
-        texts: what the evidence refers to.
+        walk: the question, and the evidence that they stand on.
         shown: all the evidence that the answers were found in, where the model cites the last one of a chain of communities alone.
     """
-    if not answers or not (asks_for_something(question) or compares(question)):
+    if not answers or not (walk.compares or asks_for_something(walk.question)):
         return ""
-    asked, walk = asked_for(question), Walk(question, items, texts)
+    asked = asked_for(walk.question)
     if walk.compares and (against := walk.uncompared(answers) or walk.outdone(answers) or walk.apart(answers)):
         return f"the question compares, and {against}"
     if not walk.compares and all(walk.is_asked_about(fold(answer), asked) for answer in answers):
@@ -78,28 +69,30 @@ def misfit(
             return _words(asked, answer, fault)
         left += [answer] if fault is None else []
     return (
-        _off_the_way(question, answers, walk, shown or items, texts)
+        _off_the_way(answers, walk, shown or walk.items)
         or (yield from _by_owner(answers, asked, walk))
-        or (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk, texts))
+        or (yield from _by_lookup(left[:MAX_LOOKED_UP], asked, walk))
     )
 
 
-def _off_the_way(question: str, answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem], texts: Texts) -> str:
+def _off_the_way(answers: Sequence[str], walk: Walk, shown: Sequence[EvidenceItem]) -> str:
     """As `misfit`: whether the way to an answer turns aside, or passes fewer things than the question describes."""
     if not answers:
         return ""
-    way = Walk(question, [one for one in shown if one["round"] <= walk.round], texts) if walk.communities else walk
+    way = walk
+    if walk.communities:
+        way = Walk(walk.question, [one for one in shown if one["round"] <= walk.round], walk.texts)
     if aside := next((answer for answer in answers if way.is_aside(fold(answer))), ""):
         return (
             f"the lines cited lead to {one_line(aside)} from something else than what the question names or describes"
         )
     passed = way.passed(answers)
-    if passed is None or passed >= described(question):
+    if passed is None or passed >= described(walk.question):
         return ""
     return "the question describes more things than the lines cited pass on the way to its answer"
 
 
-def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool | None]:
+def is_named(answers: Sequence[str], walk: Walk) -> Flow[bool | None]:
     """Whether the question names, for every answer, a relation of the cited statements that leads to it: by a word of its label, or
     because the encoder finds no other one nearer to the question. An answer that the question itself names is not looked for, and
     statements that share no name with the question lead nowhere from it.
@@ -110,10 +103,9 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
         None where only texts hold an answer, or the question's words do not tell what it asks for and do not spell out the
         relation that leads to the answers.
     """
-    asked = asked_for(question)
+    asked = asked_for(walk.question)
     if asked is not None and asked.kind == "number":
         return None
-    walk = Walk(question, items, texts)
     stated = [answer for answer in map(fold, answers) if walk.about(answer).ids]
     if asked is None:
         return True if walk.spells_out(stated) else None
@@ -125,10 +117,10 @@ def is_named(question: str, answers: Sequence[str], items: Sequence[EvidenceItem
     left = [one.role for one in about if not any(map(walk.says, one.leading(asked)))]
     if not all(left):
         return False
-    return not left or (yield from _nearest(question, set().union(*left), walk)) in set.intersection(*left)
+    return not left or (yield from _nearest(set().union(*left), walk)) in set.intersection(*left)
 
 
-def _nearest(question: str, labels: AbstractSet[str], walk: Walk) -> Flow[str]:
+def _nearest(labels: AbstractSet[str], walk: Walk) -> Flow[str]:
     """The label nearest to the question, by the encoder: one of these, or of another relation of the things that they lead on from.
 
     Those that the question names by words are for other steps.
@@ -137,33 +129,25 @@ def _nearest(question: str, labels: AbstractSet[str], walk: Walk) -> Flow[str]:
     found = yield from requests.relations(sorted(origins)[:MAX_LOOKED_UP])
     others = {edge["label"] for edges in found for edge in edges}
     options = sorted(labels | {label for label in others if not walk.says(label)})
-    (row,) = yield from requests.cosines([asking_part(question)], [label.replace("_", " ") for label in options])
+    (row,) = yield from requests.cosines([asking_part(walk.question)], [label.replace("_", " ") for label in options])
     return max(zip(row, options, strict=True))[1]
 
 
-def fits_better(
-    question: str,
-    answers: Sequence[str],
-    items: Sequence[EvidenceItem],
-    others: Sequence[EvidenceItem],
-    texts: Texts,
-) -> Flow[bool]:
+def fits_better(answers: Sequence[str], walk: Walk, others: Sequence[EvidenceItem]) -> Flow[bool]:
     """Whether what holds answers fits the question better than what the model cited for them: by two of three, the question as a whole,
     its part that asks (both as the encoder sees them), and its words. Never where another relation is nearer to it, see `is_named`.
 
     Args:
-        question: the question.
         answers: the answers.
-        items: what holds them.
+        walk: the question, and what holds them; its texts are those of `others` too.
         others: what the model cited.
-        texts: what both refer to.
     """
-    if (yield from is_named(question, answers, items, texts)) is False:
+    if (yield from is_named(answers, walk)) is False:
         return False
-    holding, cited = _told(items, texts, set(map(fold, answers))), _told(others, texts)
-    asked, roots = [question, asking_part(question)], set(map(root_of, content_tokens(question)))
+    holding, cited = _told(walk.items, walk.texts, set(map(fold, answers))), _told(others, walk.texts)
+    asked = [walk.question, asking_part(walk.question)]
     rows: list[list[float]] = yield from requests.cosines(asked, [*holding, *cited])
-    rows.append([len(roots.intersection(map(root_of, content_tokens(one)))) for one in (*holding, *cited)])
+    rows.append([len(walk.roots.intersection(map(root_of, content_tokens(one)))) for one in (*holding, *cited)])
     at = len(holding)
     return sum(max(row[:at], default=-1.0) > max(row[at:], default=-1.0) for row in rows) > len(rows) / 2
 
@@ -274,13 +258,13 @@ def _by_owner(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]
     return ""
 
 
-def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk, texts: Texts) -> Flow[str]:
+def _by_lookup(answers: Sequence[str], asked: AskedKind, walk: Walk) -> Flow[str]:
     """As `misfit`, by the types and then the relations that the graph has for the answers: at most two round trips."""
     ids = [key for answer in answers for key in sorted(walk.about(answer).ids)]
     if unstated := [answer for answer in answers if not walk.about(answer).ids]:
         links = yield from requests.link_names(unstated, limit=1)
         ids += [link["entity"]["id"] for found in links for link in found]
-    nearby = [key for passage in texts.passages.values() for key in passage["entities"]]
+    nearby = [key for passage in walk.texts.passages.values() for key in passage["entities"]]
     wanted = list(dict.fromkeys([*ids, *nearby])) if answers else []
     found = yield from requests.entities(wanted[:MAX_LOOKED_UP])
     left: dict[str, str] = {}

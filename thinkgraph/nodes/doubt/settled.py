@@ -8,35 +8,32 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from thinkgraph.models.ops import Flow
-from thinkgraph.nodes.common.evidence_lines import Texts
 from thinkgraph.nodes.doubt.asked_kind import asked_for, counted_noun, root_of, words_of
 from thinkgraph.nodes.doubt.misfit import MAX_LOOKED_UP, is_named, sort_of
 from thinkgraph.nodes.doubt.walk import Walk
 from thinkgraph.runtime import requests
-from thinkgraph.state.evidence import EvidenceItem
 from thinkgraph.tools.grounding import fold
 from thinkgraph.tools.linking.lexical import content_tokens
 
 
-def is_settled(question: str, answers: Sequence[str], items: Sequence[EvidenceItem], texts: Texts) -> Flow[bool]:
+def is_settled(answers: Sequence[str], walk: Walk) -> Flow[bool]:
     """Whether nothing is left for a model to verify of answers that fit their question: one is the larger of two values compared, or how
     long a list is; they are all that several things have in common; or the question names the relations that lead to them, see
     `is_named`, and no type in the graph is another than what is asked for.
 
     Args: as of `misfit`.
     """
-    walk = Walk(question, items, texts)
     if weighed := walk.weighed(answers):
         # "The capital of the larger one" is next to it, as other towns are.
         is_weighed = all(fold(answer) == fold(weighed.own) or walk.named(answer) for answer in answers)
         return is_weighed and weighed.mine > weighed.others
     if walk.shared:
         return _are_all(answers, walk)
-    if counted := counted_noun(question):
-        return len(answers) == 1 and _counts(answers[0], counted, walk, items)
-    if not (yield from is_named(question, answers, items, texts)):
+    if counted := counted_noun(walk.question):
+        return len(answers) == 1 and _counts(answers[0], counted, walk)
+    if not (yield from is_named(answers, walk)):
         return False
-    asked = asked_for(question)
+    asked = asked_for(walk.question)
     if asked is None or asked.kind != "thing" or not asked.sort:
         return True
     ids = sorted(_ids(answers, walk))[:MAX_LOOKED_UP]
@@ -56,11 +53,11 @@ def _are_all(answers: Sequence[str], walk: Walk) -> bool:
     )
 
 
-def _counts(answer: str, counted: str, walk: Walk, items: Sequence[EvidenceItem]) -> bool:
+def _counts(answer: str, counted: str, walk: Walk) -> bool:
     """Whether a number is how long the one list is that the question counts: beside the noun `counted` no word of it says more than the
     list does.
     """
-    if any(item.get("total", 0) > len(item.get("tails", ())) for item in items):
+    if any(item.get("total", 0) > len(item.get("tails", ())) for item in walk.items):
         return False
     lengths = set()
     for (thing, label, _), ends in walk.lists.items():

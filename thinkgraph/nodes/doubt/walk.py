@@ -88,6 +88,7 @@ class Walk:
     """The cited statements as steps away from what the question names."""
 
     def __init__(self, question: str, items: Sequence[EvidenceItem], texts: Texts) -> None:
+        """Args: the question; the evidence that answers to it stand on; what the evidence refers to."""
         keys = dict.fromkeys(key for item in items for key in triple_ids(item))
         self.triples = triples = [texts.triples[key] for key in keys if key in texts.triples]
         self._about = _surroundings(triples)
@@ -98,7 +99,7 @@ class Walk:
             for key, label, is_object in ends_of(one)
             if not (one["literal"] and is_object)
         }
-        self._question, self._items, self._texts = question, items, texts
+        self.question, self.items, self.texts = question, items, texts
         self.asked = f" {fold(question)} "
         self._said = [f" {label} " for label in self._about if f" {label} " in self.asked]
         self.words = set(content_tokens(question))
@@ -135,7 +136,7 @@ class Walk:
         """Whether a thing in the statements shares a word with the question's names; True where it has none, and of a cited community,
         whose chain is not cited as a whole.
         """
-        names = set(fold(" ".join(_NAME.findall(self._question))).split())
+        names = set(fold(" ".join(_NAME.findall(self.question))).split())
         return self.communities or not names or any(not names.isdisjoint(label.split()) for label in self._about)
 
     def says(self, relation: str) -> bool:
@@ -164,7 +165,7 @@ class Walk:
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
         # A chunk has the path that led to it.
-        starts = {item["path"]["start"] for item in self._items if "path" in item}
+        starts = {item["path"]["start"] for item in self.items if "path" in item}
         told = self._names_beside(set(map(fold, answers)))
         if told is None or not (self.communities or not named.isdisjoint(starts)):
             return None
@@ -202,10 +203,10 @@ class Walk:
         """What the sentences that hold an answer, and the titles of their passages, name beside the answers and what the question names.
         None where texts are cited that hold none.
         """
-        chunks = [item for item in self._items if item["kind"] == "chunk"]
+        chunks = [item for item in self.items if item["kind"] == "chunk"]
         told: list[str] = []
         for chunk in chunks:
-            title, sentences = title_and_sentences(chunk, self._texts)
+            title, sentences = title_and_sentences(chunk, self.texts)
             if holding := naming(sentences, answers):
                 told += [title, *holding]
         # "The" and "It" begin a sentence and name nothing.
@@ -221,7 +222,7 @@ class Walk:
 
     @cached_property
     def _aside(self) -> set[str]:
-        if self.compares or _ASKS_BESIDE.search(self._question) or any(one["kind"] == "chunk" for one in self._items):
+        if self.compares or _ASKS_BESIDE.search(self.question) or any(one["kind"] == "chunk" for one in self.items):
             return set()
         return self._reached(self._named) - self._reached(self._named, straight=True)
 
@@ -251,7 +252,7 @@ class Walk:
     def _names_whole(self, label: str) -> bool:
         """Whether the question names a thing, and not as a part of a longer name that nothing here bears: "Flicka" of "My Friend Flicka"."""
         found = re.search(
-            rf"(?:(?P<before>\S+) )?\b{re.escape(label)}\b(?: (?P<after>\S+))?", self._question, re.IGNORECASE
+            rf"(?:(?P<before>\S+) )?\b{re.escape(label)}\b(?: (?P<after>\S+))?", self.question, re.IGNORECASE
         )
         # The first word of a question is always written like a name.
         around = [found["after"], found["before"] if found.start() else None] if found else []
@@ -279,7 +280,7 @@ class Walk:
 
     def uncompared(self, answers: Sequence[str]) -> str:
         """Why answers to a question that compares are not what it compares, or compared by nothing cited; empty where they may be."""
-        if len(answers) > 1 and (chooses(self._question) or all(map(self.named, answers))):
+        if len(answers) > 1 and (chooses(self.question) or all(map(self.named, answers))):
             return "only one of the things that it names is the answer"
         if described := [
             one
@@ -287,7 +288,7 @@ class Walk:
             if re.search(rf"\b(?:from|by|with|in|at|on) (?:the )?{re.escape(fold(one))} ", self.asked)
         ]:
             return f"{one_line(described[0])} only tells which things it compares"
-        word = compared_by(self._question)
+        word = compared_by(self.question)
         if not word or any(word in fold(one["relation_label"]) for one in self.triples) or self._tells_which(word):
             return ""
         if self._values() > 1 or (self.communities and not self._is_measured(answers)):
@@ -305,7 +306,7 @@ class Walk:
         """The values by which a question chooses between things ("higher, A or B"), where the statements have them for both; None where
         they leave it open. The answer is one of the things, or next to one of them alone.
         """
-        if not chooses(self._question):
+        if not chooses(self.question):
             return None
         values = self._compared_values()
         compared = set().union(*(self._having(thing, values) for thing in self._named))
@@ -313,7 +314,7 @@ class Walk:
         if not (len(own) == 1 and own < compared):
             return None
         (mine,) = own
-        sign = -1 if chooses_smaller(self._question) else 1
+        sign = -1 if chooses_smaller(self.question) else 1
         best = max(compared - own, key=lambda key: (sign * values[key], key))
         told = [one_line(self.things[key]) for key in (mine, best)]
         return Weighed(told[0], sign * values[mine], told[1], sign * values[best])
@@ -323,7 +324,7 @@ class Walk:
         """What the things that the question names have in common, by relation and direction, where it asks for that ("both"); else
         nothing.
         """
-        if len(self._named) < 2 or not _ASKS_SHARED.search(self._question):  # noqa: PLR2004 - one has nothing in common
+        if len(self._named) < 2 or not _ASKS_SHARED.search(self.question):  # noqa: PLR2004 - one has nothing in common
             return {}
         ways = {(label, is_object) for _, label, is_object in self.lists}
         shared = {way: set.intersection(*(self.lists.get((one, *way), set()) for one in self._named)) for way in ways}
@@ -389,7 +390,7 @@ class Walk:
         """How many numbers the lines have, in literals, qualifiers that the question names, and sentences."""
         told = [one["object_label"] for one in self.triples if one["literal"]]
         told += [value for one in self.triples for name, value in one["qualifiers"] if self.says(name)]
-        told += [said for item in self._items if item["kind"] == "chunk" for said in sentences_of(item, self._texts)]
+        told += [said for item in self.items if item["kind"] == "chunk" for said in sentences_of(item, self.texts)]
         return sum(len(numbers(text)) for text in told)
 
     def _distances(self) -> dict[str, int]:
