@@ -28,7 +28,6 @@ import functools
 import itertools
 import re
 import unicodedata
-from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -203,10 +202,10 @@ def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
     """
     kept: dict[object, tuple[int, str]] = {}
     lists = [_last_list(line) for line in lines]
-    often = Counter(one[:2] for one in lists)
+    ways = {one[:3] for one in lists}
     for place, line in enumerate(lines):
         before, name, outgoing, _ = lists[place]
-        item = parse_item(0, line) if name and often[before, name] > 1 else Item(0, line)
+        item = parse_item(0, line) if name and (before, name, not outgoing) in ways else Item(0, line)
         if not item.hops or item.community:
             kept[place] = place, line
             continue
