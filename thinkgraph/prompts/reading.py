@@ -107,14 +107,12 @@ def find_json(text: str, key: str = "") -> Any:
 
 def _decoded(body: str) -> list[Any]:
     """Every outermost JSON object and list in a text; where the last one is cut off, only the objects before it."""
-    # Not strict: strings may hold line breaks. Keys are also found in lower case and without blanks around them.
-    decoder = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
     found: list[Any] = []
     length = len(body.rstrip())
     at = tries = 0
     while tries < _MOST_TRIES and (opening := _OPENING.search(body, at)) is not None:
         try:
-            value, at = decoder.raw_decode(body, opening.start())
+            value, at = _DECODER.raw_decode(body, opening.start())
         except json.JSONDecodeError as error:
             if error.pos >= length or error.msg.startswith("Unterminated string"):
                 # A list within it is not the reply.
@@ -136,7 +134,7 @@ def is_whole(text: str) -> bool:
     if not body.startswith("{"):
         return False
     try:
-        _, end = json.JSONDecoder(strict=False).raw_decode(body)
+        _, end = _DECODER.raw_decode(body)
     except (ValueError, RecursionError):
         return False
     return not _OPENING.search(body, end)
@@ -144,6 +142,10 @@ def is_whole(text: str) -> bool:
 
 def _plain_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
     return {name.strip().casefold(): value for name, value in pairs} | dict(pairs)
+
+
+_DECODER = json.JSONDecoder(strict=False, object_pairs_hook=_plain_keys)
+"""Not strict: strings may hold line breaks. Keys are also found in lower case and without blanks around them."""
 
 
 def _repaired(body: str) -> str:

@@ -13,7 +13,7 @@ import functools
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from langchain_core.messages import AIMessage
@@ -205,7 +205,8 @@ class Driver:
         shown = yield from with_nearest_clues(shown, prompt, profile)
         result = yield from self._with_room(functools.partial(call_model, shown, scope))
         if call.kind.name != TEXTS.name:  # these stand for their options one by one, and are checked against them
-            result = replace(result, value=without_example_names(result.value, prompt.file.examples, call.inputs))
+            value = without_example_names(result.value, prompt.file.examples, call.inputs)
+            result = CallResult(value, fell_back=result.fell_back)
         return renumbered(call, result, numbers)
 
     def _with_room(self, call: Callable[[], Flow[T]]) -> Flow[T]:
