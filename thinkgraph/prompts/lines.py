@@ -205,8 +205,8 @@ def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
     ways = {one[:3] for one in lists}
     for place, line in enumerate(lines):
         before, name, outgoing, _ = lists[place]
-        item = parse_item(0, line) if name and (before, name, not outgoing) in ways else Item(0, line)
-        if not item.hops or item.community:
+        item = parse_item(0, line) if name and (before, name, not outgoing) in ways else None
+        if item is None or not item.hops or item.community:
             kept[place] = place, line
             continue
         ends = frozenset((hop.object if outgoing else hop.subject, hop.qualifiers) for hop in item.hops[-1])

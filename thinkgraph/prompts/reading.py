@@ -86,6 +86,13 @@ def find_json(text: str, key: str = "") -> Any:
     Raises:
         BadReplyError: the reply holds neither.
     """
+    try:
+        whole = _DECODER.decode(text)
+    except (ValueError, RecursionError):
+        whole = None
+    if isinstance(whole, dict) and key in whole:
+        # Most replies are the object and nothing else.
+        return whole
     body = _FENCE.sub(" ", strip_thinking(text))[-_LONGEST:]
     if body.lstrip().startswith('"'):
         # The JSON was written as a JSON string.

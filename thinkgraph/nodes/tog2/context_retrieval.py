@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from thinkgraph.models.ops import Flow, Update
 from thinkgraph.nodes.common.ranking import Rankable, TextChunk, cut, rank, round_query
@@ -189,14 +189,16 @@ def _sentence(tail: Tail, beside: Sequence[Triple]) -> ChunkDraft:
 
 def _best(drafts: Sequence[ChunkDraft], scores: Sequence[float]) -> list[ChunkDraft]:
     """Best first; a chunk counts once, with the triple that served it best."""
-    best: dict[tuple[str, ...], ChunkDraft] = {}
+    best: dict[tuple[str, str | int], tuple[float, ChunkDraft]] = {}
     for draft, value in zip(drafts, scores, strict=True):
         chunk = draft.chunk
-        key = (chunk["passage"], str(chunk["start"])) if chunk["passage"] else ("", chunk["triple"])
-        known = best.get(key)
-        if known is None or value > known.chunk["score"]:
-            best[key] = replace(draft, chunk={**chunk, "score": value})
-    return sorted(best.values(), key=lambda draft: -draft.chunk["score"])
+        key = (chunk["passage"], chunk["start"]) if chunk["passage"] else ("", chunk["triple"])
+        if key not in best or value > best[key][0]:
+            best[key] = value, draft
+    return [
+        ChunkDraft({**draft.chunk, "score": value}, draft.rankable, draft.preview)
+        for value, draft in sorted(best.values(), key=lambda pair: -pair[0])
+    ]
 
 
 def _top(best: Sequence[ChunkDraft], settings: Tog2Settings) -> list[ChunkDraft]:
