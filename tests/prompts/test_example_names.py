@@ -27,9 +27,9 @@ def test_names_are_collected_from_the_prompt_files() -> None:
     assert {"Tomas Brede", "Lindow Hall", "Osk", "Varn", "Varnic", "Low Merish"} <= example_names(EXAMPLES)
     assert not {"Which", "In", "The", "Question", "Evidence"} & example_names(EXAMPLES)
     for word in ("Life", "Line", "Two", "History", "Water", "Port"):
-        assert not any(word in example_names(PromptLibrary().get(role).file.examples) for role in builtin_roles())
+        assert not any(word in PromptLibrary().get(role).example_names for role in builtin_roles())
     for role in builtin_roles():
-        assert all(name[0].isupper() for name in example_names(PromptLibrary().get(role).file.examples))
+        assert all(name[0].isupper() for name in PromptLibrary().get(role).example_names)
 
 
 @pytest.mark.parametrize(
@@ -52,16 +52,16 @@ def test_names_are_collected_from_the_prompt_files() -> None:
     ],
 )
 def test_what_was_copied_goes(value: Any, left: Any) -> None:
-    assert without_example_names(value, EXAMPLES, INPUTS) == left
+    assert without_example_names(value, example_names(EXAMPLES), INPUTS) == left
 
 
 def test_a_name_that_was_asked_about_stays() -> None:
     value = {"answers": ["Tomas Brede", "the architect Tomas Brede"]}
-    assert without_example_names(value, EXAMPLES, {"question": "Who is Tomas Brede?"}) == value
+    assert without_example_names(value, example_names(EXAMPLES), {"question": "Who is Tomas Brede?"}) == value
 
 
 def test_a_prompt_without_examples_refuses_nothing() -> None:
-    assert without_example_names(["Osk"], (), {}) == ["Osk"]
+    assert without_example_names(["Osk"], frozenset(), {}) == ["Osk"]
 
 
 def test_an_answer_made_of_an_example_is_none() -> None:

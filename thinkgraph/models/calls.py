@@ -157,7 +157,8 @@ def call_model(request: ModelCall[T], scope: CallScope) -> Flow[CallResult[T]]:
     """
     prompt = scope.prompts.get(request.role)
     settings = scope.settings
-    request = replace(request, shape=prompt.shaped(request.shape, prompt_profile(prompt, scope.models, settings)))
+    shape = prompt.shaped(request.shape, prompt_profile(prompt, scope.models, settings))
+    request = request if shape is request.shape else replace(request, shape=shape)
 
     def render(inputs: Mapping[str, str], shape: Shape, shots: int) -> list[Message]:
         return rendered(prompt, inputs, shape, scope.models, settings, shots=shots, task=request.task)
@@ -305,8 +306,11 @@ def _key(request: ModelCall[Any], scope: CallScope, said: Sequence[Message], opt
         options.max_output_tokens,
     ]
     parameters += [dict(tool) for tool in options.tools]
-    whole = json.dumps([identity, list(said), parameters], ensure_ascii=False, sort_keys=True)
-    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
+    lengths = [(who, len(text)) for who, text in said]
+    key = hashlib.sha256(json.dumps([identity, lengths, parameters], sort_keys=True).encode())
+    for _, text in said:
+        key.update(text.encode("utf-8", "replace"))
+    return key.hexdigest()[:24]
 
 
 def _reply(

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from collections.abc import Set as AbstractSet
-from functools import lru_cache
 from typing import Any, TypeVar, cast
 
 from thinkgraph.prompts.files import Part
@@ -26,8 +25,7 @@ it may be any word that begins a sentence, or a title.
 """
 
 
-@lru_cache(maxsize=256)
-def example_names(examples: tuple[Part, ...]) -> frozenset[str]:
+def example_names(examples: Iterable[Part]) -> frozenset[str]:
     """The names in the worked examples of a prompt: runs of words written large, without the words that begin a sentence."""
     found: set[str] = set()
     text = _HEADING.sub("", "\n".join(f"{part.text}\n{part.reply}" for part in examples))
@@ -41,8 +39,8 @@ def example_names(examples: tuple[Part, ...]) -> frozenset[str]:
     return frozenset(found - {""})
 
 
-def without_example_names(value: T, examples: tuple[Part, ...], inputs: Mapping[str, str]) -> T:
-    """A reply as its kind reads it, without what it copied from the examples.
+def without_example_names(value: T, names: AbstractSet[str], inputs: Mapping[str, str]) -> T:
+    """A reply as its kind reads it, without what it copied of these names of its prompt's examples.
 
     An entry of a list goes if it is the name of an example or speaks of one, a text becomes empty if it does, unless the call's
     inputs have the name too. Of questions that refer to each other by number none is left then. Numbers and pairs stay.
@@ -50,7 +48,7 @@ def without_example_names(value: T, examples: tuple[Part, ...], inputs: Mapping[
     if isinstance(value, list) and not any(_texts(value)):
         return value  # numbers
     said = json.dumps(value, ensure_ascii=False).casefold()
-    if not (named := [name for name in example_names(examples) if name.casefold() in said]):
+    if not (named := [name for name in names if name.casefold() in said]):
         return value
     given = " ".join(inputs.values()).casefold()
     copied = [name for name in named if name.casefold() not in given]

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from thinkgraph.errors import PromptError
+from thinkgraph.prompts.example_names import example_names
 from thinkgraph.prompts.files import Part, Profile, PromptFile, Stage, Style, facts_of, read_prompt_file
 from thinkgraph.prompts.kinds import Kind, Shape
 from thinkgraph.prompts.lines import NUMBERED
@@ -58,6 +59,11 @@ class Prompt:
         """Names that the role fills in."""
         found = {name for part in (*self.file.systems, *self.file.users) for name in _PLACE.findall(part.text)}
         return frozenset(found - NOTATION["arrows"].keys())
+
+    @cached_property
+    def example_names(self) -> frozenset[str]:
+        """The names in its worked examples."""
+        return example_names(self.file.examples)
 
     @cached_property
     def _has_data(self) -> bool:

@@ -205,7 +205,7 @@ class Driver:
         shown = yield from with_nearest_clues(shown, prompt, profile)
         result = yield from self._with_room(functools.partial(call_model, shown, scope))
         if call.kind.name != TEXTS.name:  # these stand for their options one by one, and are checked against them
-            value = without_example_names(result.value, prompt.file.examples, call.inputs)
+            value = without_example_names(result.value, prompt.example_names, call.inputs)
             result = CallResult(value, fell_back=result.fell_back)
         return renumbered(call, result, numbers)
 

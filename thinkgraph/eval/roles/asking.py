@@ -132,7 +132,7 @@ def put_to(
                     reply = _ask(call, models, prompts, settings)
                     if file:
                         file.keep(reply)
-                value = without_example_names(reply["value"], prompt.file.examples, call.case.inputs)
+                value = without_example_names(reply["value"], prompt.example_names, call.case.inputs)
                 value = driver.drive(checked(call.case, prompt.kind.name, value, own))
                 found.append({**reply, "value": value})
                 progress(f"{model} {role}", len(found), total)

@@ -234,7 +234,7 @@ class SearchAgent(Converse[AgentReply]):
         except BadReplyError:
             return text
         shown = {"question": self.question, "lines": "\n".join(self.log.lines)}
-        left = without_example_names(judgement, deps.prompts.get(ROLE).file.examples, shown)
+        left = without_example_names(judgement, deps.prompts.get(ROLE).example_names, shown)
         sufficient = left["sufficient"] and bool(left["answers"])
         return text if left == judgement else json.dumps({**left, "sufficient": sufficient})
 
