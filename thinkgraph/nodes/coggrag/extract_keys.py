@@ -50,7 +50,8 @@ def _only_name(question: str, settings: CogGragSettings) -> Flow[str]:
     """The name that a question holds, where it holds no other; else nothing. Namesakes are told apart when it is linked."""
     (links,) = yield from requests.link_names([question], limit=settings.names)
     names = {normal_name(link["mention"]): link["mention"] for link in links}
-    return names.popitem()[1] if len(names) == 1 else ""
+    # Behind as many namesakes as are looked for another name may stand.
+    return names.popitem()[1] if len(names) == 1 and len(links) < settings.names else ""
 
 
 def words_of(questions: Sequence[str]) -> list[ExtractedKey]:
