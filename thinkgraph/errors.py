@@ -13,6 +13,11 @@ class ThinkGraphError(RuntimeError):
     """What the command line exits with: 2 usage or a prompt, 3 knowledge, 4 a model, 5 a run, 1 anything else."""
 
 
+def first_line(error: BaseException | str) -> str:
+    """The first line of an error's message, bounded; the kind of one that has none."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
+
+
 class UsageError(ThinkGraphError):
     """A wrong argument, setting, flag or question."""
 

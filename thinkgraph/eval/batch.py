@@ -13,7 +13,7 @@ from typing import Any, Protocol, cast
 
 from langchain_core.runnables import RunnableConfig
 
-from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError
+from thinkgraph.errors import ModelError, RunError, StoreError, ThinkGraphError, UsageError, first_line
 from thinkgraph.eval.files import parsed
 from thinkgraph.eval.record import RecordFile
 from thinkgraph.graphs.build import build
@@ -310,9 +310,7 @@ def server_asker(url: str, assistant: str, settings: Mapping[str, Any]) -> Asker
                 None, assistant, input={"question": question}, context=cast("Any", dict(settings))
             )
         except HTTPError as error:
-            raise ModelError(
-                f"the server {url} failed: {str(error).splitlines()[0] if str(error) else error!r}"
-            ) from None
+            raise ModelError(f"the server {url} failed: {first_line(error)}") from None
         # A run that waits for a reply (ask_user) has no answer either.
         if not isinstance(found, dict) or not found.get("answer"):
             fault = found.get("__error__") if isinstance(found, dict) else None

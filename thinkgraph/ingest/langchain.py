@@ -9,8 +9,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
 
-from thinkgraph.errors import KnowledgeError, UsageError
-from thinkgraph.tools.encoders.embeddings import one_line
+from thinkgraph.errors import KnowledgeError, UsageError, first_line
 
 if TYPE_CHECKING:
     from langchain_core.documents import Document
@@ -111,7 +110,7 @@ def load(loader: str, sources: Sequence[str]) -> list[Document]:
         made = getattr(importlib.import_module(module), name)
     except ImportError as error:
         extra = ": pip install 'thinkgraph[community]'" if module.startswith("langchain_community") else ""
-        raise UsageError(f"the loader {loader} cannot be imported ({one_line(error)}){extra}") from error
+        raise UsageError(f"the loader {loader} cannot be imported ({first_line(error)}){extra}") from error
     except (AttributeError, ValueError) as error:
         raise UsageError(f"there is no loader {loader!r}: name it as module:Class") from error
     found: list[Document] = []
@@ -121,7 +120,7 @@ def load(loader: str, sources: Sequence[str]) -> list[Document]:
         # Each loader has errors of its own (a missing package, a page that is not there) with no common base.
         except Exception as error:
             where = f" with {arguments[0]}" if arguments else ""
-            raise KnowledgeError(f"the loader {loader} failed{where}: {one_line(error)}") from error
+            raise KnowledgeError(f"the loader {loader} failed{where}: {first_line(error)}") from error
     return found
 
 

@@ -17,7 +17,7 @@ from langchain_core.rate_limiters import BaseRateLimiter, InMemoryRateLimiter
 from langchain_core.runnables import Runnable, RunnableConfig, RunnableWithFallbacks
 from langchain_core.runnables.config import merge_configs
 
-from thinkgraph.errors import ModelError, UsageError
+from thinkgraph.errors import ModelError, UsageError, first_line
 from thinkgraph.models.failures import classify
 from thinkgraph.models.profiles import ChatProfile, named_profile, profile_of
 from thinkgraph.models.recorded import Recording
@@ -292,7 +292,7 @@ def _make(model: str) -> BaseChatModel:
     except ImportError as error:
         raise ModelError(f"model '{model}' needs a package that is not installed: {error}") from None
     except ValueError as error:
-        raise ModelError(f"model '{model}' cannot be set up: {str(error).splitlines()[0]}") from None
+        raise ModelError(f"model '{model}' cannot be set up: {first_line(error)}") from None
     if hasattr(made, "max_retries"):
         made.max_retries = 0
     return made

@@ -11,7 +11,7 @@ from typing import Any
 
 import yaml
 
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import UsageError, first_line
 
 Prices = Mapping[str, tuple[float, float]]
 """Model name to US dollars per million input and output tokens."""
@@ -33,7 +33,7 @@ def load_prices(path: str | Path) -> Prices:
     try:
         value = yaml.safe_load(Path(path).read_text("utf-8"))
     except (OSError, UnicodeDecodeError, yaml.YAMLError) as error:
-        raise UsageError(f"cannot read the price table {path}: {str(error).splitlines()[0]}") from None
+        raise UsageError(f"cannot read the price table {path}: {first_line(error)}") from None
     return check_prices(value, str(path))
 
 

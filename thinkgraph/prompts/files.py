@@ -38,7 +38,7 @@ from typing import Any, Literal, get_args
 
 import yaml
 
-from thinkgraph.errors import PromptError
+from thinkgraph.errors import PromptError, first_line
 from thinkgraph.prompts.forms import Order
 from thinkgraph.prompts.kinds import KINDS, Kind, Shape
 from thinkgraph.prompts.tasks import TASK_LABELS, Task
@@ -189,7 +189,7 @@ def _header(text: str, where: str) -> dict[str, Any]:
     try:
         header = yaml.safe_load(text)
     except yaml.YAMLError as error:
-        raise PromptError(f"{where}: the header is not YAML ({str(error).splitlines()[0]})") from None
+        raise PromptError(f"{where}: the header is not YAML ({first_line(error)})") from None
     if (
         not isinstance(header, dict)
         or str(header.get("kind")) not in KINDS

@@ -17,10 +17,10 @@ from typing import Any, cast
 
 from typing_extensions import TypedDict, override
 
-from thinkgraph.errors import ModelError, ThinkGraphError
+from thinkgraph.errors import ModelError, ThinkGraphError, first_line
 from thinkgraph.ingest.folder import BuildFolder, FolderKind, writing
 from thinkgraph.tools.communities.g2t import load_checkpoint, max_tokens, room_for, writer
-from thinkgraph.tools.encoders.embeddings import folder_hash, one_line, quiet_libraries
+from thinkgraph.tools.encoders.embeddings import folder_hash, quiet_libraries
 from thinkgraph.tools.progress import Progress, no_progress
 from thinkgraph.training.pairs import Split, TextPair, digest
 from thinkgraph.training.scores import TextScores, require_packages, score_texts
@@ -225,8 +225,8 @@ def _train(trainer: Any, last: str | None) -> None:
         raise
     except (RuntimeError, ValueError, EOFError, pickle.UnpicklingError, SafetensorError) as error:
         if last and trainer.state.global_step <= int(last.rpartition("-")[2]):
-            raise ModelError(f"{last} is damaged ({one_line(error)}); start anew with --replace") from error
-        raise ModelError(f"training failed: {one_line(error)}; a smaller --batch needs less memory") from error
+            raise ModelError(f"{last} is damaged ({first_line(error)}); start anew with --replace") from error
+        raise ModelError(f"training failed: {first_line(error)}; a smaller --batch needs less memory") from error
 
 
 def _encode(

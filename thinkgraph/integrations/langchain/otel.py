@@ -14,7 +14,7 @@ from uuid import UUID
 
 from langchain_core.tracers.base import BaseTracer
 
-from thinkgraph.errors import UsageError
+from thinkgraph.errors import UsageError, first_line
 from thinkgraph.prompts.lines import one_line
 from thinkgraph.version import VERSION
 
@@ -69,7 +69,7 @@ class OpenTelemetryTracer(BaseTracer):
             span.set_attribute(f"gen_ai.usage.{name}", tokens)
         if run.error:
             # The first line: what follows is a traceback, with the values of who knows what.
-            told = one_line(run.error.strip().splitlines()[0])[:_LONGEST_ERROR]
+            told = one_line(first_line(run.error))[:_LONGEST_ERROR]
             span.set_status(self._trace.Status(self._trace.StatusCode.ERROR, told))
         span.end(_nanoseconds(run.end_time or run.start_time))
 

@@ -10,11 +10,10 @@ from hashlib import blake2b
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, Self
 
-from thinkgraph.errors import StoreError, UsageError
+from thinkgraph.errors import StoreError, UsageError, first_line
 from thinkgraph.eval.record import differing
 from thinkgraph.models.journal import RawReply, StoreJournal
 from thinkgraph.tools.addresses import redacted
-from thinkgraph.tools.encoders.embeddings import one_line
 
 if TYPE_CHECKING:
     from psycopg import AsyncConnection
@@ -56,7 +55,7 @@ class SharedQueue:
             from langgraph.store.postgres import PostgresStore
         except ImportError as error:
             raise UsageError(
-                f"--queue needs PostgreSQL's driver: pip install 'thinkgraph[postgres]' 'psycopg[binary]' ({one_line(error)})"
+                f"--queue needs PostgreSQL's driver: pip install 'thinkgraph[postgres]' 'psycopg[binary]' ({first_line(error)})"
             ) from None
         # The driver logs what is raised here as well.
         logging.getLogger("psycopg").addHandler(logging.NullHandler())
@@ -165,7 +164,7 @@ class SharedQueue:
             yield
         except psycopg.Error as error:
             raise StoreError(
-                f"the queue at {redacted(self._address)} failed: {one_line(error)}; the same command goes on from there"
+                f"the queue at {redacted(self._address)} failed: {first_line(error)}; the same command goes on from there"
             ) from None
 
 

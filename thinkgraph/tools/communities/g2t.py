@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 
 from cachetools import LRUCache
 
-from thinkgraph.errors import KnowledgeError, ModelError
+from thinkgraph.errors import KnowledgeError, ModelError, first_line
 from thinkgraph.prompts.communities import community_line
 from thinkgraph.state.knowledge import Prose, Triple
 from thinkgraph.tools.communities.g2t_check import check
-from thinkgraph.tools.encoders.embeddings import load_from_hub, one_line, quiet_libraries
+from thinkgraph.tools.encoders.embeddings import load_from_hub, quiet_libraries
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_generated
 
@@ -152,11 +152,11 @@ def load_checkpoint(source: str, dropout: float | None = None) -> tuple[Any, Any
         raise ModelError(str(error)) from error
     except SafetensorError as error:
         raise ModelError(
-            f"the weights in {source} are damaged ({one_line(error)}): copy or train them again"
+            f"the weights in {source} are damaged ({first_line(error)}): copy or train them again"
         ) from error
     except ImportError as error:
         raise ModelError(
-            f"the {what} {source} needs a library that is missing ({one_line(error)}): pip install 'thinkgraph[g2t]'"
+            f"the {what} {source} needs a library that is missing ({first_line(error)}): pip install 'thinkgraph[g2t]'"
         ) from error
     _check_parts(model, tokenizer, len(report["missing_keys"]) + len(report["mismatched_keys"]), source)
     return model.float().to("cuda" if torch.cuda.is_available() else "cpu").eval(), tokenizer
@@ -210,7 +210,7 @@ def _batch(loaded: tuple[Any, Any], pieces: Sequence[list[int]], source: str) ->
             inputs = tokenizer.pad({"input_ids": pieces}, return_attention_mask=True, return_tensors="pt")
             out = model.generate(**inputs.to(model.device), max_length=None, max_new_tokens=max(rooms), do_sample=False)
     except (RuntimeError, ValueError, IndexError) as error:
-        raise ModelError(f"the graph-to-text checkpoint {source} failed: {one_line(error)}") from error
+        raise ModelError(f"the graph-to-text checkpoint {source} failed: {first_line(error)}") from error
     count_generated(len(pieces))
     ends = model.generation_config.eos_token_id
     for row, room in zip(out.tolist(), rooms, strict=True):

@@ -18,7 +18,7 @@ from urllib.parse import urlsplit
 import numpy as np
 from cachetools import LRUCache
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, first_line
 from thinkgraph.tools.encoders.minilm import WINDOW, MiniLM
 from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.weights import bundled_folder, onnx_folder
@@ -244,14 +244,14 @@ class LangChainEmbedder(CachingEmbedder):
             return init_embeddings(self._given)
         # Each provider has errors of its own (a missing package or key, a wrong model) with no common base.
         except Exception as error:
-            raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {one_line(error)}") from error
+            raise KnowledgeError(f"cannot load the embeddings {self._given!r}: {first_line(error)}") from error
 
     def _encode(self, model: Any, texts: list[str]) -> NDArray[np.float32]:
         try:
             vectors = model.embed_documents(texts)
         # As above: each provider has its own error for a server that is down.
         except Exception as error:
-            raise KnowledgeError(f"the embeddings {self.name!r} failed: {one_line(error)}") from error
+            raise KnowledgeError(f"the embeddings {self.name!r} failed: {first_line(error)}") from error
         return np.asarray(vectors, np.float32).reshape(len(texts), -1)
 
 
@@ -326,7 +326,7 @@ def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwi
             return factory(model, local_files_only=True)
         except _NOT_LOADED as error:
             if Path(model).is_dir():
-                raise KnowledgeError(f"cannot load the {what} in {model}: {one_line(error)}") from error
+                raise KnowledgeError(f"cannot load the {what} in {model}: {first_line(error)}") from error
             if not _hub_reachable():
                 raise KnowledgeError(
                     f"the {what} {model!r} is not on this machine and the model hub cannot be reached: {advice}"
@@ -334,7 +334,7 @@ def load_from_hub(factory: Callable[..., Any], model: str, what: str, *, otherwi
         try:
             return factory(model)
         except _NOT_LOADED as error:
-            raise KnowledgeError(f"cannot load the {what} {model!r} ({one_line(error)}): {advice}") from error
+            raise KnowledgeError(f"cannot load the {what} {model!r} ({first_line(error)}): {advice}") from error
 
 
 @contextmanager
@@ -394,11 +394,6 @@ def _stretches(spans: Sequence[tuple[int, int]], most: int, overlap: int, longes
         if end >= len(spans):
             return
         start = max(start + 1, end - overlap)
-
-
-def one_line(error: BaseException) -> str:
-    """The first line of an error's message, bounded."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0][:300]
 
 
 def _unit(vectors: NDArray[np.float32]) -> NDArray[np.float32]:

@@ -18,8 +18,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote
 
-from thinkgraph.errors import KnowledgeError, StoreError
-from thinkgraph.tools.encoders.embeddings import one_line
+from thinkgraph.errors import KnowledgeError, StoreError, first_line
 from thinkgraph.tools.linking.names import well_formed
 
 if TYPE_CHECKING:
@@ -196,7 +195,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
                 telemetry_disabled=True,
             )
         except (ValueError, neo4j.exceptions.Neo4jError, neo4j.exceptions.DriverError) as error:
-            raise KnowledgeError(f"the address of the Neo4j database cannot be used: {one_line(error)}") from None
+            raise KnowledgeError(f"the address of the Neo4j database cannot be used: {first_line(error)}") from None
         self._driver = driver
         self._finalizer = weakref.finalize(self, driver.close)
         self.database = address.database
@@ -287,7 +286,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
     def _failed(self, error: Exception, seconds: float) -> StoreError:
         place, user = self.address.place, self.address.user
         code = str(getattr(error, "code", "") or "")
-        message = one_line(Exception(getattr(error, "message", "") or str(error)))
+        message = first_line(getattr(error, "message", "") or error)
         if "TransactionTimedOut" in code:
             return TimedOutError(
                 f"a query took Neo4j at {place} more than {seconds:g} seconds; allow more with ?timeout=SECONDS"
@@ -311,7 +310,7 @@ class Connection(contextlib.AbstractContextManager["Connection"]):
 
     def _unreachable(self, error: BaseException) -> str:
         causes = _causes(error)
-        message = one_line(next((cause for cause in reversed(causes) if str(cause)), error))
+        message = first_line(next((cause for cause in reversed(causes) if str(cause)), error))
         scheme, tls, _ = self.address.scheme.partition("+")
         if any(isinstance(cause, ssl.SSLCertVerificationError) for cause in causes):
             return f"its certificate is not trusted ({message}); {scheme}+ssc:// accepts a self-signed one"

@@ -13,9 +13,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.errors import KnowledgeError
+from thinkgraph.errors import KnowledgeError, first_line
 from thinkgraph.tools.cache import cache_folder
-from thinkgraph.tools.encoders.embeddings import one_line
 from thinkgraph.tools.kb_files import ENCODINGS
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
 from thinkgraph.tools.sqlite.text_schema import ENCODED_FORMAT, VECTOR_TYPE
@@ -126,7 +125,7 @@ class Encodings:
                 problem = error
             else:
                 return
-        why = one_line(problem) if problem else "no place"
+        why = first_line(problem) if problem else "no place"
         raise KnowledgeError(f"vectors cannot be kept in {self._files[-1]} ({why}): make room, or set THINKGRAPH_CACHE")
 
 

@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError
-from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder, one_line
+from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
+from thinkgraph.tools.encoders.embeddings import embed_array, load_embedder
 from thinkgraph.tools.vectorstores.specs import MetadataKeys, parsed
 
 if TYPE_CHECKING:
@@ -36,12 +36,12 @@ def _chroma_errors(raised: type[ThinkGraphError], what: str) -> Iterator[None]:
     # Chroma's dependencies fail in ways of their own on old systems (a SQLite that is too old is a RuntimeError).
     except (ImportError, RuntimeError) as error:
         raise KnowledgeError(
-            f"a Chroma collection needs chromadb ({one_line(error)}): pip install 'thinkgraph[chroma]'"
+            f"a Chroma collection needs chromadb ({first_line(error)}): pip install 'thinkgraph[chroma]'"
         ) from error
     try:
         yield
     except (ChromaError, OSError, ValueError, RuntimeError) as error:
-        raise raised(f"{what}: {one_line(error)}") from error
+        raise raised(f"{what}: {first_line(error)}") from error
 
 
 def _chroma_client(folder: Path) -> Any:
@@ -208,7 +208,7 @@ class ChromaTextStore(AbstractContextManager["ChromaTextStore"]):
         except Exception as error:
             # Whatever somebody's embedding function raises: Chroma's own, for one, downloads its model.
             raise StoreError(
-                f"the Chroma collection {self._name!r} cannot encode a query ({one_line(error)}): name the encoder its "
+                f"the Chroma collection {self._name!r} cannot encode a query ({first_line(error)}): name the encoder its "
                 "vectors were made with (embedder=bundled is Chroma's default model, all-MiniLM-L6-v2)"
             ) from error
         return np.asarray(vectors, np.float32)

@@ -7,8 +7,7 @@ import hashlib
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
-from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError
-from thinkgraph.tools.encoders.embeddings import one_line
+from thinkgraph.errors import KnowledgeError, StoreError, ThinkGraphError, first_line
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.vectorstores.specs import MetadataKeys
 
@@ -182,7 +181,7 @@ class LangChainTextStore:
             raise
         except Exception as error:
             # What a vector store of somebody else's raises cannot be known; all of it is a store that failed.
-            raise StoreError(f"the vector store {self._name} failed: {one_line(error)}") from error
+            raise StoreError(f"the vector store {self._name} failed: {first_line(error)}") from error
 
 
 def _form_of(vectorstore: VectorStore) -> Form:
