@@ -12,7 +12,7 @@ from thinkgraph.runtime import requests
 from thinkgraph.state.coggrag import CogGragSettings
 from thinkgraph.state.evidence import EvidenceItem, Path, path_item, path_key
 from thinkgraph.state.knowledge import Relation, Step, Triple
-from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.lexical import query_tokens
 
 
 @dataclass
@@ -112,7 +112,7 @@ def _read_hubs(
 
 
 def _words(text: str) -> frozenset[str]:
-    return frozenset(content_tokens(text) or tokens(text))
+    return frozenset(query_tokens(text))
 
 
 def _by_words(texts: Sequence[str], keys: Sequence[str], most: int, notes: list[str], left: str) -> list[int]:

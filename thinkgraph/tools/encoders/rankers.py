@@ -14,7 +14,7 @@ from thinkgraph.errors import KnowledgeError, SettingsError
 from thinkgraph.tools.encoders.embeddings import embed_array, load_from_hub, quiet_libraries, sentence_transformers
 from thinkgraph.tools.encoders.thread import in_encoder_thread
 from thinkgraph.tools.encoders.words import WORDS
-from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.lexical import query_tokens, tokens
 from thinkgraph.tools.linking.names import well_formed
 from thinkgraph.tools.meter import count_encoded
 from thinkgraph.tools.protocols import Embedder, Ranker
@@ -105,7 +105,7 @@ class Bm25Ranker:
         """One score per text, 0 to 1; all 0 where no text shares a word with the query."""
         bags = [Counter(tokens(text)) for text in texts]
         mean = sum(bag.total() for bag in bags) / len(bags) if bags else 0.0
-        terms = Counter(content_tokens(query) or tokens(query))
+        terms = Counter(query_tokens(query))
         scores = [0.0] * len(bags)
         for term, weight in terms.items():
             holders = sum(1 for bag in bags if term in bag)

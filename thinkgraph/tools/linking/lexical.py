@@ -59,6 +59,11 @@ def content_tokens(text: str) -> list[str]:
     return [token for token in tokens(text) if token not in _STOP_STEMS]
 
 
+def query_tokens(text: str) -> list[str]:
+    """The words that a text is looked for by: its content words; all of them where it has no others."""
+    return content_tokens(text) or tokens(text)
+
+
 @functools.lru_cache(maxsize=65_536)
 def stem(word: str) -> str:
     """A casefolded English word without its plural, -ing or -ed ending; other words are left alone.
@@ -93,7 +98,7 @@ def overlap(a: str, b: str) -> float:
 @functools.lru_cache(maxsize=32)
 def _bag(text: str) -> Counter[str]:
     # Many texts are compared with one question.
-    return Counter(content_tokens(text) or tokens(text))
+    return Counter(query_tokens(text))
 
 
 def _plain_plural(word: str) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 from rapidfuzz.distance import OSA
 
 from thinkgraph.tools.encoders.embeddings import embed_array
-from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.lexical import query_tokens, tokens
 from thinkgraph.tools.linking.meaning import entity_text
 from thinkgraph.tools.linking.mentions import Mentions, Span, Word, analyse, free, left_over, negligible, stretches
 from thinkgraph.tools.linking.names import normal_name, well_formed
@@ -275,9 +275,9 @@ def _later(rank: int) -> float:
 
 def _explained(text: _Text, span: Span) -> bool:
     """Whether full text found an entity whose name has all the words of the stretch: then it is not misspelt."""
-    words = Counter(_words(text.mentions.said(span)))
+    words = Counter(query_tokens(text.mentions.said(span)))
     return any(
-        link["start"] == span.start and not words - Counter(_words(link["entity"]["label"]))
+        link["start"] == span.start and not words - Counter(query_tokens(link["entity"]["label"]))
         for link in text.links.values()
     )
 
@@ -289,27 +289,23 @@ def _spelt_out(text: _Text, span: Span) -> bool:
 
 def _named(text: _Text) -> bool:
     """Whether an entity was found whose whole name stands in the text, perhaps misspelt."""
-    words = Counter(_words(text.mentions.text))
+    words = Counter(query_tokens(text.mentions.text))
     return any(
-        link["method"] == "fuzzy" or not Counter(_words(link["entity"]["label"])) - words
+        link["method"] == "fuzzy" or not Counter(query_tokens(link["entity"]["label"])) - words
         for link in text.links.values()
     )
 
 
-def _words(text: str) -> list[str]:
-    return content_tokens(text) or tokens(text)
-
-
 def _shares(name: str, query: str) -> tuple[float, float]:
     """The share of the name's words that the query has, and the other way round."""
-    of_name, of_query = Counter(_words(name)), Counter(_words(query))
+    of_name, of_query = Counter(query_tokens(name)), Counter(query_tokens(query))
     common = (of_name & of_query).total()
     return common / max(of_name.total(), 1), common / max(of_query.total(), 1)
 
 
 def _where(text: _Text, name: str) -> Span | None:
     """The first left-over word that the name shares."""
-    shared = set(_words(name))
+    shared = set(query_tokens(name))
     for word in text.rest:
         if shared.intersection(tokens(word.text)):
             return Span(word.start, word.end, 1)

@@ -21,7 +21,7 @@ import numpy as np
 from thinkgraph.state.knowledge import Passage, PassageHit, TextInfo
 from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 from thinkgraph.tools.encoders.rankers import Bm25Ranker
-from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.linking.names import relation_label, well_formed
 from thinkgraph.tools.neo4j import cypher
 from thinkgraph.tools.neo4j.graph import Neo4jGraphStore
@@ -244,7 +244,7 @@ class Neo4jTextStore:
 
     def _by_words(self, query: str, limit: int) -> list[Passage]:
         """Texts that share words with a query: through full-text indexes, else by a scan that is bounded in time."""
-        words = sorted(dict.fromkeys(content_tokens(query) or tokens(query)))[:_CANDIDATES]
+        words = sorted(dict.fromkeys(query_tokens(query)))[:_CANDIDATES]
         if not words:
             return self._every(limit)
         targets = [{"element": element} for element in self.finder.find(words, max(_CANDIDATES, 2 * limit))]

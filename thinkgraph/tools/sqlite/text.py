@@ -15,7 +15,7 @@ from thinkgraph.errors import KnowledgeError, StoreError
 from thinkgraph.tools.encoders.embeddings import embed_array, windows_of
 from thinkgraph.tools.encoders.weights import NO_ENCODER
 from thinkgraph.tools.encoders.words import WORDS
-from thinkgraph.tools.linking.lexical import content_tokens, tokens
+from thinkgraph.tools.linking.lexical import query_tokens
 from thinkgraph.tools.progress import no_progress
 from thinkgraph.tools.sqlite.encodings import StoredVectors
 from thinkgraph.tools.sqlite.file import ReadOnlyFile, chunks
@@ -359,7 +359,7 @@ def _sharing_words(
     connection: sqlite3.Connection, query: str, most: int, numbers: Collection[int] | None = None
 ) -> list[int]:
     """Passages that share words with the query, of these or of all, best first; all of them where `most` is -1."""
-    words = list(dict.fromkeys(content_tokens(query) or tokens(query)))[:_MOST_WORDS]
+    words = list(dict.fromkeys(query_tokens(query)))[:_MOST_WORDS]
     if not words:
         return []
     match = " OR ".join('"' + word.replace('"', '""') + '"' for word in words)
