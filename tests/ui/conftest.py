@@ -150,7 +150,8 @@ def ask(seen: Seen, question: str = QUESTION, method: str = "tog2") -> None:
 Browse = Callable[..., Any]
 
 
-@pytest.fixture(scope="session")
+# Not for the whole session: while Playwright's event loop runs, no other test can run one of its own.
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     program = chromium()
     from playwright.sync_api import sync_playwright
