@@ -82,6 +82,11 @@ def test_what_is_told_from_both_ends_is_told_once() -> None:
     assert {listed.outgoing for listed in item.lists} == {True, False}
 
 
+def test_a_list_in_another_order_is_told_once() -> None:
+    lines = ["(Varn) -[borders]-> (Mere), (Sund)", "(Varn) -[seat]-> (Hall)", "(Varn) -[borders]-> (Sund), (Mere)"]
+    assert told_once(lines) == [(0, lines[0]), (1, lines[1])]
+
+
 def test_lists_that_differ_are_both_told() -> None:
     for other in ("(Varn) <-[borders]- (Mere), (Sund)", "(Varn) <-[borders]- (Mere), ... and 2 more"):
         lines = ["(Varn) -[borders]-> (Mere)", other]

@@ -28,6 +28,7 @@ import functools
 import itertools
 import re
 import unicodedata
+from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
@@ -196,16 +197,16 @@ def numbered(lines: Iterable[str]) -> str:
 
 
 def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
-    """The lines with their places, without those that only turn another one's last list around (a symmetric relation).
+    """The lines with their places, without those that say another one's last list again, or only turn it around (a symmetric relation).
 
-    Of two such lines the first stays, with a two-way arrow.
+    Of two such lines the first stays, with a two-way arrow where the other one is turned around.
     """
     kept: dict[object, tuple[int, str]] = {}
     lists = [_last_list(line) for line in lines]
-    ways = {one[:3] for one in lists}
+    often = Counter(one[:2] for one in lists)
     for place, line in enumerate(lines):
         before, name, outgoing, _ = lists[place]
-        item = parse_item(0, line) if name and (before, name, not outgoing) in ways else None
+        item = parse_item(0, line) if name and often[before, name] > 1 else None
         if item is None or not item.hops or item.community:
             kept[place] = place, line
             continue
