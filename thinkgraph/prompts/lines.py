@@ -205,25 +205,27 @@ def told_once(lines: Sequence[str]) -> list[tuple[int, str]]:
     lists = [_last_list(line) for line in lines]
     often = Counter(one[:2] for one in lists)
     for place, line in enumerate(lines):
-        before, name, outgoing, _ = lists[place]
-        item = parse_item(0, line) if name and often[before, name] > 1 else None
-        if item is None or not item.hops or item.community:
+        before, name, outgoing, listed = lists[place]
+        if not name or often[before, name] == 1:
             kept[place] = place, line
             continue
-        ends = frozenset((hop.object if outgoing else hop.subject, hop.qualifiers) for hop in item.hops[-1])
-        mirrored = (before, name, not outgoing, ends, item.mores[-1])
+        found, more, _ = nodes_of(listed)
+        ends = frozenset(found)
+        mirrored = (before, name, not outgoing, ends, more)
         if mirrored in kept:
             first, text = kept[mirrored]
             kept[mirrored] = first, _turned(text)
         else:
-            kept.setdefault((before, name, outgoing, ends, item.mores[-1]), (place, line))
+            kept.setdefault((before, name, outgoing, ends, more), (place, line))
     return list(kept.values())
 
 
 def _last_list(line: str) -> tuple[str, str, bool, str]:
-    """What stands before a line's last arrow, its label, whether it leads out, and the list behind it; no label where it leads both ways."""
-    arrows = list(_ARROW.finditer(line)) if line.startswith("(") else []
-    if not arrows or arrows[-1]["both"]:
+    """What stands before a path's last arrow, its label, whether it leads out, and the list behind it; no label where it leads both ways,
+    and of a community.
+    """
+    arrows = list(_ARROW.finditer(line)) if line.startswith("(") and " | (" not in line else []
+    if not arrows or arrows[-1]["both"] or any(arrow["back"] for arrow in arrows):
         return "", "", False, ""
     last = arrows[-1]
     outgoing = last["out"] is not None
