@@ -91,8 +91,10 @@ class Models:
 
     def of(self, prompt: Prompt) -> ChatClient:
         """The client that answers a prompt: by role (of a joint call also by that of its step), by method, by stage, or the default."""
-        keys = (prompt.role, _STEPS.get(prompt.role, ""), prompt.role.partition(".")[0], prompt.stage)
-        return next((self._clients[key] for key in keys if key in self._clients), self._clients["default"])
+        for key in (prompt.role, _STEPS.get(prompt.role, ""), prompt.role.partition(".")[0], prompt.stage):
+            if key in self._clients:
+                return self._clients[key]
+        return self._clients["default"]
 
     def check(self) -> None:
         """Make every model now, without asking any.

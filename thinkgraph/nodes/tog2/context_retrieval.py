@@ -65,7 +65,8 @@ def context_retrieval(state: Tog2State, settings: Tog2Settings) -> Flow[Update]:
     ways: dict[str, list[Tail]] = defaultdict(list)
     reached: dict[tuple[str, str], Reached] = {}
     for tail in tails:
-        end = reached.setdefault((tail.reached["id"], tail.route), tail.reached)
+        found = tail.reached
+        end = reached.setdefault((found["id"], tail.route), found)
         ways[end["id"]].append(tail)
     sources = list(dict.fromkeys(end["id"] for end in reached.values() if not end["literal"]))
     passages = yield from requests.candidates_of(sources, looked_for, limit=settings.rank_texts)
