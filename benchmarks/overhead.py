@@ -76,13 +76,13 @@ class Stopwatch:
         """Start over."""
         self.spans, self.cpu, self.made = [], 0.0, []
 
-    def off(self, call: Callable[[], Any], again: Callable[[], Any]) -> Any:
-        """Make a call in time that is not ours; nested calls of one thread count once. `again` makes the same call again."""
+    def off(self, call: Callable[[], Any]) -> Any:
+        """Make a call in time that is not ours; nested calls of one thread count once."""
         began, cpu = time.perf_counter(), time.thread_time()
         if getattr(self._inside, "deep", False):
             return call()
         self._inside.deep = True
-        self.made.append(again)
+        self.made.append(functools.partial(self.off, call))
         try:
             return call()
         finally:
@@ -109,7 +109,7 @@ class Stopwatch:
 
     def _timed(self, function: Callable[..., Any]) -> Callable[..., Any]:
         def timed(*arguments: Any, **options: Any) -> Any:
-            return self.off(*(functools.partial(one, *arguments, **options) for one in (function, timed)))
+            return self.off(functools.partial(function, *arguments, **options))
 
         return timed
 
@@ -119,7 +119,7 @@ def time_clients(watch: Stopwatch) -> None:
     invoke = ChatClient.invoke
 
     def timed(self: ChatClient, *arguments: Any) -> Any:
-        return watch.off(*(functools.partial(one, self, *arguments) for one in (invoke, timed)))
+        return watch.off(functools.partial(invoke, self, *arguments))
 
     async def atimed(self: ChatClient, *arguments: Any) -> Any:
         # Rule-based models need no loop: answered here, the thread they would be handed to is not counted as ours.
