@@ -306,11 +306,8 @@ def _key(request: ModelCall[Any], scope: CallScope, said: Sequence[Message], opt
         options.max_output_tokens,
     ]
     parameters += [dict(tool) for tool in options.tools]
-    lengths = [(who, len(text)) for who, text in said]
-    key = hashlib.sha256(json.dumps([identity, lengths, parameters], sort_keys=True).encode())
-    for _, text in said:
-        key.update(text.encode("utf-8", "replace"))
-    return key.hexdigest()[:24]
+    whole = json.dumps([identity, list(said), parameters], ensure_ascii=False, sort_keys=True)
+    return hashlib.sha256(whole.encode("utf-8", "replace")).hexdigest()[:24]
 
 
 def _reply(
