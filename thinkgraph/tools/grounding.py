@@ -204,7 +204,7 @@ def needed(answers: Sequence[str], cited: Sequence[int], lines: Sequence[str], q
     the same of other things are needed too.
     """
     kept = {number for number in cited if any(holds(answer, [lines[number - 1]]) for answer in answers)}
-    if not all_hold(answers, [lines[number - 1] for number in sorted(kept)]):
+    if kept.issuperset(cited) or not all_hold(answers, [lines[number - 1] for number in sorted(kept)]):
         return list(cited)
     items = {number: parse_item(number, lines[number - 1]) for number in cited}
     if compares(question):
