@@ -37,7 +37,7 @@ QUICK = (
     "tests/tools/sqlite/test_sqlite_graph.py",
     "tests/tools/encoders",
     "tests/models",
-    "tests/graphs/test_tog2.py",
+    "tests/graphs/tog2/test_tog2.py",
     "tests/cli/test_ask.py",
 )
 EXTRAS: dict[str, tuple[str, ...]] = {

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 _IMPORTED = (
-    "graphs.worker",
+    "graphs.resumed.worker",
     "httpcore2",
     "langchain_openai",
     "langgraph.store.postgres",

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from graphs.test_kill import journalled
+from graphs.resumed.test_kill import journalled
 from model_server import ModelServer
 
 from trials.commands import Command, Limits

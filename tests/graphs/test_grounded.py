@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeModel
-from graphs.test_tog2 import every_relation
+from graphs.tog2.test_tog2 import every_relation
 
 import thinkgraph as tg
 from thinkgraph.prompts.parsed import ParsedPrompt

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from fakes import FakeModel
 from graphs.cases import CASES
-from graphs.fiske_kit import first_of, knowledge
+from graphs.fiske.fiske_kit import first_of, knowledge
 from pydantic import Field
 
 import thinkgraph as tg

@@ -7,8 +7,8 @@ from typing import Any
 
 import httpx
 import pytest
-from by_hand import Hand, a_scope, events_of
 from fakes import FakeModel
+from models.by_hand import Hand, a_scope, events_of
 
 from thinkgraph.errors import ModelError
 from thinkgraph.models.budget import BudgetSpentError

@@ -9,13 +9,13 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
-from by_hand import Hand, a_scope
 from langchain_core.caches import InMemoryCache
 from langchain_core.globals import set_llm_cache
 from langchain_core.rate_limiters import InMemoryRateLimiter
 from langchain_core.runnables import RunnableLambda
-from test_calls import GOOD, a_question
-from test_client import ASKED, BARE, Loud
+from models.by_hand import Hand, a_scope
+from models.test_calls import GOOD, a_question
+from models.test_client import ASKED, BARE, Loud
 
 from thinkgraph.errors import ModelError, UsageError
 from thinkgraph.models.calls import call_model

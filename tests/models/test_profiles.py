@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 from fakes import FakeModel
-from wires import WIRES, wire_of
+from models.wire.wires import WIRES, wire_of
 
 from thinkgraph.errors import UsageError
 from thinkgraph.models.client import client_for

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from by_hand import PRICES, no_offline
 from fakes import FakeModel
+from models.by_hand import PRICES, no_offline
 
 from thinkgraph.errors import UsageError
 from thinkgraph.models.roles import Models, ModelSpec

@@ -3,7 +3,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from page_blocks import block_of
+from docs.page_blocks import block_of
 
 from thinkgraph.testing.conformance import graph_data
 from thinkgraph.testing.conformance.graph import GraphStoreConformance

@@ -13,9 +13,9 @@ from pathlib import Path
 
 import pytest
 from cli.conftest import PROGRAM, Run, environment
+from docs.page_blocks import block_of
 from local_http import InThread
 from model_server import ModelServer, ServedCall
-from page_blocks import block_of
 from replies import Fault
 
 from thinkgraph.testing.embedder import HashEmbedder

@@ -13,10 +13,10 @@ from uuid import uuid4
 import httpx
 import pytest
 from cli.conftest import ANSWER, QUESTION
+from docs.page_blocks import block_of
 from integrations.langgraph.conftest import BM25, ROOT, Model, project, serving
 from integrations.langgraph.routes import MARK, NOT_OURS, NOT_THERE, ROUTES, SHOWN, ask, template
 from model_server import ModelServer
-from page_blocks import block_of
 
 BOB = "bob@example.org"
 TOKENS = {"THINKGRAPH_TOKENS": f"alice=s3cret {BOB}=other"}

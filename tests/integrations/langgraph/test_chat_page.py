@@ -10,10 +10,10 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from docs.page_blocks import block_of
 from integrations.langgraph.conftest import HERE, Model, project, serving
 from model_server import ModelServer
 from node_packages import node, node_modules
-from page_blocks import block_of
 
 QUESTION = "What is the capital of Suriname?"
 

@@ -15,11 +15,11 @@ from typing import Any, NamedTuple
 import chromadb
 import pytest
 from chromadb.config import Settings
+from docs.page_blocks import block_of, check_printed
+from docs.page_blocks import blocks as blocks_of
 from graphs.cases import ROWS
 from integrations.langgraph.conftest import Model, serving
 from model_server import ModelServer, ServedCall
-from page_blocks import block_of, check_printed
-from page_blocks import blocks as blocks_of
 from replies import Answer, Reply
 from tools.neo4j.conftest import ROOT, Database, cli_run
 from tools.neo4j.contents import EXAMPLES
