@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 from pathlib import Path
 from textwrap import dedent
 from types import ModuleType
@@ -258,3 +259,23 @@ def test_imports_for_types_only_are_no_circle(tmp_path: Path, capsys: pytest.Cap
         "state/answer.py": "if TYPE_CHECKING:\n    import thinkgraph.state.base",
     }
     assert house(tmp_path, capsys, **files) == (0, {})
+
+
+ROOT = SCRIPT.parents[1]
+
+
+@pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])
+def test_every_step_of_a_paper_has_a_test_of_its_name(method: str) -> None:
+    """As CONTRIBUTING.md says: whoever knows a step's name finds its tests."""
+    texts = {file.stem: file.read_text("utf-8") for file in (ROOT / "thinkgraph" / "nodes" / method).glob("*.py")}
+    steps = {
+        name for name, text in texts.items() if re.search(rf"^def {name}\(.*-> Flow\[Update\]", text, re.MULTILINE)
+    }
+    assert len(steps) >= 7
+    files = [file for room in ("graphs", "nodes") for file in (ROOT / "tests" / room / method).glob("test_*.py")]
+    names = [
+        name
+        for file in files
+        for name in (file.stem, *re.findall(r"^def (test_\w+)", file.read_text("utf-8"), re.MULTILINE))
+    ]
+    assert {step for step in steps if not any(re.search(rf"_{step}(_|$)", name) for name in names)} == set()

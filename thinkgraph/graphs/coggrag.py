@@ -8,7 +8,7 @@ begin ── mind_map ──┬─ decompose × open questions ── mind_map (
                                                                               └─ answer (the root has one)
 
 Not drawn: a spent ceiling leads from mind_map to retrieve. An answer that needs no verifying, or is verified, ends its question.
-In doubt (`backtracks`) a question without an answer goes from reason or rethink to rethink, without verify.
+In doubt (`backtracks`, ours) a question without an answer goes from reason or rethink to rethink, without verify.
 """
 
 from __future__ import annotations
@@ -152,8 +152,8 @@ def wire(run: NodeRunner) -> StateGraph[Any, Any, Any, Any]:
 def bound(settings: CogGragSettings, answer: Answer) -> int:
     """C decompositions, two extractions and 1 + 2k calls for every question of the mind map.
 
-    In doubt the last answer is verified too, and the answer does not tell how many questions the mind maps had that were given
-    up: as many as one may have are counted for each.
+    In doubt the last answer is verified too. Mind maps that were given up are not in the answer: each counts as `questions`, the
+    most that one may have.
     """
     split = answer["usage"]["roles"].get("coggrag.decompose")
     asked = 1 + 2 * settings.rethinks + (settings.backtracks > 0) if settings.verify else 1

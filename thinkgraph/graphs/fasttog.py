@@ -6,7 +6,9 @@ begin ── extract_subjects ── community_search (of the subjects) ── h
     ├─ no chain grows, or depth reached: backtrack ── community_search (of the subjects) ── header_choice ──────┤
     └─ community_search (of every chain) ── community_prune × chains (single choice) ── grow ── reason ─────────┘
 
-With `steered` community_search stands before reason, whose reply chooses too; community_prune then asks only about what it left open.
+The first reason is that of the section "Reasoning", whose initial phase judges too; algorithm 1 has none there. `backtrack` is ours.
+
+With `steered` (ours) community_search stands before reason, whose reply chooses too; community_prune then asks only about what it left open.
 Not drawn: after `backtracks` returns, what leads to backtrack leads to the answer instead. Without a subject, extract_subjects leads
 to remember or answer; with nothing to ask, community_search leads to grow.
 """

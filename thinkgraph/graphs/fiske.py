@@ -10,7 +10,7 @@ begin ── extract_clues ── starting_points ──┐
 Going back, extract_clues makes branches live again and leads to relation_discovery, or asks for other clues and leads to
 starting_points. A discovery that leaves nothing to ask skips its mapping. A spent ceiling leads from extract_clues and
 entity_discovery to conclude. The fan-out is per chunk, not per branch: branches with the same remaining clues share their mapping
-calls, which a subgraph for each branch would make again for each.
+calls, which a subgraph for each branch would make again for each. Going back is ours: with `backtracks=0`, as in `preset="paper"`, no run does.
 """
 
 from __future__ import annotations

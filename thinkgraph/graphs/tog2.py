@@ -9,7 +9,8 @@ begin ── link_entities ──┬─(precheck)─ precheck × n ── majori
                                      ┌───────────────────────────────────────────────────────────────┘           │
                                      └─ entity_discovery ── context_retrieval ── entity_prune ── reason ─────────┘
 
-`backtrack` is ours: with `backtracks=0`, as in `preset="paper"`, no run goes there.
+Query reform is that of section 3.3, precheck and majority that of section 4.3; algorithm 1 has neither. `backtrack` is ours: with `backtracks=0`,
+as in `preset="paper"`, no run goes there.
 
 Not drawn: samples that agree lead from majority to answer; a spent ceiling leads from context_retrieval to reason.
 """

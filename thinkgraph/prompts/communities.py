@@ -1,4 +1,5 @@
-"""Triple-to-text (T2T, FastToG section "Community-to-Text"): a community as one line of the grammar of prompts/lines.py.
+"""Our triple-to-text (T2T): a community as one line of the grammar of prompts/lines.py. The paper's own, a sentence for each triple
+(FastToG, section "Community-to-Text"), repeats what triples share.
 
     (Panama) -[capital]-> (Panama City); -[borders]-> (Colombia) {length km=339}, (Costa Rica) | (Baru) -[elevation m]-> (3475)
 

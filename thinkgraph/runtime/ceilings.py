@@ -45,7 +45,7 @@ def reviewable(question: UserQuestion) -> UserQuestion:
 
 
 def decided(question: UserQuestion, given: object) -> object:
-    """The reply in what a person gave; such pages wrap it as a decision. Whoever rejects wants no more, or means any."""
+    """The reply in what a person gave; such pages wrap it as a decision. A rejection stops the run, or means any namesake."""
     decisions = given.get("decisions") if isinstance(given, Mapping) else None
     if not isinstance(decisions, list) or not decisions or not isinstance(decisions[0], Mapping):
         return given

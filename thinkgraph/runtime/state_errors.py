@@ -1,4 +1,4 @@
-"""A thread's state may be edited by hand (`update_state`, Studio): where that left it in a form nothing can work on, say what it is.
+"""A thread's state may be edited by hand (`update_state`, Studio). If a node then fails, the error names the channel in the wrong form.
 
 Nothing is checked beforehand: states that nobody edited would pay for it at every node.
 """

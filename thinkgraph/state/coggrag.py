@@ -250,7 +250,7 @@ class DrawnNode(MindNode, Outcome):
 
 
 class CogGragState(BacktrackState):
-    """CogGRAG's channels."""
+    """CogGRAG's channels. The triples that retrieval keeps (T) are paths in `evidence`."""
 
     mind_map: Annotated[dict[str, MindNode], merge_records]
     splits: Annotated[dict[str, list[SubQuestion]], merge_records]

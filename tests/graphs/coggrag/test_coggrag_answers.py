@@ -110,7 +110,7 @@ def test_what_is_not_known_is_not_known_above_either() -> None:
     assert model.roles.count("coggrag.reason") == model.roles.count("coggrag.verify") == 4
 
 
-def test_a_known_answer_that_rests_on_an_unverified_one_is_partial() -> None:
+def test_conclude_makes_an_answer_partial_that_rests_on_an_unverified_one() -> None:
     question = "Does Panama's neighbour have a capital?"
     splits = {question: [("Who borders Panama?", ())]}
     keys = [{"key": ["Panama", "borders", "?2"], "of": [2]}]
@@ -131,7 +131,7 @@ def test_a_known_answer_that_rests_on_an_unverified_one_is_partial() -> None:
     assert answer["reason"] == 'best effort: it rests on an unverified answer to "Who borders Panama?"'
 
 
-def test_a_conclusion_without_lines_stands_on_nothing() -> None:
+def test_reason_that_concludes_from_no_lines_stands_on_nothing() -> None:
     keys = [{"key": ["Panama", "borders", "?1"], "of": [1]}]
     yes = {"sufficient": True, "answers": ["yes"], "evidence": []}
     answer, _ = ask("Is Panama nice?", script({}, keys, {}, reason=yes, rethink=yes))

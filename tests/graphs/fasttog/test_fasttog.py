@@ -198,7 +198,7 @@ def test_community_prune_shows_the_chain_so_far_and_what_joins_candidates() -> N
     assert not any("Baru" in item.text for item in second.lines("options")), "not twice in one chain"
 
 
-def test_chains_of_unequal_length() -> None:
+def test_grow_leaves_a_chain_where_none_of_its_candidates_was_chosen() -> None:
     """None of these: that chain ends, the others go on."""
 
     def prune(prompt: ParsedPrompt) -> Any:
@@ -276,7 +276,7 @@ def diamond() -> Knowledge:
     )  # fmt: skip
 
 
-def test_of_two_chains_that_choose_the_same_the_lower_numbered_keeps_it() -> None:
+def test_grow_gives_what_two_chains_choose_to_the_lower_numbered() -> None:
     def prune(prompt: ParsedPrompt) -> Any:
         return holding("c")(prompt) if holding("c")(prompt)["numbers"] else holding("b2", "d")(prompt)
 

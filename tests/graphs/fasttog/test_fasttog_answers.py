@@ -34,7 +34,7 @@ def test_reason_judges_the_same_evidence_again_only_for_a_likely_answer() -> Non
 
 
 @pytest.mark.parametrize(("mode", "calls"), [("io", 1), ("cot", 1), ("cot_sc", 5), ("off", 0)])
-def test_fallback_to_memory(mode: str, calls: int) -> None:
+def test_remember_is_the_fallback(mode: str, calls: int) -> None:
     known = {"sufficient": True, "answers": ["Panama City"], "evidence": []}
     replies = {"recall.direct": known, "recall.cot": {"why": "Baru is in Panama.", **known}}
     options = {"depth": 1, "partial": False, "fallback": mode}
@@ -52,7 +52,7 @@ def test_fallback_to_memory(mode: str, calls: int) -> None:
     assert not {"recall.direct", "recall.cot"} & set(model.roles)
 
 
-def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
+def test_majority_counts_samples_that_differ_in_case_and_order_as_one_vote() -> None:
     said = iter([["Apple", "banana"], ["apple", "Banana"], ["Cherry"]])
 
     def sample(_: ParsedPrompt) -> Any:
@@ -65,7 +65,7 @@ def test_samples_that_differ_in_case_and_order_are_one_vote() -> None:
     assert "2 of 3" in answer["reason"]
 
 
-def test_samples_from_memory_vote() -> None:
+def test_remember_draws_samples_that_vote() -> None:
     said = iter(["Lima", "Panama City", "", "Panama City", "panama city"])
 
     def sample(_: ParsedPrompt) -> Any:

@@ -39,7 +39,7 @@ def offered(model: Any, role: str = "fasttog.header_choice") -> list[list[str]]:
     ]
 
 
-def test_it_goes_back_and_finds_the_answer_behind_another_header() -> None:
+def test_backtrack_finds_the_answer_behind_another_header() -> None:
     replies = {
         "fasttog.extract_subjects": names("Start"),
         "fasttog.header_choice": in_turn(holding("Left"), holding("Right")),
@@ -125,7 +125,7 @@ def test_what_the_question_names_joins_the_subjects() -> None:
 
 
 @pytest.mark.parametrize("backtracks", [0, 1, 2, 3])
-def test_it_goes_back_so_often_and_no_more(backtracks: int) -> None:
+def test_backtrack_goes_so_often_and_no_more(backtracks: int) -> None:
     rows = [(f"n{i}", "to", f"n{j}") for i in range(12) for j in range(12) if i < j]
     settings = {"width": 2, "depth": 2, "backtracks": backtracks}
     answer, model = ask("Where?", {"fasttog.extract_subjects": names("n0")}, graph_of(*rows), **settings)

@@ -75,7 +75,7 @@ class NoEncoder:
         raise AssertionError("FiSKE needs no encoder")
 
 
-def test_clues_are_linked_in_one_batch_without_an_encoder() -> None:
+def test_starting_points_link_all_clues_in_one_batch_without_an_encoder() -> None:
     store = MemoryGraphStore([*ROWS, ("Kenya (film)", "director", "Ayo")], labels={"Kenya (film)": "Kenya"})
     looked_up: list[int] = []
     lookup = store.lookup
@@ -130,7 +130,7 @@ def test_a_misspelt_or_hidden_name_starts_where_no_clue_is_a_name() -> None:
     assert FiskeSettings(preset="paper").link_fallback is False
 
 
-def test_a_clue_that_matches_ten_thousand_entities() -> None:
+def test_starting_points_of_a_clue_that_matches_ten_thousand_entities() -> None:
     rows = [(f"s{n}", "located_in", f"State {n}") for n in range(10_000)]
     kb = knowledge(rows, labels={f"s{n}": "Springfield" for n in range(10_000)})
     answer, model = ask(["Springfield", "located in"], kb=kb, evidence_tokens=100_000)
@@ -333,7 +333,7 @@ def test_nodes_are_offered_in_small_calls_up_to_a_number_where_the_paper_is_want
     assert "round 1: 10 nodes were not asked about (node_cap)" in answer["reason"]
 
 
-def test_no_new_round_once_a_branch_is_complete_and_all_of_its_round_are_kept() -> None:
+def test_outcomes_start_no_round_once_a_branch_is_complete_and_keep_all_of_its_round() -> None:
     rows = [("A", "r", "X"), ("B", "r", "Y"), ("B", "s", "Z"), ("Z", "t", "W")]
     clues, wanted = ["N", "r"], (("r", "r"), ("r", "s"))
     labels = {"A": "N", "B": "N"}
@@ -359,7 +359,7 @@ def test_a_call_that_cannot_complete_a_branch_is_saved_where_one_is_complete() -
 @pytest.mark.parametrize(
     "settings", [{}, {"stateful": False}, {"ending_flag": False}, {"stateful": False, "ending_flag": False}]
 )
-def test_there_are_no_more_rounds_than_clues(settings: dict[str, Any]) -> None:
+def test_outcomes_allow_no_more_rounds_than_clues(settings: dict[str, Any]) -> None:
     rows = [(f"n{n}", "next", f"n{n + 1}") for n in range(30)]
     clues = ["n0", "next", "next", "last"]
     answer, _ = ask(clues, ("next", "next"), kb=knowledge(rows), max_calls=None, **settings)
@@ -368,7 +368,7 @@ def test_there_are_no_more_rounds_than_clues(settings: dict[str, Any]) -> None:
     assert answer["rounds"] == (4 if settings.get("stateful") is False else 3)
 
 
-def test_steps_back_are_no_steps_but_loops_are() -> None:
+def test_entity_discovery_takes_no_step_back_but_loops() -> None:
     rows = [("A", "knows", "B"), ("B", "knows", "A"), ("G", "capital", "G")]
     answer, _ = ask(["A", "knows", "knows", "end"], ("knows", "knows"), kb=knowledge(rows))
     assert [one["label"] for one in answer["trace"]["data"]["branches"] if one["round"]] == ["B"]
@@ -378,7 +378,7 @@ def test_steps_back_are_no_steps_but_loops_are() -> None:
     assert answer["answers"] == ["G"]
 
 
-def test_a_literal_is_a_node_that_a_path_may_pass() -> None:
+def test_entity_discovery_reaches_literals_that_a_path_may_pass() -> None:
     rows = [("Ghana", "founded", "1957-03-06"), ("Malaya", "founded", "1957-03-06")]
     answer, _ = ask(["Ghana", "founded", "founded"], ("founded", "founded"), kb=knowledge(rows))
     assert answer["answers"] == ["Malaya"]

@@ -55,7 +55,7 @@ def test_a_branch_that_a_name_leads_on_asks_about_nothing_else_until_it_led_nowh
     assert once.roles[1] == "fiske.r_mapping", "there is no way back to it"
 
 
-def test_a_clue_that_names_a_relation_here_or_an_entity_is_not_asked_about_there() -> None:
+def test_relation_discovery_takes_a_relation_that_a_clue_names_without_asking() -> None:
     rows = [("Kenya", "capital", "Nairobi"), ("capital", "tagged", "Letters"), ("capital", "shape", "Round")]
     answer, model = ask(["Kenya", "capital"], kb=knowledge(rows), backtracks=1)
     assert (answer["answers"], model.roles) == (["Nairobi"], ["fiske.extract_clues", "fiske.conclude"])
@@ -63,7 +63,7 @@ def test_a_clue_that_names_a_relation_here_or_an_entity_is_not_asked_about_there
     assert [item.text for item in asked(model, "r_mapping")[0].lines("clues")] == ["Kenya"]
 
 
-def test_a_relation_whose_nodes_mapped_nothing_is_offered_again() -> None:
+def test_relation_discovery_offers_a_relation_again_whose_nodes_mapped_nothing() -> None:
     replies = {"fiske.e_mapping": {"pairs": []}}
     _, model = ask(["Kenya", "buyer", "shape"], *BUYER, replies=replies, backtracks=1)
     first, second = asked(model, "r_mapping")
@@ -72,7 +72,7 @@ def test_a_relation_whose_nodes_mapped_nothing_is_offered_again() -> None:
     assert len(asked(model, "e_mapping")) == 2, "its nodes may have been mapped wrongly"
 
 
-def test_a_relation_that_one_branch_walked_is_open_to_another() -> None:
+def test_relation_discovery_leaves_a_relation_that_one_branch_walked_open_to_another() -> None:
     rows = [("Kenya", "sells_to", "Uganda"), ("Kenya", "buys_from", "Uganda"), ("Uganda", "capital", "Kampala")]
     wanted = ("partner", "sells to"), ("partner", "buys from"), ("seat", "capital")
 

@@ -226,7 +226,7 @@ def test_topic_prune_off_starts_from_the_best_links() -> None:
     assert {item.label for item in first.lines("entities")} == {"Panama", "Colombia"}
 
 
-def test_namesakes_are_told_apart_by_id() -> None:
+def test_link_entities_tells_namesakes_apart_by_id() -> None:
     graph = MemoryGraphStore(
         [("niger_c", "capital", "Niamey"), ("niger_r", "flows_through", "Mali")],
         labels={"niger_c": "Niger", "niger_r": "Niger"},
@@ -442,14 +442,14 @@ def test_fact_verification_allows_only_its_labels() -> None:
     assert answer["answers"] == ["false"]
 
 
-def test_precheck_answers_from_memory_where_samples_agree() -> None:
+def test_precheck_answers_from_memory_where_a_majority_agrees() -> None:
     samples = {"sufficient": True, "answers": ["Paris"], "evidence": []}
     answer, model = ask(BORDERS, {"tog2.precheck": samples}, precheck=True, own_knowledge=True, precheck_samples=5)
     assert model.roles == ["tog2.precheck"] * 5
     assert (answer["answers"], answer["status"]) == (["Paris"], "memory")
 
 
-def test_precheck_goes_on_where_samples_differ() -> None:
+def test_precheck_goes_on_where_no_majority_agrees() -> None:
     count = iter(range(100))
 
     def scattered(_prompt: ParsedPrompt) -> Any:

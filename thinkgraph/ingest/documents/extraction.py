@@ -1,4 +1,4 @@
-"""Relation extraction by a model (ToG-2 section 1, "documents without a KG").
+"""Relation extraction by a model, for documents without a graph (ToG-2 section 1: "for purely document database").
 
 Passages are asked about concurrently. Every reply is stored at once, so that a stopped build asks nothing twice.
 """

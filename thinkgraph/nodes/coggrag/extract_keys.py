@@ -1,4 +1,6 @@
-"""Extraction of keys from the mind map (CogGRAG section 4.2): local, from each question; global, over several; or both (joint)."""
+"""Extraction of keys from the mind map (CogGRAG section 4.2): local, from each question, and global, over several; joint, both in one
+call, is ours.
+"""
 
 from __future__ import annotations
 
@@ -47,10 +49,10 @@ def extract_keys(state: KeysTask, settings: CogGragSettings) -> Flow[Update]:
 
 
 def _only_name(question: str, settings: CogGragSettings) -> Flow[str]:
-    """The name that a question holds, where it holds no other; else nothing. Namesakes are told apart when it is linked."""
+    """The name that a question holds, if it holds no other; else nothing. Namesakes are told apart when it is linked."""
     (links,) = yield from requests.link_names([question], limit=settings.names)
     names = {normal_name(link["mention"]): link["mention"] for link in links}
-    # Behind as many namesakes as are looked for another name may stand.
+    # Where the look-up was cut at `names` links, the question may hold another name beyond them.
     return names.popitem()[1] if len(names) == 1 and len(links) < settings.names else ""
 
 

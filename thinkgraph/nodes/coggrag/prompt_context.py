@@ -1,4 +1,4 @@
-"""The prompt context of one question: T, passages beside it, and the questions answered before (CogGRAG section 4.3)."""
+"""The prompt context of one question: T and the questions answered before (CogGRAG section 4.3); passages beside them are ours."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ def rethink(state: QuestionState, settings: CogGragSettings) -> Flow[Update]:
     except BudgetSpentError as spent:
         # Better no answer than one that was judged wrong.
         return (yield from cut_short(state, spent, attempts))
-    # The next verification and re-think are other places in the graph.
+    # Part of journal keys: the next verification and re-think are calls of their own.
     return {"solved": {key: solution}, "part": f"{key}/{len(attempts)}"}
 
 

@@ -191,7 +191,9 @@ def prompt_context(
 
 
 def _shared_line(group: Sequence[EvidenceItem], texts: Texts, teller: Mapping[str, str]) -> str:
-    """The line of items: of several what the last hop reaches from each entity, behind how that was reached if no other line says so."""
+    """The line of one item. Of several: what the last hop reaches from each entity, and before it how that was reached, unless another
+    line says so.
+    """
     if len(group) == 1:
         return evidence_line(group[0], texts)
     parts: list[str] = []

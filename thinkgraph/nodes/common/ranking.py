@@ -53,7 +53,7 @@ class TextChunk:
         return f"{self.passage['title']}: {self.text[:80]}"
 
     def rankable(self, lead: str = "") -> Rankable:
-        """It as it is ranked; encoders see it behind `lead`."""
+        """The chunk as rankers see it; encoders read it behind `lead`."""
         return Rankable(lead + self.text, passage_line(*self.head, self.text))
 
     def item(self, entity: str, *, path: Path | None = None, score: float, number: int = 0) -> EvidenceItem:

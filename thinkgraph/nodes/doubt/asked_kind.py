@@ -123,7 +123,7 @@ _PLACES = frozenset(["country", "city"])
 SQUARE = re.compile(r"\b(?:sq|square|km2|m2)\b")
 """The unit of an area, folded."""
 MADE = frozenset(["currency", "language", "anthem", "religion", "film", "genre", "book"])
-"""Sorts that do nothing, so that who did something is none of them."""
+"""Sorts that cannot act: an answer to "who did it?" is none of them."""
 
 
 @dataclass(frozen=True)

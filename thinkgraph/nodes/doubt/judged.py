@@ -161,8 +161,11 @@ def unfit(held: Held) -> Flow[str]:
 
 
 def miscited(instead_of: Sequence[str], held: Held) -> Flow[str]:
-    """That answers do not stand where the model says, if what it cites fits the question as well as what holds them; else empty, and
-    where nothing is doubted. `instead_of` are ids of what the model cited where that does not hold them.
+    """A message that answers do not stand where the model says, if what it cites fits the question as well as what holds them; else empty.
+
+    Args:
+        instead_of: ids of what the model cited, if that does not hold the answers.
+        held: the answers. Where nothing is doubted, the message is empty.
     """
     others = held.only(instead_of)
     if not others or not held.is_doubtable:

@@ -134,8 +134,9 @@ def _nearest(labels: AbstractSet[str], walk: Walk) -> Flow[str]:
 
 
 def fits_better(answers: Sequence[str], walk: Walk, others: Sequence[EvidenceItem]) -> Flow[bool]:
-    """Whether what holds answers fits the question better than what the model cited for them: by two of three, the question as a whole,
-    its part that asks (both as the encoder sees them), and its words. Never where another relation is nearer to it, see `is_named`.
+    """Whether what holds answers fits the question better than what the model cited for them, by at least two of three measures: nearness
+    to the question, nearness to its part that asks (both by the encoder), and words in common. Never if another relation is nearer to the
+    question, see `is_named`.
 
     Args:
         answers: the answers.

@@ -54,8 +54,8 @@ def _are_all(answers: Sequence[str], walk: Walk) -> bool:
 
 
 def _counts(answer: str, counted: str, walk: Walk) -> bool:
-    """Whether a number is how long the one list is that the question counts: beside the noun `counted` no word of it says more than the
-    list does.
+    """Whether a number is the length of the only list that the question can count: beside the list's thing and the noun `counted`, the
+    question has no word that the list's relation does not say.
     """
     if any(item.get("total", 0) > len(item.get("tails", ())) for item in walk.items):
         return False

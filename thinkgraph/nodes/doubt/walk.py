@@ -119,7 +119,7 @@ class Walk:
         return self._about.get(whole) or self._about.get(bare) or Surroundings()
 
     def named(self, label: str) -> bool:
-        """Whether the question names a thing, and not only a longer name that holds its own ("New York" in "New York City")."""
+        """Whether the question names the thing itself, and not only a longer name that contains it ("New York" in "New York City")."""
         name, asked = f" {fold(label)} ", self.asked
         for longer in self._said:
             if name != longer and name in longer:
@@ -159,9 +159,10 @@ class Walk:
         )
 
     def passed(self, answers: Sequence[str]) -> int | None:
-        """How many things the way from what the question names passes, beside it and the answers: those of the statements (of communities,
-        those on a way to the answers alone), and the names in sentences that hold an answer. None: not known, as the cited paths start
-        elsewhere, or texts are cited that hold none.
+        """How many things lie between what the question names and the answers.
+
+        Counted are the things of the statements, of communities only those on a way to the answers, and the names in sentences that
+        hold an answer. None if it is not known: the cited paths start elsewhere, or texts are cited that hold no answer.
         """
         named = {key for key, label in self.things.items() if self._names_whole(label)}
         # A chunk has the path that led to it.
@@ -214,8 +215,9 @@ class Walk:
         return {name for name in names - answers if not self.named(name)} if told or not chunks else None
 
     def is_aside(self, answer: str) -> bool:
-        """Whether each way from what the question names to an answer goes into a list by one of its things and out by another ("member of"
-        of two countries), and the question neither says that relation nor asks for what is beside. False where a text tells a part of the way.
+        """Whether each way to an answer enters a list by one of its things and leaves it by another: two countries are "member of" the same.
+
+        False if the question says that relation or asks for what is beside, and if a text tells a part of the way.
         """
         ids = self.about(answer).ids
         return bool(ids) and ids <= self._aside
@@ -264,8 +266,8 @@ class Walk:
         return names_doer(relation) and not roots.isdisjoint(map(root_of, words_of(relation)))
 
     def is_asked_about(self, answer: str, asked: AskedKind | None) -> bool:
-        """Whether an answer is a thing that the question names, and no statement calls it what is asked for of another thing named: none
-        of another thing named at all, where it is not known what is asked for.
+        """Whether an answer is a thing that the question only asks about: the question names it, and no statement makes it what is asked
+        for of another thing named. If it is not known what is asked for, any statement about both of them counts.
         """
         return (
             bool(self.about(answer).ids)

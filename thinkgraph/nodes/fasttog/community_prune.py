@@ -36,8 +36,8 @@ class Offers:
     """The chains all of whose candidates are shown."""
 
     def by_chain(self, scores: Sequence[tuple[int, float]]) -> dict[str, list[int]]:
-        """The candidates that have a score, for each chain the best first; of chains without one those alone that are shown whole.
-        Nothing where none has one.
+        """The candidates that have a score, for each chain the best first. A chain without one has an empty list, if all its candidates
+        were shown, and no list otherwise. Nothing if no candidate has a score.
         """
         best = sorted((pair for pair in scores if pair[1] > 0), key=lambda pair: -pair[1])
         scored = {self.places[option - 1][0] for option, _ in best}

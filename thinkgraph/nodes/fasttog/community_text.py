@@ -1,5 +1,5 @@
-"""Communities in prose (FastToG, section "Community-to-Text"): by a graph-to-text checkpoint, or by the model in one call; or as the
-paper's Triple2Text, a sentence for each triple.
+"""Communities in prose: by a graph-to-text checkpoint, or as the paper's Triple2Text, a sentence for each triple (FastToG, section
+"Community-to-Text"); or, which is ours, by the model in one call.
 
 Every text of a model is checked against its triples; one that fails is not used, and the community is shown as T2T instead.
 """

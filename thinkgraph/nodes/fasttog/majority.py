@@ -1,4 +1,4 @@
-"""The answer that most samples of the model's memory give (FastToG, section "Reasoning": CoT-SC)."""
+"""The answer that most samples of the model's memory give (FastToG, section "Overview": CoT-SC)."""
 
 from __future__ import annotations
 

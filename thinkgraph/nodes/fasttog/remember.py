@@ -1,4 +1,4 @@
-"""An answer from the model's own knowledge (FastToG, section "Reasoning": IO, CoT, CoT-SC), where `own_knowledge` allows it."""
+"""An answer from the model's own knowledge (FastToG, section "Overview": IO, CoT, CoT-SC), where `own_knowledge` allows it."""
 
 from __future__ import annotations
 

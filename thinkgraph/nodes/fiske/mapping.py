@@ -50,7 +50,7 @@ def completes_alone(branch: Branch, mapped: Iterable[int], clues: Sequence[str],
 
 
 def unasked(branch: Branch, mapped: Iterable[int], clues: Sequence[str], settings: FiskeSettings) -> bool:
-    """Whether that rule settles every node that the relation reaches without a call."""
+    """Whether the multi-answer rule (`completes_alone`) settles every node that the relation reaches, so that no call is made."""
     return not settings.multi_answer_asks and completes_alone(branch, mapped, clues, settings)
 
 

@@ -1,4 +1,6 @@
-"""The end of a round: its outcomes (FiSKE section 3.4) and the ending flag (section 3.5)."""
+"""The end of a round: its outcomes (FiSKE section 3.4) and the end of all branches once one is complete (section 3.5; the
+"ending flag" of table 6).
+"""
 
 from __future__ import annotations
 

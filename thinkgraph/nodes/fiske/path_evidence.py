@@ -1,4 +1,7 @@
-"""The paths of an exploration as evidence lines (FiSKE section 3.5): the union of their triples, each list on one line."""
+"""The paths of an exploration as evidence lines: the union of their triples, each list on one line.
+
+FiSKE section 3.5 offers a path that explains all clues; there may be several, of one answer or of a list, and all are shown.
+"""
 
 from __future__ import annotations
 

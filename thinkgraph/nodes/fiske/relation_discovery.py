@@ -42,7 +42,7 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
         labels = {branch["entity"]: branch["label"] for branch in members}
         here = {branch["id"]: list(_open(branch, edges)) for branch in members}
         pairs = exact[group]["pairs"] if group in exact else []
-        # Where a name tells the way, the search takes it; where it led is judged before anything else is asked about here.
+        # A clue that names a relation here tells the way without a call. Other relations are asked about only if it led nowhere.
         asked = [] if settled and pairs else [number for number in clues[group] if number not in settled]
         open_clues, open_options = unnamed(asked, pairs, here)
         options = [
@@ -61,8 +61,8 @@ def relation_discovery(state: FiskeState, settings: FiskeSettings) -> Flow[Updat
 
 
 def _settled(named: Collection[int], state: FiskeState, settings: FiskeSettings) -> set[int]:
-    """The clues that names settle: of relations met so far, and of entities. None unless some are of relations, and none once the
-    search went back, or where it cannot.
+    """The clues that are names: of relations met so far, and of entities. Empty if none is of a relation, if the search has gone back,
+    and if it cannot go back.
     """
     if not named or not settings.backtracks or state["backtracked"]:
         return set()

@@ -14,7 +14,7 @@ from thinkgraph.state.tog2 import relation_key
 _BEHIND = 1e-4
 """How far a line scores behind those of the hop before, so that it stands below them."""
 _LONGEST = 4
-"""Into this part of the room every line fits: of a longer list the first ends are shown, and the number of the others."""
+"""A line takes at most this part of the room (1/4): of a longer list the first ends are shown, and the number of the others."""
 
 
 def way_to(place: Place) -> Path:

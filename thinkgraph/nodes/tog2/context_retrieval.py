@@ -157,8 +157,8 @@ def _draft(chunk: TextChunk, owner: str, tail: Tail | None = None) -> ChunkDraft
 def _sentences(ways: Mapping[str, Sequence[Tail]], query: str, room: int) -> list[ChunkDraft]:
     """One pseudo-chunk per candidate and triple, so that entities without text compete; fairly shared among hops if many.
 
-    Of a relation path one alone, the nearest to the query by words: its statements differ in names only. A model that ranks reads with it
-    what else its hop reaches.
+    A relation path gives one sentence alone, the one that shares most words with the query: its statements differ in names only. A model
+    that ranks reads beside it what else the hop reaches.
     """
     groups: dict[int | str, list[tuple[float, float, Tail]]] = defaultdict(list)
     beside: dict[int, list[Triple]] = defaultdict(list)

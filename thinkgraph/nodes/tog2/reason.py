@@ -124,6 +124,6 @@ def _asking(
 
 
 def _offers(state: BeamState, settings: BeamSettings) -> Flow[list[Offer]]:
-    """The relations to be scored beside the judgement; a lone one where the search may go back in its place, else none."""
+    """The relations that the judging call scores too: at least two, or a lone one if the search could go back in its place; else none."""
     offers = yield from offered(state["topics"], walked_before(state), state["backtracked"], settings)
     return offers if len(offers) > 1 or can_return(state, settings) else []

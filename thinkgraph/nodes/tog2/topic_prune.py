@@ -35,8 +35,8 @@ def _told_by_relations(state: BeamState, settings: BeamSettings) -> Flow[bool]:
 def topic_prune(state: BeamState, settings: BeamSettings) -> Flow[Update]:
     """Choose at most W starting entities, best link score first; there may be none.
 
-    At most W of those dropped stay in `visited`, for a search that goes back. With `steered`, all stay where the relations scored first
-    tell as well which of them the question means.
+    At most W of those dropped stay in `visited`, for a search that goes back. With `steered`, all candidates are kept if
+    the first relation prune can tell as well which of them the question means.
     """
     candidates = state["candidates"]
     if not candidates:

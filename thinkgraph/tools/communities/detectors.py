@@ -77,7 +77,8 @@ def detect(name: DetectorName, links: Links, *, most: int, seed: int) -> Cells:
 def modularity(links: Links, cell: Sequence[int]) -> float:
     """Q(c) = Σin − (Σtot)²/(2m) (equation 4): Σin counts edges inside from both ends, Σtot is the sum of degrees.
 
-    Divided by 2m and summed over a partition it is the partition's modularity (equation 3). 0 for a graph without edges.
+    The paper says "number of edges" for both sums; only counted in this way do they add up to its equation 1. Divided by 2m and
+    summed over a partition it is the partition's modularity (equation 3). 0 for a graph without edges.
     """
     if not links.edges:
         return 0.0
