@@ -56,6 +56,18 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--assistant", metavar="ID", help="with --url: an assistant's id (default: the method's name)")
 
 
+def _files(args: argparse.Namespace) -> tuple[Path, Path]:
+    """The file of questions and that of answers. A pipe will not do: questions are read twice, and again when the batch goes on."""
+    source, out = Path(args.file).expanduser(), Path(args.out).expanduser()
+    if not source.exists():
+        raise UsageError(f"there is no file {source}")
+    if not source.is_file():
+        raise UsageError(f"{source} is a {'folder' if source.is_dir() else 'pipe'}: keep the questions in a file")
+    if source.resolve() == out.resolve():
+        raise UsageError("--out must be another file than the questions'")
+    return source, out
+
+
 def run(args: argparse.Namespace) -> int:
     """Answer the file."""
     from thinkgraph.eval.batch import finished, read_items, run_batch
@@ -64,11 +76,7 @@ def run(args: argparse.Namespace) -> int:
     from thinkgraph.graphs.registry import find_method
     from thinkgraph.state.settings import resolve_settings
 
-    source, out = Path(args.file).expanduser(), Path(args.out).expanduser()
-    if not source.is_file():
-        raise UsageError(f"there is no file {source}")
-    if source.resolve() == out.resolve():
-        raise UsageError("--out must be another file than the questions'")
+    source, out = _files(args)
     check_numbers(args)
     _check_places(args)
     config = configured(args)

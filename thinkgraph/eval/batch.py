@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import re
 from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterable, Iterator, Mapping
 from contextlib import asynccontextmanager
@@ -41,6 +42,10 @@ GIVE_UP = 20
 """Passing errors in a row after which the batch stops: the model or the store is gone, and the rest would fail too."""
 
 
+_NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""What `surrogateescape` makes of a byte that is none of UTF-8's."""
+
+
 @dataclass(frozen=True)
 class BatchItem:
     """One line of the input."""
@@ -62,7 +67,7 @@ def read_items(path: Path) -> Iterator[BatchItem]:
     """
     seen: set[str] = set()
     try:
-        with path.open(encoding="utf-8-sig", errors="replace") as lines:
+        with path.open(encoding="utf-8-sig", errors="surrogateescape") as lines:
             for number, line in enumerate(lines, start=1):
                 if line.strip():
                     item = _item(number, line)
@@ -76,6 +81,8 @@ def read_items(path: Path) -> Iterator[BatchItem]:
 
 def _item(number: int, line: str) -> BatchItem:
     name = f"line-{number}"
+    if _NOT_UTF8.search(line):
+        return BatchItem(name, "", number, "not UTF-8 text")
     try:
         value = parsed(line)
     except ValueError as error:

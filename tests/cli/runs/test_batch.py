@@ -90,12 +90,13 @@ def test_marks_and_depths_in_the_input_cost_one_line_each(
     cli: Run, tmp_path: Path, kb: str, served: ModelServer
 ) -> None:
     path, out = tmp_path / "questions.jsonl", tmp_path / "out.jsonl"
-    lines = [b"\xef\xbb\xbf" + json.dumps({"id": "a", "question": QUESTION}).encode(), b"[" * 100_000]
+    lines = [b"\xef\xbb\xbf" + json.dumps({"id": "a", "question": QUESTION}).encode(), b"[" * 100_000, b'"Per\xfa?"']
     path.write_bytes(b"\r\n".join(lines) + b"\r\n")
-    assert "1 answered, 1 failed" in cli(*_words(str(path), out, kb)).err
+    assert "1 answered, 2 failed" in cli(*_words(str(path), out, kb)).err
     found = {record["line"]: record for record in _lines(out)}
     assert found[1]["answer"]["text"] == ANSWER
     assert "nested too deep" in found[2]["error"]
+    assert found[3]["error"] == "line 3: not UTF-8 text"
     assert served.calls
 
 
@@ -200,6 +201,8 @@ def test_a_dead_server_ends_the_batch_early(cli: Run, tmp_path: Path, kb: str, m
     ("words", "said"),
     [
         (("/nowhere.jsonl", "--out", "x.jsonl"), "there is no file /nowhere.jsonl"),
+        ((".", "--out", "x.jsonl"), ". is a folder: keep the questions in a file"),
+        (("/dev/null", "--out", "x.jsonl"), "/dev/null is a pipe: keep the questions in a file"),
         (("{file}", "--out", "{file}"), "--out must be another file"),
         (("{file}", "--out", "/nowhere/x"), "there is no folder /nowhere"),
         (("{file}", "--out", "x.jsonl", "--concurrency", "0"), "--concurrency must be"),
