@@ -51,6 +51,16 @@ def test_ask_is_estimated_without_a_call_and_keeps_no_run(ask: Run, served: Mode
     assert not home.exists() or not list(home.glob("*.sqlite"))
 
 
+def test_an_estimate_is_json_on_request_and_keeps_to_the_ceiling(ask: Run) -> None:
+    (row,) = json.loads(ask(QUESTION, "--estimate", "--json").out)
+    assert row["input_tokens"] > row["output_tokens"] > 0
+    assert row["calls"] > 1
+    assert row["cost"] is None, "no price is known"
+    assert len(row["between"]) == 2
+    (row,) = json.loads(ask(QUESTION, "--estimate", "--json", "--set", "max_calls=1").out)
+    assert row["calls"] <= 1
+
+
 def test_what_is_expected_is_near_what_is_then_used(ask: Run) -> None:
     said = _figures(ask(QUESTION, "--estimate").out)
     total = json.loads(ask(QUESTION, "--json").out)["usage"]["total"]

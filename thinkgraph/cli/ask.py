@@ -16,14 +16,21 @@ from thinkgraph.cli.options import (
     OUTPUT,
     add_flags,
     configured,
-    estimate_lines,
     open_knowledge,
     open_models,
     prices_of,
     profiles,
 )
 from thinkgraph.cli.runs import RunOptions, RunStore, new_thread, run_options
-from thinkgraph.cli.show import leaving_at_once, question_lines, render_answer, show_progress, write_json, write_line
+from thinkgraph.cli.show import (
+    leaving_at_once,
+    question_lines,
+    render_answer,
+    show_progress,
+    write_estimates,
+    write_json,
+    write_line,
+)
 from thinkgraph.config import model_words, parse_settings
 from thinkgraph.errors import RunError, ThinkGraphError, UsageError
 
@@ -91,12 +98,12 @@ def run(args: argparse.Namespace) -> int:
     # First: what is wrong must not cost the opening of a knowledge base.
     check_fits(question, options)
     if args.estimate:
+        from thinkgraph.eval.costs.estimate import estimates
+
         with open_knowledge(args) as knowledge:
             models = open_models(args.model, knowledge, prices=args.prices)
-            told = estimate_lines(
-                models, knowledge, {args.method: settings}, [question], prices_of(args.prices), prompts=args.prompts
-            )
-        write_line("\n".join(told))
+            expected = estimates(models, knowledge, {args.method: settings}, [question], prompts=args.prompts)
+        write_estimates(expected, prices_of(args.prices), as_json=args.json)
         return 0
     with RunStore() as runs:
         thread = new_thread() if args.thread is None else args.thread

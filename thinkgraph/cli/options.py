@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 from typing import TYPE_CHECKING, Any
 
 from thinkgraph.config import Config, load_config, parse_settings
@@ -12,8 +12,6 @@ from thinkgraph.graphs.registry import NAMES, find_method
 from thinkgraph.plot.save import check_target
 
 if TYPE_CHECKING:
-    from langchain_core.language_models import BaseChatModel
-
     from thinkgraph.models.prices import Prices
     from thinkgraph.models.recorded import Recording
     from thinkgraph.models.roles import Models, ModelSpec
@@ -297,33 +295,3 @@ def open_models(
         rate_limiter=rate_limiter(rate),
         recording=recording,
     )
-
-
-def estimate_lines(
-    models: Models,
-    knowledge: Knowledge,
-    settings: Mapping[str, Mapping[str, Any]],
-    questions: Sequence[str],
-    prices: Prices | None,
-    *,
-    prompts: str | None = None,
-    chooser: BaseChatModel | None = None,
-) -> list[str]:
-    """What --estimate prints: a line for each method (see `thinkgraph.eval.costs.estimate.estimate`).
-
-    Raises:
-        ThinkGraphError: as a run of the method.
-    """
-    from thinkgraph.eval.costs.estimate import FACTORS, SAMPLE, estimate
-
-    sample = f", from {SAMPLE} of {len(questions):,} questions" if len(questions) > SAMPLE else ""
-    thinks = any(client.profile.reasoning for client in models.clients())
-    hidden = "; hidden reasoning comes on top" if thinks else ""
-    lines = []
-    for method, own in settings.items():
-        bill = estimate(models, knowledge, method, own, questions, prompts=prompts, chooser=chooser)
-        fitted = FACTORS.get(method)
-        between = fitted.between if fitted and len(questions) == 1 else None
-        spread = f"; nine of ten questions use {between[0]:g} to {between[1]:g} times that" if between else ""
-        lines.append(f"{method}: expected {bill.words(prices)}{sample}{spread}{hidden}")
-    return lines

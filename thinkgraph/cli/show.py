@@ -22,6 +22,8 @@ from thinkgraph.state.events import Event, Scored, UserQuestion
 
 if TYPE_CHECKING:
     from thinkgraph.eval.costs.bill import Spent
+    from thinkgraph.eval.costs.estimate import Estimate
+    from thinkgraph.models.prices import Prices
 
 INTERRUPTED = 130
 """Exit status after Ctrl-C, as shells have it."""
@@ -287,3 +289,11 @@ def heed_sigterm() -> None:
         raise TerminatedError
 
     signal.signal(signal.SIGTERM, stop)
+
+
+def write_estimates(expected: Sequence[Estimate], prices: Prices | None, *, as_json: bool) -> None:
+    """Print what --estimate prints: a line for each method, or a list of objects."""
+    if as_json:
+        write_json([one.row(prices) for one in expected])
+    else:
+        write_line("\n".join(one.line(prices) for one in expected))

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 from typing import Any, cast
 
 from thinkgraph.cli.ask import check_fits, kept_words, waiting
-from thinkgraph.cli.options import estimate_lines, open_models, prices_of
+from thinkgraph.cli.options import open_models, prices_of
 from thinkgraph.cli.resume import continuation
 from thinkgraph.cli.runs import RunOptions, RunRow, RunStore, kept_answer, new_thread
 from thinkgraph.config import Model, model_words
 from thinkgraph.errors import ManifestMismatchError, RunError, ThinkGraphError, UsageError
+from thinkgraph.eval.costs.estimate import estimates
 from thinkgraph.graphs.build import Graph, build
 from thinkgraph.integrations.mcp.tools import client_settings
 from thinkgraph.models.roles import OFFLINE, Models
@@ -132,15 +133,10 @@ class Desk:
         """
         options = self.options(asked)
         question = self.question(asked, options)
-        lines = estimate_lines(
-            self._models_of(options),
-            self._knowledge(options),
-            {options["method"]: options["settings"]},
-            [question],
-            prices_of(options["prices"]),
-            prompts=options["prompts"],
-        )
-        return lines[0].partition(": ")[2]
+        own = {options["method"]: options["settings"]}
+        models, knowledge = self._models_of(options), self._knowledge(options)
+        (expected,) = estimates(models, knowledge, own, [question], prompts=options["prompts"])
+        return expected.line(prices_of(options["prices"])).partition(": ")[2]
 
     def ask(self, asked: Mapping[str, Any]) -> str:
         """Start a run; gives its thread.

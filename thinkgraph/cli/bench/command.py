@@ -17,14 +17,13 @@ from thinkgraph.cli.options import (
     add_flags,
     check_numbers,
     configured,
-    estimate_lines,
     model_name,
     open_knowledge,
     prices_of,
     profiles,
     settings_by_method,
 )
-from thinkgraph.cli.show import LineProgress, leaving_at_once, telling, write_line
+from thinkgraph.cli.show import LineProgress, leaving_at_once, telling, write_estimates, write_line
 from thinkgraph.errors import UsageError
 
 if TYPE_CHECKING:
@@ -115,7 +114,7 @@ def run(args: argparse.Namespace) -> int:
             rate_limiter=rate_limiter(args.rate),
         )
         if args.estimate:
-            return _estimate(plan)
+            return _estimate(plan, as_json=args.json)
         data = bench_setup.data_name(args.data)
         record = bench.plan_record(plan, model=name, seed=args.seed, gold_entities=gold, data=data)
         with RecordFile(out, record) if out else nullcontext() as file, LineProgress(sys.stderr) as progress:
@@ -144,15 +143,17 @@ def _spent(plan: BenchPlan, done: list[BenchResult]) -> Spent:
     return Spent(len(plan.questions) * len(plan.methods), plan.prices, done)
 
 
-def _estimate(plan: BenchPlan) -> int:
+def _estimate(plan: BenchPlan, *, as_json: bool) -> int:
     """Print what the bench is expected to cost."""
     from thinkgraph.eval.bench import models_of
-    from thinkgraph.eval.costs.estimate import chooser_for
+    from thinkgraph.eval.costs.estimate import chooser_for, estimates
 
     texts = [question.question for question in plan.questions]
     chooser = chooser_for(plan.questions, plan.knowledge)
     models = models_of(plan)
-    write_line("\n".join(estimate_lines(models, plan.knowledge, plan.methods, texts, plan.prices, chooser=chooser)))
+    write_estimates(
+        estimates(models, plan.knowledge, plan.methods, texts, chooser=chooser), plan.prices, as_json=as_json
+    )
     return 0
 
 

@@ -42,14 +42,14 @@ class Bill:
             cost=self.cost * tokens,
         )
 
-    def words(self, prices: Prices | None = None) -> str:
-        """The bill on one line.
-
-        Args:
-            prices: additions to the built-in price table.
-        """
+    def unpriced(self, prices: Prices | None = None) -> list[str]:
+        """The models without a price; `prices` are additions to the built-in price table."""
         table = {**builtin_prices(), **(prices or {})}
-        unknown = sorted(model for model in self.models if price_of(model, table) is None)
+        return sorted(model for model in self.models if price_of(model, table) is None)
+
+    def words(self, prices: Prices | None = None) -> str:
+        """The bill on one line; for `prices` see `unpriced`."""
+        unknown = self.unpriced(prices)
         price = f"price of {', '.join(unknown)} unknown (--prices FILE)" if unknown else f"${self.cost:.4f}"
         calls = f"{self.calls:,.0f} calls" if self.calls >= 10 else f"{self.calls:.1f} calls"  # noqa: PLR2004 - two digits
         return f"{calls}, {self.input_tokens:,.0f} tokens in, {self.output_tokens:,.0f} out, {price}"

@@ -23,7 +23,9 @@ from thinkgraph.models.offline.judge import Conclusion
 from thinkgraph.models.offline.model import OfflineChatModel
 from thinkgraph.models.offline.rule_based import Call
 from thinkgraph.models.offline.words import Embed
+from thinkgraph.models.prices import Prices
 from thinkgraph.models.roles import Models
+from thinkgraph.state.settings import resolve_settings
 from thinkgraph.tools.encoders.words import WORDS
 from thinkgraph.tools.knowledge import Knowledge
 
@@ -55,6 +57,42 @@ _ENOUGH = 0.45
 """Score of a path at which the stand-in takes it for the answer."""
 
 
+@dataclass(frozen=True)
+class Estimate:
+    """What questions are expected to cost with a method."""
+
+    method: str
+    bill: Bill
+    questions: int
+    hidden: bool
+    """Whether a model reasons out of sight, which comes on top."""
+
+    @property
+    def between(self) -> tuple[float, float] | None:
+        """What nine of ten questions use in proportion to what is expected; None for several, and where it was not measured."""
+        return FACTORS[self.method].between if self.questions == 1 and self.method in FACTORS else None
+
+    def line(self, prices: Prices | None) -> str:
+        """It in words; for `prices` see `Bill.unpriced`."""
+        sample = f", from {SAMPLE} of {self.questions:,} questions" if self.questions > SAMPLE else ""
+        spread = "; nine of ten questions use {:g} to {:g} times that".format(*self.between) if self.between else ""
+        hidden = "; hidden reasoning comes on top" if self.hidden else ""
+        return f"{self.method}: expected {self.bill.words(prices)}{sample}{spread}{hidden}"
+
+    def row(self, prices: Prices | None) -> dict[str, Any]:
+        """It as JSON. The cost is None where a model has no price."""
+        bill = self.bill
+        return {
+            "method": self.method,
+            "questions": self.questions,
+            "calls": bill.calls,
+            "input_tokens": bill.input_tokens,
+            "output_tokens": bill.output_tokens,
+            "cost": None if bill.unpriced(prices) else bill.cost,
+            "between": self.between,
+        }
+
+
 class _StandIn(OfflineChatModel):
     """The offline model, less careful: a model with weights settles sooner."""
 
@@ -70,6 +108,28 @@ class _StandIn(OfflineChatModel):
         if found.answers or found.score < _ENOUGH or not reached:
             return found
         return replace(found, answers=found.likely or [reached])
+
+
+def estimates(
+    models: Models,
+    knowledge: Knowledge,
+    settings: Mapping[str, Mapping[str, Any]],
+    questions: Sequence[str],
+    *,
+    prompts: str | None = None,
+    chooser: BaseChatModel | None = None,
+) -> list[Estimate]:
+    """What questions are expected to cost with each method, given its settings; for the rest see `estimate`."""
+    hidden = any(client.profile.reasoning for client in models.clients())
+    return [
+        Estimate(
+            method,
+            estimate(models, knowledge, method, own, questions, prompts=prompts, chooser=chooser),
+            len(questions),
+            hidden,
+        )
+        for method, own in settings.items()
+    ]
 
 
 def estimate(
@@ -100,7 +160,9 @@ def estimate(
     share = len(questions) / len(sample)
     expected = FACTORS.get(method, Expected()) if chooser is None else Expected()
     bills = walked(models, knowledge, method, settings, sample, prompts=prompts, chooser=chooser)
-    return sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
+    bill = sum(bills, Bill()).times(share * expected.calls, share * expected.tokens)
+    ceiling = resolve_settings(find_method(method).settings, settings).max_calls
+    return bill if ceiling is None else replace(bill, calls=min(bill.calls, float(ceiling * len(questions))))
 
 
 def walked(
