@@ -149,6 +149,45 @@ def test_foreign_folder_is_left_alone(build, tmp_path):
     assert [path.name for path in (tmp_path / "kb").iterdir()] == ["mine.txt"]
 
 
+def test_files_of_others_in_a_knowledge_base_are_not_lost_with_it(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    assert build("--triples", tmp_path / "t.tsv")[0] == 0
+    mine = tmp_path / "kb" / "mine.txt"
+    mine.write_text("mine")
+    status, err, _ = build("--triples", tmp_path / "t.tsv", "--replace")
+    assert (status, len(err)) == (REFUSED, 1)
+    assert "holds mine.txt too, which would be lost" in err[0]
+    assert mine.read_text() == "mine"
+    mine.unlink()
+    assert build("--triples", tmp_path / "t.tsv", "--replace")[0] == 0
+
+
+def test_aliases_of_a_name_that_comes_twice_are_all_used(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "aliases.json").write_text('{"a": ["first"], "a": "second"}')
+    assert build("--triples", tmp_path / "t.tsv", "--aliases", tmp_path / "aliases.json")[0] == 0
+    with Knowledge.open(tmp_path / "kb") as kb:
+        assert [links[0]["entity"]["id"] for links in kb.linker.link_names(["first", "second"], limit=1)] == ["a", "a"]
+
+
+def test_empty_qualifiers_are_none(build, tmp_path):
+    rows = [{"subject": "a", "relation": "b", "object": "c", "qualifiers": {"since": "", "until": None, "by": "d"}}]
+    (tmp_path / "t.jsonl").write_text("\n".join(map(json.dumps, rows)))
+    assert build("--triples", tmp_path / "t.jsonl")[0] == 0
+    with Knowledge.open(tmp_path / "kb") as kb:
+        assert kb.graph.neighbourhood(["a"])[0]["triples"][0]["qualifiers"] == [["by", "d"]]
+
+
+def test_a_text_with_a_nul_character_is_said_to_have_one(build, tmp_path):
+    (tmp_path / "t.tsv").write_text("a\tb\tc\n")
+    (tmp_path / "p.jsonl").write_text(
+        json.dumps({"id": "1", "text": "a\0b"}) + '\n{"id": "2"}\n{"id": "3", "text": "c"}\n'
+    )
+    _, err, _ = build("--triples", tmp_path / "t.tsv", "--passages", tmp_path / "p.jsonl")
+    assert "p.jsonl, line 1: malformed: the text has a NUL character or half a character" in err
+    assert "p.jsonl, line 2: malformed: no text" in err
+
+
 @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
 def test_read_only_place(build, tmp_path):
     (tmp_path / "t.tsv").write_text("a\tb\tc\n")

@@ -8,14 +8,15 @@ import json
 import os
 import shutil
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Self
 
 from thinkgraph.errors import KnowledgeError
-from thinkgraph.tools.kb_files import is_knowledge_base
+from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.kb_files import foreign_files, is_knowledge_base
 
 _STATE = "build.json"
 _AT_FDCWD = -100
@@ -34,9 +35,11 @@ class FolderKind:
     """What another process does that holds the lock."""
     precious: bool = False
     """Unfinished work of another key is refused, not thrown away: it may be hours of it."""
+    foreign: Callable[[Path], Sequence[str]] = lambda _folder: ()
+    """What a folder holds beside such a thing: it would be lost with what is replaced."""
 
 
-KNOWLEDGE_BASE = FolderKind("a knowledge base", is_knowledge_base)
+KNOWLEDGE_BASE = FolderKind("a knowledge base", is_knowledge_base, foreign=foreign_files)
 
 
 class BuildFolder:
@@ -197,6 +200,8 @@ def refuse_target(target: Path, *, replace: bool, kind: FolderKind = KNOWLEDGE_B
             raise KnowledgeError(f"{target} is not empty and not {kind.what}; name a new folder")
     if not replace:
         raise KnowledgeError(f"{target} is {kind.what} already; add --replace to make it anew, or name another")
+    if others := kind.foreign(target):
+        raise KnowledgeError(f"{target} holds {one_line(others[0])} too, which would be lost: move it elsewhere first")
 
 
 def _sync(path: Path) -> None:

@@ -74,16 +74,19 @@ def build_from_graph_documents(folder: Path | str, documents: Iterable[GraphDocu
 
     Raises:
         KnowledgeError: as `build_kb`, or there is no relationship.
+        UsageError: something else is given.
     """
     from thinkgraph.ingest.build import build_kb
 
     given = list(documents)
+    for one in given:
+        _check(one, "relationships", "graph documents have nodes, relationships and a source")
     triples = [row for one in given for row in map(_triple, one.relationships)]
     if not triples:
         raise KnowledgeError("these graph documents hold no relationship: there is nothing to make a graph of")
     nodes: dict[str, dict[str, str]] = {}
     for one in given:
-        for node in [*one.nodes, *(end for edge in one.relationships for end in (edge.source, edge.target))]:
+        for node in _nodes(one):
             nodes.setdefault(str(node.id), _entity(node))
     with tempfile.TemporaryDirectory(prefix="thinkgraph-") as scratch:
         names = ("triples", "entities", "passages")
@@ -117,16 +120,22 @@ def load(loader: str, sources: Sequence[str]) -> list[Document]:
     for arguments in [[source] for source in sources] or [[]]:
         try:
             found += made(*arguments).load()
-        # Each loader has errors of its own (a missing package, a page that is not there) with no common base.
-        except Exception as error:
+        # Each loader has errors of its own (a missing package, a page that is not there) with no common base; one may even exit.
+        except (Exception, SystemExit) as error:
             where = f" with {arguments[0]}" if arguments else ""
             raise KnowledgeError(f"the loader {loader} failed{where}: {first_line(error)}") from error
     return found
 
 
+def _check(given: object, attribute: str, wanted: str) -> None:
+    if not hasattr(given, attribute):
+        raise UsageError(f"{wanted}, in a list; this is {type(given).__name__}")
+
+
 def _rows(documents: Iterable[Document]) -> Iterable[dict[str, str]]:
     seen: dict[str, int] = {}
     for number, document in enumerate(documents, 1):
+        _check(document, "page_content", "documents are LangChain's Document objects")
         name = str(document.id or document.metadata.get("source") or f"document {number}")
         seen[name] = seen.get(name, 0) + 1
         title = str(document.metadata.get("title") or Path(name).name)
@@ -135,17 +144,24 @@ def _rows(documents: Iterable[Document]) -> Iterable[dict[str, str]]:
 
 
 def _passages(documents: Iterable[GraphDocument]) -> list[dict[str, Any]]:
-    """The sources, each once, with the nodes that were read from it."""
+    """The sources, each once, with the nodes that were read from it; one of which none was read is about what its title names."""
     found: dict[str, dict[str, Any]] = {}
     for one in documents:
         if one.source is None or not one.source.page_content.strip():
             continue
         (row,) = _rows([one.source])
         about = found.setdefault(row["text"], {**row, "entities": []})["entities"]
-        about += [name for name in dict.fromkeys(str(node.id) for node in one.nodes) if name not in about]
+        about += [name for name in dict.fromkeys(str(node.id) for node in _nodes(one)) if name not in about]
     for number, passage in enumerate(found.values(), 1):
         passage["id"] = f"{passage['id']}#{number}"
-    return [passage for passage in found.values() if passage["entities"]]
+        if not passage["entities"]:
+            del passage["entities"]
+    return list(found.values())
+
+
+def _nodes(document: GraphDocument) -> list[GraphNode]:
+    """Its nodes, and the ends of its relationships."""
+    return [*document.nodes, *(end for edge in document.relationships for end in (edge.source, edge.target))]
 
 
 def _triple(edge: GraphRelationship) -> dict[str, Any]:
@@ -163,7 +179,8 @@ def _entity(node: GraphNode) -> dict[str, str]:
 
 
 def _plain(properties: Mapping[str, Any] | None) -> dict[str, str]:
-    return {str(name): str(value) for name, value in (properties or {}).items() if isinstance(value, str | int | float)}
+    given = {str(name): value for name, value in (properties or {}).items() if isinstance(value, str | int | float)}
+    return {name: text for name, value in given.items() if (text := str(value).strip())}
 
 
 def _write(file: Path, rows: Iterable[Mapping[str, Any]]) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 import hashlib
 import json
+import re
 from pathlib import Path
 from typing import Annotated, Any, NotRequired
 
@@ -27,8 +28,11 @@ DOCUMENTS = "documents.sqlite"
 ENCODINGS = "encodings.sqlite"
 """Vectors made so far: no part of the content, and in no manifest."""
 REPORT = "build_report.jsonl"
+RESOLUTION = "resolution.jsonl"
+"""The file of a knowledge base that lists the merged names with their rules."""
 
 _ADVICE = "copy the folder again or build it again with `thinkgraph kb build --replace`"
+_OWN = r"\w+\.sqlite(?:-wal|-shm|-journal)?"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
 Fingerprint = Annotated[str, Field(pattern=r"^[0-9a-f]{32}$")]
@@ -133,6 +137,16 @@ class KbManifest(_Manifest, total=False):
 def is_knowledge_base(folder: Path) -> bool:
     """Whether the folder has a manifest."""
     return (folder / MANIFEST).is_file()
+
+
+def foreign_files(folder: Path) -> list[str]:
+    """What the folder of a knowledge base holds beside its files. Nothing for one of another format, whose files are not known."""
+    try:
+        read_manifest(folder)
+    except KnowledgeError:
+        return []
+    names = sorted(path.name for path in folder.iterdir())
+    return [name for name in names if name not in {MANIFEST, REPORT, RESOLUTION} and not re.fullmatch(_OWN, name)]
 
 
 @functools.cache

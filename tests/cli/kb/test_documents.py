@@ -154,6 +154,7 @@ def test_relations_file(cli: Run, docs: Path, monkeypatch) -> None:
         (["--documents", "docs", "--passage-size", "7"], "200 to 20,000"),
         (["--documents", "docs", "--encoding", "klingon"], "no encoding 'klingon'"),
         (["--documents", "nowhere"], "there is no file or folder nowhere"),
+        (["--documents", "/dev/null"], "/dev/null is neither a file nor a folder"),
         (["--triples", "t.tsv", "--extract", "llm"], "--extract is for documents: name them with --documents"),
         (["--triples", "t.tsv", "--encoding", "latin-1"], "--encoding is for documents"),
         (["--documents", "docs", "--extract", "magic"], "invalid choice: 'magic'"),
@@ -165,6 +166,15 @@ def test_what_does_not_go_together_is_one_line(cli: Run, docs: Path, arguments: 
     assert error in done.line
     assert not Path("kb").exists()
     assert not [path for path in Path().iterdir() if path.name.startswith(".")]
+
+
+@pytest.mark.parametrize(("name", "means"), [("world", "comes with the package"), ("neo4j://x/y", "an address")])
+def test_a_name_that_would_open_something_else_is_refused(cli: Run, docs: Path, name: str, means: str) -> None:
+    done = cli("kb", "build", name, "--documents", "docs")
+    assert done.code == 2
+    assert means in done.line
+    assert not Path(name).exists()
+    assert cli("kb", "build", "./world", "--documents", "docs", "--no-index").code == 0
 
 
 def test_names_of_files_do_not_steer_the_terminal(cli: Run, docs: Path) -> None:

@@ -106,6 +106,32 @@ def check_graph(knowledge):
         assert set(hit["passage"]["entities"]) >= {"Marie Curie", "Paris", "Pierre Curie"}
 
 
+def test_nothing_of_a_graph_document_is_lost(tmp_path):
+    ann, paris = Node("Ann"), Node("Paris")
+    first = Graph([], [Relationship(ann, paris, "LIVES_IN", {"since": "", "until": " "})], Document("She lives there."))
+    second = Graph([], [], Document("Paris is large."))
+    with tg.Knowledge.from_graph_documents([first, second], tmp_path / "kb", embedder=HashEmbedder()) as knowledge:
+        (found,) = knowledge.graph.edges_among(["Ann", "Paris"])
+        assert found["qualifiers"] == []
+        (about,) = knowledge.text.passages_of(["Ann"], "Ann")
+        assert about["passage"]["text"] == "She lives there."
+        ((large,),) = knowledge.text.search(["Paris is large."], limit=1)
+        assert large["passage"]["text"] == "Paris is large."
+
+
+@pytest.mark.parametrize(
+    ("make", "given", "says"),
+    [
+        (tg.Knowledge.from_documents, ["text"], "this is str"),
+        (tg.Knowledge.from_documents, Document("text"), "this is tuple"),
+        (tg.Knowledge.from_graph_documents, [Document("text")], "this is Document"),
+    ],
+)
+def test_other_objects_are_refused_by_name(tmp_path, make, given, says):
+    with pytest.raises(UsageError, match=says):
+        make(given, tmp_path / "kb")
+
+
 def test_graph_documents_without_relationships_are_refused(tmp_path):
     with pytest.raises(KnowledgeError, match="no relationship"):
         tg.Knowledge.from_graph_documents([Graph([Node("a")], [], None)], tmp_path / "kb")
@@ -129,6 +155,7 @@ def test_a_loader_reads_each_source_as_it_stands():
         ("no colon", [], UsageError, "no colon"),
         ("", [], UsageError, "module:Class"),
         (f"{__name__}:Reports", ["broken"], KnowledgeError, "with broken: no such report"),
+        ("sys:exit", ["0"], KnowledgeError, "failed with 0"),
     ],
 )
 def test_a_loader_that_is_none_is_one_line(loader, sources, kind, says):

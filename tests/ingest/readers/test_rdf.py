@@ -205,6 +205,8 @@ RDF_XML = """<?xml version="1.0"?>
         ("x.owl", RDF_XML),
         ("x.nq", "<http://e/a> <http://e/p> <http://e/b> <http://e/g> .\n"),
         ("x.trig", "@prefix : <http://e/> . :g { :a :p :b }"),
+        ("x.ttl", "\ufeff<http://e/a> <http://e/p> <http://e/b> ."),
+        ("x.jsonld", '{"@id": "http://e/a", "http://e/p": {"@id": "http://e/b"}}'),
     ],
 )
 def test_other_forms_of_rdf(tmp_path, name, text):

@@ -62,7 +62,7 @@ def _add_build(commands: Any) -> None:
         help="build a knowledge base from files",
         description="Build a knowledge base. A build that was stopped goes on when the same command is given again.",
     )
-    build.add_argument("folder", metavar="DIR", type=Path, help="the knowledge base's folder; made by the build")
+    build.add_argument("folder", metavar="DIR", type=_new_folder, help="the knowledge base's folder; made by the build")
     build.add_argument(
         "--triples",
         **_FILES,
@@ -105,6 +105,14 @@ def _languages(text: str) -> list[str]:
     if not found or not all(code.isascii() and code.replace("-", "").isalnum() for code in found):
         raise argparse.ArgumentTypeError(f"takes language codes with commas between them, not '{text}'")
     return found
+
+
+def _new_folder(text: str) -> Path:
+    """A folder that is opened by the name it is built under."""
+    if text == "world" or "://" in text:
+        means = "an address" if "://" in text else "the knowledge base that comes with the package"
+        raise argparse.ArgumentTypeError(f"{text} would be opened as {means}: name another folder, or ./{text}")
+    return Path(text)
 
 
 def run(args: argparse.Namespace) -> int:

@@ -235,6 +235,8 @@ def _paths(documents: Sequence[Path | str]) -> list[Path]:
     paths = [Path(path).expanduser() for path in documents]
     if missing := next((path for path in paths if not path.exists()), None):
         raise KnowledgeError(f"there is no file or folder {missing} (given as documents)")
+    if other := next((path for path in paths if not path.is_file() and not path.is_dir()), None):
+        raise KnowledgeError(f"{other} is neither a file nor a folder (given as documents)")
     return paths
 
 
@@ -324,7 +326,7 @@ class _Change:
                 usage = self._extract(store, how, place.work, rejects) if how else None
                 store.set_meta("options", self.options.to_json())
                 made = graph.write_files(
-                    store, files, place.work / graph.RESOLUTION, self.options.extract, self.progress
+                    store, files, place.work / kb_files.RESOLUTION, self.options.extract, self.progress
                 )
                 if not made["triples"]:
                     place.discard()

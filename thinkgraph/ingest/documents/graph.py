@@ -106,8 +106,6 @@ def _best(ends: Sequence[Numbers], order: Numbers, weight: NDArray[np.float64], 
 Mode = Literal["cooccurrence", "llm", "both"]
 
 SAME_NAME = "shares its name with"
-RESOLUTION = "resolution.jsonl"
-"""The file of a knowledge base that lists the merged names with their rules."""
 
 _TITLE, _NAME = "title of a document", "name in a document"
 _ALIASES = 30

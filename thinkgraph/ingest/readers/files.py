@@ -7,7 +7,7 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import islice
 from pathlib import Path
-from typing import NamedTuple, TypeAlias
+from typing import Any, NamedTuple, TypeAlias
 
 from thinkgraph.errors import KnowledgeError
 from thinkgraph.ingest.readers.lines import (
@@ -291,7 +291,7 @@ def _qualifiers_of(row: dict[str, object], used: set[str]) -> Qualifiers:
             for item in items:
                 if not (isinstance(item, tuple | list) and len(item) == 2):  # noqa: PLR2004 (a pair)
                     raise ValueError("qualifiers are neither an object nor a list of pairs")
-                pairs += [(_scalar(item[0]), _scalar(one)) for one in _listed(item[1])]
+                pairs += [(_scalar(item[0]), _scalar(one)) for one in _listed(item[1]) if one not in (None, "")]
         elif name.casefold() in _QUALIFIERS and isinstance(value, str):
             pairs += _qualifiers_in(name, value)
         else:
@@ -343,6 +343,14 @@ _ENTITY_COLUMNS = (
 )
 
 
+def _merged(pairs: Iterable[tuple[str, Any]]) -> dict[str, Any]:
+    """An object in which a name that comes twice has what both say."""
+    found: dict[str, Any] = {}
+    for name, value in pairs:
+        found[name] = [*_listed(found[name]), *_listed(value)] if name in found else value
+    return found
+
+
 def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
     """The aliases of each entity, from a JSON object {entity: [alias, …]}.
 
@@ -356,7 +364,7 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
             f"{path} is longer than {LINE_LIMIT >> 20} MiB: keep so many aliases as triples of the graph"
         )
     try:
-        table = json.loads(raw.decode("utf-8-sig"))
+        table = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_merged)
     except UnicodeDecodeError:
         raise KnowledgeError(f"{path} is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:
@@ -390,7 +398,11 @@ def read_passages(path: Path, rejects: Rejects) -> Iterator[PassageRow]:
             text = " ".join(part.strip() for part in sentences if isinstance(part, str))
         identifier, body = _text(row.get("id")), _text(text) if isinstance(text, str) else None
         if not identifier or not body:
-            rejects.add(path, line, f"no {'text' if identifier else 'id'}")
+            field, given = ("text", text) if identifier else ("id", row.get("id"))
+            unstorable = isinstance(given, str) and bool(given.strip())
+            rejects.add(
+                path, line, f"the {field} has a NUL character or half a character" if unstorable else f"no {field}"
+            )
             continue
         if len(body) > LONGEST_PASSAGE:
             rejects.add(path, line, f"the text is longer than {LONGEST_PASSAGE:,} characters; cut it into passages")

@@ -1,11 +1,12 @@
-"""Reads RDF: N-Triples line by line; Turtle, RDF/XML, N-Quads and TriG by the parser of `pyoxigraph`."""
+"""Reads RDF: N-Triples line by line; Turtle, RDF/XML, N-Quads, TriG and JSON-LD by the parser of `pyoxigraph`."""
 
 from __future__ import annotations
 
+import codecs
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import NamedTuple
+from typing import IO, NamedTuple
 from urllib.parse import quote
 
 from thinkgraph.errors import KnowledgeError
@@ -21,6 +22,7 @@ _FORMS = {
     **dict.fromkeys((".rdf", ".owl"), "RDF/XML"),
     ".nq": "N-Quads",
     ".trig": "TriG",
+    ".jsonld": "JSON-LD",
 }
 _NAMING: dict[str, tuple[Kind, int]] = {
     **{iri: ("label", rank) for rank, iri in enumerate(LABELS)},
@@ -174,6 +176,13 @@ def _check_entities(path: Path, form: str) -> None:
         )
 
 
+def _after_mark(stream: IO[bytes]) -> IO[bytes]:
+    """A file without its byte order mark, which the parser takes for text."""
+    if stream.peek(3).startswith(codecs.BOM_UTF8):  # type: ignore[attr-defined]  # plain and packed files have it
+        stream.read(3)
+    return stream
+
+
 def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     try:
         import pyoxigraph
@@ -196,7 +205,7 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
         try:
             # Lenient: other people's IRIs are not always the standard's.
             base = f"file:///{quote(path.name)}"
-            for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
+            for quad in pyoxigraph.parse(_after_mark(stream), format=syntax, base_iri=base, lenient=True):
                 subject, end = quad.subject, quad.object
                 if isinstance(end, pyoxigraph.Triple) and not isinstance(subject, pyoxigraph.Triple):
                     reifiers.add(subject.value)
