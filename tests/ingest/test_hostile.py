@@ -158,6 +158,8 @@ def test_files_of_others_in_a_knowledge_base_are_not_lost_with_it(build, tmp_pat
     assert (status, len(err)) == (REFUSED, 1)
     assert "holds mine.txt too, which would be lost" in err[0]
     assert mine.read_text() == "mine"
+    (tmp_path / "kb" / "kb.json").write_text("damaged")
+    assert build("--triples", tmp_path / "t.tsv", "--replace")[0] == REFUSED
     mine.unlink()
     assert build("--triples", tmp_path / "t.tsv", "--replace")[0] == 0
 

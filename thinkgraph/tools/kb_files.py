@@ -32,6 +32,8 @@ RESOLUTION = "resolution.jsonl"
 """The file of a knowledge base that lists the merged names with their rules."""
 
 _ADVICE = "copy the folder again or build it again with `thinkgraph kb build --replace`"
+_OWN_NAMES = {MANIFEST, REPORT, RESOLUTION, "build.json", ".DS_Store"}
+"""A build that was killed at its very end leaves the second last, macOS the last."""
 _OWN = r"\w+\.sqlite(?:-wal|-shm|-journal)?"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -142,11 +144,12 @@ def is_knowledge_base(folder: Path) -> bool:
 def foreign_files(folder: Path) -> list[str]:
     """What the folder of a knowledge base holds beside its files. Nothing for one of another format, whose files are not known."""
     try:
-        read_manifest(folder)
-    except KnowledgeError:
-        return []
-    names = sorted(path.name for path in folder.iterdir())
-    return [name for name in names if name not in {MANIFEST, REPORT, RESOLUTION} and not re.fullmatch(_OWN, name)]
+        known = json.loads((folder / MANIFEST).read_text("utf-8"))["format"] == KB_FORMAT
+    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        # A damaged one is most likely of this release.
+        known = True
+    names = sorted(path.name for path in folder.iterdir()) if known else []
+    return [name for name in names if name not in _OWN_NAMES and not re.fullmatch(_OWN, name)]
 
 
 @functools.cache

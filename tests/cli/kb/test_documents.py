@@ -146,6 +146,7 @@ def test_relations_file(cli: Run, docs: Path, monkeypatch) -> None:
         (["--documents", "docs", "--triples", "t.tsv"], "--triples and --documents do not go together"),
         (["--documents", "docs", "--no-literals"], "--no-literals and --documents do not go together"),
         (["--documents", "docs", "--model", "openai:m"], "--model is for extraction by a model: add --extract llm"),
+        (["--documents", "docs", "--entity-types", "river"], "--entity-types is for extraction by a model"),
         (["--documents", "docs", "--extract", "both", "--set", "x=1"], "there is no setting 'x'"),
         (
             ["--documents", "docs", "--extract", "llm", "--set", "max_cost=1", "--model", "openai:m"],

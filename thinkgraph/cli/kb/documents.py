@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from thinkgraph.tools.progress import Progress
 
 _INTERRUPTED = "interrupted; the same command goes on where it stopped"
-_ONLY_MODEL = ("model", "prices", "prompts", "set", "relations")
-_ONLY_DOCUMENTS = ("extract", *_ONLY_MODEL, "entity_types", "passage_size", "encoding")
+_ONLY_MODEL = ("model", "prices", "prompts", "set", "relations", "entity_types")
+_ONLY_DOCUMENTS = ("extract", *_ONLY_MODEL, "passage_size", "encoding")
 _NEVER_DOCUMENTS = ("triples", "passages", "aliases", "entities", "literal", "no_literals")
 
 
