@@ -364,7 +364,7 @@ def read_aliases(path: Path, rejects: Rejects) -> dict[str, list[str]]:
             f"{path} is longer than {LINE_LIMIT >> 20} MiB: keep so many aliases as triples of the graph"
         )
     try:
-        table = json.loads(raw.decode("utf-8-sig"), object_pairs_hook=_merged)
+        table = json.loads(raw.decode("utf-8"), object_pairs_hook=_merged)
     except UnicodeDecodeError:
         raise KnowledgeError(f"{path} is not UTF-8 text") from None
     except (ValueError, RecursionError) as error:

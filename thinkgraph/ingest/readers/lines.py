@@ -48,11 +48,17 @@ _UTF16 = (codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
 
 @contextmanager
 def open_binary(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a file, unpacked if its name ends in `.gz` or `.bz2`; raises `KnowledgeError` for whatever goes wrong."""
+    """The bytes of a file behind its byte order mark, unpacked if its name ends in `.gz` or `.bz2`.
+
+    Raises:
+        KnowledgeError: whatever goes wrong.
+    """
     if path.is_dir():
         raise KnowledgeError(f"{path} is a folder; name a file")
     try:
         with _OPENERS.get(path.suffix.lower(), Path.open)(path, "rb") as stream:
+            if stream.peek(len(codecs.BOM_UTF8)).startswith(codecs.BOM_UTF8):
+                stream.read(len(codecs.BOM_UTF8))
             yield cast("IO[bytes]", stream)
     except FileNotFoundError:
         raise KnowledgeError(f"there is no file {path}") from None
@@ -89,8 +95,6 @@ def numbered_lines(path: Path, first: int, block: bytes, rejects: Rejects) -> It
     for number, raw in enumerate(BytesIO(block), first):
         if len(raw) >= LINE_LIMIT:
             raise _too_long(path, number)
-        if number == 1 and raw.startswith(codecs.BOM_UTF8):
-            raw = raw[3:]  # noqa: PLW2901 (the line without the file's mark)
         try:
             line = raw.decode("utf-8")
         except UnicodeDecodeError as error:
@@ -113,7 +117,7 @@ def plain_cells(block: bytes, sign: str, columns: int) -> list[str] | None:
     row = [ord(sign)] * (columns - 1) + [ord("\n")]
     if len(ends) % columns or (codes[ends].reshape(-1, columns) != row).any() or not block.endswith(b"\n"):
         return None
-    if len(block) >= LINE_LIMIT or b"\0" in block or block.startswith(codecs.BOM_UTF8):
+    if len(block) >= LINE_LIMIT or b"\0" in block:
         return None
     try:
         cells = block[:-1].decode("utf-8").replace("\n", sign).split(sign)
@@ -142,7 +146,7 @@ def sample_of(path: Path) -> list[str]:
             if number == 0 and raw.startswith(_UTF16):
                 raise KnowledgeError(f"{path} is UTF-16; convert it to UTF-8 (iconv -f UTF-16 -t UTF-8)")
             try:
-                line = raw.decode("utf-8-sig" if number == 0 else "utf-8")
+                line = raw.decode("utf-8")
             except UnicodeDecodeError:
                 bad += 1
                 continue

@@ -41,7 +41,7 @@ def is_node_graph(path: Path) -> bool:
         return False
     try:
         with open_binary(path) as stream:
-            return _HEAD.match(stream.read(_HEAD_BYTES).decode("utf-8-sig", "replace")) is not None
+            return _HEAD.match(stream.read(_HEAD_BYTES).decode("utf-8", "replace")) is not None
     except KnowledgeError:
         return False
 
@@ -119,7 +119,7 @@ class _Text:
     def __init__(self, stream: IO[bytes], path: Path) -> None:
         self._stream = stream
         self._path = path
-        self._decode = codecs.getincrementaldecoder("utf-8-sig")("replace").decode
+        self._decode = codecs.getincrementaldecoder("utf-8")("replace").decode
         self._json = json.JSONDecoder()
         self._text = ""
         self._at = 0

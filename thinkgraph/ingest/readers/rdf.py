@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import codecs
 import re
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, NamedTuple
+from typing import NamedTuple
 from urllib.parse import quote
 
 from thinkgraph.errors import KnowledgeError
@@ -176,13 +175,6 @@ def _check_entities(path: Path, form: str) -> None:
         )
 
 
-def _after_mark(stream: IO[bytes]) -> IO[bytes]:
-    """A file without its byte order mark, which the parser takes for text."""
-    if stream.peek(3).startswith(codecs.BOM_UTF8):  # type: ignore[attr-defined]  # plain and packed files have it
-        stream.read(3)
-    return stream
-
-
 def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tuple[int, Statement]]:
     try:
         import pyoxigraph
@@ -205,7 +197,7 @@ def _parsed(path: Path, form: str, blank: str, rejects: Rejects) -> Iterator[tup
         try:
             # Lenient: other people's IRIs are not always the standard's.
             base = f"file:///{quote(path.name)}"
-            for quad in pyoxigraph.parse(_after_mark(stream), format=syntax, base_iri=base, lenient=True):
+            for quad in pyoxigraph.parse(stream, format=syntax, base_iri=base, lenient=True):
                 subject, end = quad.subject, quad.object
                 if isinstance(end, pyoxigraph.Triple) and not isinstance(subject, pyoxigraph.Triple):
                     reifiers.add(subject.value)
