@@ -10,7 +10,8 @@ from types import ModuleType
 
 import pytest
 
-SCRIPT = Path(__file__).parents[2] / "scripts" / "house.py"
+ROOT = Path(__file__).parents[2]
+SCRIPT = ROOT / "scripts" / "house.py"
 
 SOUND = {
     "version.py": "",
@@ -259,9 +260,6 @@ def test_imports_for_types_only_are_no_circle(tmp_path: Path, capsys: pytest.Cap
         "state/answer.py": "if TYPE_CHECKING:\n    import thinkgraph.state.base",
     }
     assert house(tmp_path, capsys, **files) == (0, {})
-
-
-ROOT = SCRIPT.parents[1]
 
 
 @pytest.mark.parametrize("method", ["tog2", "fasttog", "fiske", "coggrag"])

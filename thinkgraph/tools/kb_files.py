@@ -31,9 +31,10 @@ REPORT = "build_report.jsonl"
 RESOLUTION = "resolution.jsonl"
 """The file of a knowledge base that lists the merged names with their rules."""
 
-_ADVICE = "copy the folder again or build it again with `thinkgraph kb build --replace`"
-_OWN_NAMES = {MANIFEST, REPORT, RESOLUTION, "build.json", ".DS_Store"}
-"""A build that was killed at its very end leaves the second last, macOS the last."""
+_AGAIN = "build it again with `thinkgraph kb build --replace`"
+_ADVICE = f"copy the folder again or {_AGAIN}"
+_OWN_NAMES = {MANIFEST, REPORT, RESOLUTION, ".DS_Store"}
+"""The last is nobody's: macOS leaves it behind."""
 _OWN = r"\w+\.sqlite(?:-wal|-shm|-journal)?"
 _SQLITE_MAGIC = b"SQLite format 3\0"
 
@@ -144,12 +145,21 @@ def is_knowledge_base(folder: Path) -> bool:
 def foreign_files(folder: Path) -> list[str]:
     """What the folder of a knowledge base holds beside its files. Nothing for one of another format, whose files are not known."""
     try:
-        known = json.loads((folder / MANIFEST).read_text("utf-8"))["format"] == KB_FORMAT
-    except (OSError, ValueError, KeyError, TypeError, RecursionError):
+        _, version = _read(folder)
+    except KnowledgeError:
         # A damaged one is most likely of this release.
-        known = True
-    names = sorted(path.name for path in folder.iterdir()) if known else []
+        version = KB_FORMAT
+    names = sorted(path.name for path in folder.iterdir()) if version == KB_FORMAT else []
     return [name for name in names if name not in _OWN_NAMES and not re.fullmatch(_OWN, name)]
+
+
+def _read(folder: Path) -> tuple[Any, int]:
+    """What the file of a manifest holds, and its format."""
+    try:
+        manifest: Any = json.loads((folder / MANIFEST).read_text("utf-8"))
+        return manifest, int(manifest["format"])
+    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
+        raise KnowledgeError(f"{folder / MANIFEST} is damaged ({type(error).__name__}); {_AGAIN}") from None
 
 
 @functools.cache
@@ -195,21 +205,16 @@ def read_manifest(folder: Path) -> KbManifest:
         raise KnowledgeError(
             f"{folder} is not a knowledge base (it has no {MANIFEST}); name a folder made by `kb build`"
         )
-    again = "build it again with `thinkgraph kb build --replace`"
-    try:
-        manifest: Any = json.loads((folder / MANIFEST).read_text("utf-8"))
-        version = int(manifest["format"])
-    except (OSError, ValueError, KeyError, TypeError, OverflowError, RecursionError) as error:
-        raise KnowledgeError(f"{folder / MANIFEST} is damaged ({type(error).__name__}); {again}") from None
+    manifest, version = _read(folder)
     if version != KB_FORMAT:
-        advice = "update thinkgraph to open it" if version > KB_FORMAT else again
+        advice = "update thinkgraph to open it" if version > KB_FORMAT else _AGAIN
         raise KnowledgeError(f"{folder} has knowledge base format {version}, this release reads {KB_FORMAT}; {advice}")
     try:
         found = _schema().validate_python(manifest, strict=True)
     except ValidationError as error:
         first = error.errors()[0]
         where = ".".join(map(str, first["loc"]))
-        raise KnowledgeError(f"{folder / MANIFEST} is damaged ({where[:80]!r}: {first['msg']}); {again}") from None
+        raise KnowledgeError(f"{folder / MANIFEST} is damaged ({where[:80]!r}: {first['msg']}); {_AGAIN}") from None
     for name, size in found["files"].items():
         _check(folder / name, size)
     return found

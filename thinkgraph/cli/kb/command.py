@@ -13,6 +13,7 @@ from thinkgraph.cli.options import add_flags
 from thinkgraph.cli.show import LineProgress, stopped_code, write_line
 from thinkgraph.errors import KnowledgeError, UsageError
 from thinkgraph.prompts.lines import one_line
+from thinkgraph.tools.openers import BUNDLED
 
 if TYPE_CHECKING:
     from thinkgraph.ingest.build import BuildReport
@@ -109,7 +110,7 @@ def _languages(text: str) -> list[str]:
 
 def _new_folder(text: str) -> Path:
     """A folder that is opened by the name it is built under."""
-    if text == "world" or "://" in text:
+    if text in BUNDLED or "://" in text:
         means = "an address" if "://" in text else "the knowledge base that comes with the package"
         raise argparse.ArgumentTypeError(f"{text} would be opened as {means}: name another folder, or ./{text}")
     return Path(text)
